@@ -1,0 +1,245 @@
+//! Rows of inputs and targets, their standardisation, and their division into folds.
+
+use ndarray::{Array1, Array2, ArrayView2, Axis};
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, Seed};
+
+/// Inputs (n × p) with targets (n × d), all finite, n ≥ 1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dataset {
+    x: Array2<f64>,
+    y: Array2<f64>,
+}
+
+impl Dataset {
+    /// Checks sizes and finiteness once, so that nothing behind it has to.
+    pub fn new(x: Array2<f64>, y: Array2<f64>) -> Result<Self> {
+        if x.nrows() != y.nrows() {
+            return Err(Error::shape("rows of the targets", x.nrows(), y.nrows()));
+        }
+        if x.nrows() == 0 {
+            return Err(Error::TooFewRows {
+                what: "a data set",
+                needed: 1,
+                found: 0,
+                remedy: "check that the file is not empty",
+            });
+        }
+        if y.ncols() == 0 {
+            return Err(Error::shape("columns of the targets (at least)", 1, 0));
+        }
+        check_finite("inputs", x.view())?;
+        check_finite("targets", y.view())?;
+        Ok(Dataset { x, y })
+    }
+
+    /// One target.
+    pub fn single(x: Array2<f64>, y: Array1<f64>) -> Result<Self> {
+        Self::new(x, y.insert_axis(Axis(1)))
+    }
+
+    /// n.
+    pub fn rows(&self) -> usize {
+        self.x.nrows()
+    }
+
+    /// p.
+    pub fn inputs(&self) -> usize {
+        self.x.ncols()
+    }
+
+    /// d_{h+1}.
+    pub fn outputs(&self) -> usize {
+        self.y.ncols()
+    }
+
+    /// The inputs, n × p.
+    pub fn x(&self) -> ArrayView2<'_, f64> {
+        self.x.view()
+    }
+
+    /// The targets, n × d.
+    pub fn y(&self) -> ArrayView2<'_, f64> {
+        self.y.view()
+    }
+
+    /// The rows with these numbers, in this order.
+    ///
+    /// # Panics
+    /// If a number is not below [`rows`](Self::rows), or if there are none.
+    pub fn select(&self, rows: &[usize]) -> Dataset {
+        assert!(!rows.is_empty(), "a data set keeps at least one row");
+        Dataset { x: self.x.select(Axis(0), rows), y: self.y.select(Axis(0), rows) }
+    }
+}
+
+/// Fails with the first NaN or infinity, by row and column.
+pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result<()> {
+    match a.indexed_iter().find(|(_, v)| !v.is_finite()) {
+        None => Ok(()),
+        Some(((row, column), v)) => {
+            Err(Error::NotFinite { what, row, column, value: v.to_string() })
+        }
+    }
+}
+
+/// Column means and standard deviations; a constant column keeps its scale, so it becomes zero and stays harmless.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Standardizer {
+    mean: Array1<f64>,
+    sd: Array1<f64>,
+}
+
+impl Standardizer {
+    /// Learns means and standard deviations (divisor n) from the rows.
+    pub fn fit(a: ArrayView2<'_, f64>) -> Self {
+        let n = a.nrows().max(1) as f64;
+        let mean = a.sum_axis(Axis(0)) / n;
+        let sd = a
+            .axis_iter(Axis(1))
+            .zip(&mean)
+            .map(|(column, &m)| {
+                let sd = (column.iter().map(|v| (v - m).powi(2)).sum::<f64>() / n).sqrt();
+                // Rounding leaves a constant column with an sd of a few ulps of its mean.
+                if sd > 1e-12 * (1.0 + m.abs()) { sd } else { 1.0 }
+            })
+            .collect();
+        Standardizer { mean, sd }
+    }
+
+    /// The map that changes nothing, for data already on the right scale.
+    pub fn identity(columns: usize) -> Self {
+        Standardizer { mean: Array1::zeros(columns), sd: Array1::ones(columns) }
+    }
+
+    /// The scale of each column.
+    pub fn sd(&self) -> &Array1<f64> {
+        &self.sd
+    }
+
+    /// (a − mean) / sd.
+    pub fn apply(&self, a: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        if a.ncols() != self.mean.len() {
+            return Err(Error::shape("input columns", self.mean.len(), a.ncols()));
+        }
+        Ok((&a - &self.mean) / &self.sd)
+    }
+
+    /// a · sd + mean.
+    pub fn undo(&self, a: ArrayView2<'_, f64>) -> Array2<f64> {
+        &a * &self.sd + &self.mean
+    }
+}
+
+/// A data set on standard scale, and the way back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scaling {
+    /// Of the inputs.
+    pub x: Standardizer,
+    /// Of the targets.
+    pub y: Standardizer,
+}
+
+impl Scaling {
+    /// Standardises inputs and targets on these rows; a constant target is an error, a constant input becomes zero.
+    pub fn fit(data: &Dataset) -> Result<Self> {
+        for (column, y) in data.y().axis_iter(Axis(1)).enumerate() {
+            if y.iter().all(|&v| v == y[0]) {
+                return Err(Error::ConstantTarget { column, value: y[0] });
+            }
+        }
+        Ok(Scaling { x: Standardizer::fit(data.x()), y: Standardizer::fit(data.y()) })
+    }
+
+    /// Leaves everything as it is.
+    pub fn identity(inputs: usize, outputs: usize) -> Self {
+        Scaling { x: Standardizer::identity(inputs), y: Standardizer::identity(outputs) }
+    }
+
+    /// The rows on standard scale.
+    pub fn apply(&self, data: &Dataset) -> Result<Dataset> {
+        Dataset::new(self.x.apply(data.x())?, self.y.apply(data.y())?)
+    }
+}
+
+/// Row numbers held out by each of k folds: random, disjoint, sizes differing by at most one.
+pub fn folds(rows: usize, k: usize, seed: Seed) -> Result<Vec<Vec<usize>>> {
+    if k < 2 {
+        return Err(Error::setting("folds", k, "at least 2"));
+    }
+    if rows < k {
+        return Err(Error::TooFewRows {
+            what: "cross-validation",
+            needed: k,
+            found: rows,
+            remedy: "use fewer folds or more rows",
+        });
+    }
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.shuffle(&mut seed.rng());
+    Ok((0..k).map(|f| order.iter().skip(f).step_by(k).copied().collect()).collect())
+}
+
+/// The rows that fold `held_out` leaves for fitting, in ascending order.
+pub fn complement(rows: usize, held_out: &[usize]) -> Vec<usize> {
+    let mut keep = vec![true; rows];
+    held_out.iter().for_each(|&r| keep[r] = false);
+    (0..rows).filter(|&r| keep[r]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn a_bad_value_is_named_by_row_and_column() {
+        let x = array![[1.0, 2.0], [3.0, f64::NAN]];
+        let e = Dataset::single(x, array![0.0, 1.0]).unwrap_err();
+        assert!(e.to_string().contains("inputs: row 1, column 1 is NaN"), "{e}");
+        let e = Dataset::single(array![[1.0], [2.0]], array![f64::INFINITY, 1.0]).unwrap_err();
+        assert!(e.to_string().contains("targets: row 0, column 0 is inf"), "{e}");
+    }
+
+    #[test]
+    fn mismatched_or_empty_data_is_refused() {
+        let e = Dataset::single(array![[1.0], [2.0]], array![1.0]).unwrap_err();
+        assert_eq!(e, Error::shape("rows of the targets", 2, 1));
+        assert!(Dataset::new(Array2::zeros((0, 3)), Array2::zeros((0, 1))).is_err());
+        assert!(Dataset::new(Array2::zeros((3, 3)), Array2::zeros((3, 0))).is_err());
+    }
+
+    #[test]
+    fn standardising_is_undone_exactly_enough_and_spares_constant_columns() {
+        let a = array![[1.0, 7.1, 5.0], [2.0, 7.1, -5.0], [4.0, 7.1, 0.0]];
+        let s = Standardizer::fit(a.view());
+        let z = s.apply(a.view()).unwrap();
+        assert!(z.column(1).iter().all(|&v| v.abs() < 1e-12));
+        for c in [0, 2] {
+            assert!(z.column(c).sum().abs() < 1e-12);
+            assert!((z.column(c).mapv(|v| v * v).sum() / 3.0 - 1.0).abs() < 1e-12);
+        }
+        assert!((s.undo(z.view()) - a).iter().all(|d| d.abs() < 1e-12));
+        assert!(s.apply(Array2::zeros((2, 2)).view()).is_err());
+    }
+
+    #[test]
+    fn a_constant_target_is_refused_by_name() {
+        let d = Dataset::single(array![[1.0], [2.0]], array![3.0, 3.0]).unwrap();
+        assert_eq!(Scaling::fit(&d), Err(Error::ConstantTarget { column: 0, value: 3.0 }));
+    }
+
+    #[test]
+    fn folds_are_a_partition_of_near_equal_parts() {
+        let parts = folds(23, 5, Seed::new(1)).unwrap();
+        let mut all: Vec<usize> = parts.concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..23).collect::<Vec<_>>());
+        assert!(parts.iter().all(|p| (4..=5).contains(&p.len())));
+        assert_eq!(complement(23, &parts[0]).len() + parts[0].len(), 23);
+        assert!(folds(3, 5, Seed::new(1)).is_err());
+        assert!(folds(3, 1, Seed::new(1)).is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! Everything that can go wrong, one variant per cause, each with its numbers and its remedy.
+
+/// The result of every fallible call of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A cause of failure. The text names the place and what to do about it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A NaN or an infinity among the inputs or the targets.
+    #[error(
+        "{what}: row {row}, column {column} is {value}; remove or impute the row before fitting (rows and columns count from 0)"
+    )]
+    NotFinite {
+        /// `inputs` or `targets`.
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The offending value, as text: NaN has no equality.
+        value: String,
+    },
+    /// Two sizes that had to agree.
+    #[error("{what}: expected {expected}, found {found}")]
+    Shape {
+        /// What was measured.
+        what: String,
+        /// The size that was needed.
+        expected: usize,
+        /// The size that came.
+        found: usize,
+    },
+    /// A data set with too few rows for what was asked.
+    #[error("{what} needs at least {needed} rows, but there are {found}; {remedy}")]
+    TooFewRows {
+        /// What needs the rows.
+        what: &'static str,
+        /// The least number that works.
+        needed: usize,
+        /// The number there is.
+        found: usize,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// A column of the targets that never changes.
+    #[error(
+        "target column {column} is constant ({value}); there is nothing to predict: check that the right column was chosen"
+    )]
+    ConstantTarget {
+        /// Column, from 0.
+        column: usize,
+        /// Its only value.
+        value: f64,
+    },
+    /// A setting outside its range.
+    #[error("{name} = {value} is out of range: {range}")]
+    Setting {
+        /// The field or flag.
+        name: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// A preset name that does not exist.
+    #[error("no preset is called `{name}`; there are {known}")]
+    UnknownPreset {
+        /// The name that was asked for.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Training that grew instead of shrinking, at every rate that was tried.
+    #[error(
+        "training diverged {attempts} times, the last time at epoch {epoch} with rates {rates:?}; choose smaller `rates`, or standardise the inputs"
+    )]
+    Diverged {
+        /// Runs that were started.
+        attempts: usize,
+        /// Epoch of the last failure, from 0.
+        epoch: usize,
+        /// Rates of the last failure.
+        rates: Vec<f64>,
+    },
+    /// A support whose columns are linearly dependent.
+    #[error(
+        "layer {layer}, neuron {neuron}: the {columns} selected inputs are linearly dependent, so least squares has no unique answer; use `Refit::Mls` or a larger kappa"
+    )]
+    RankDeficient {
+        /// Layer, from 1.
+        layer: usize,
+        /// Neuron, from 0.
+        neuron: usize,
+        /// Selected inputs, the intercept not counted.
+        columns: usize,
+    },
+    /// More effective parameters than rows can pay for.
+    #[error(
+        "output {output}: the fit uses {df:.1} degrees of freedom of {rows} rows, which leaves nothing to estimate a variance from; use a larger kappa or the `cv` variance"
+    )]
+    NoDegreesOfFreedom {
+        /// Output, from 0.
+        output: usize,
+        /// Degrees of freedom used.
+        df: f64,
+        /// Training rows.
+        rows: usize,
+    },
+    /// A problem too large for an exact degrees-of-freedom count.
+    #[error(
+        "degrees of freedom need a dense matrix of order {order}, above the limit of {limit}; use the `cv` variance, or a larger kappa for a sparser network"
+    )]
+    TooLarge {
+        /// Order of the smaller of the two equivalent matrices.
+        order: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// An observer asked to stop before there was anything to return.
+    #[error("stopped on request after {epochs} epochs")]
+    Cancelled {
+        /// Epochs that were finished.
+        epochs: usize,
+    },
+}
+
+impl Error {
+    pub(crate) fn shape(what: impl Into<String>, expected: usize, found: usize) -> Self {
+        Error::Shape { what: what.into(), expected, found }
+    }
+
+    pub(crate) fn setting(
+        name: &'static str,
+        value: impl std::fmt::Debug,
+        range: &'static str,
+    ) -> Self {
+        Error::Setting { name, value: format!("{value:?}"), range }
+    }
+}

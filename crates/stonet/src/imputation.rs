@@ -1,0 +1,320 @@
+//! The deviations E_i of a mini-batch, their SGHMC sweep, and the parameter update they drive (`ASGHMC`, steps 1 and 2).
+//!
+//! Deviations are stored, never recomputed as Y_i − F_i: at the paper's settings they are 1e-8 of Y_i, and in f32 the
+//! subtraction would leave nothing. Everything is laid out once; a step allocates nothing.
+
+use ndarray::{Array1, Array2, ArrayView2};
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::linalg::elementwise::{self, LatentSlices, LatentStep};
+use crate::linalg::kernels::{Strided, gemm_nn, gemm_nt, padded};
+use crate::random::Rng;
+use crate::{Activation, Head, Layer, Penalty, StoNet};
+
+/// How latents move: the settings of step 1 of `ASGHMC`, for every hidden layer.
+#[derive(Debug, Clone)]
+pub(crate) struct Sghmc {
+    /// t_HMC.
+    pub steps: usize,
+    /// a = εη; 1 is Langevin.
+    pub friction: f64,
+    /// τ.
+    pub noise: f64,
+    /// ε_i.
+    pub step_size: Vec<f64>,
+}
+
+/// How one layer's parameters move: step 2 of `ASGHMC`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LayerUpdate {
+    /// Effective rate on ½·MSE: the size of the proximal step.
+    pub rate: f64,
+    /// G_i / σ_i²: what a deviation is worth to the weights.
+    pub gain: f64,
+    /// κ_i.
+    pub kappa: f64,
+}
+
+/// A layer in f32, in the layout in which its products run along whole vectors.
+struct PackedLayer {
+    inputs: usize,
+    outputs: usize,
+    /// Few outputs: w as outputs × padded inputs. Otherwise wᵀ as inputs × padded outputs.
+    narrow: bool,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl PackedLayer {
+    fn new(layer: &Layer) -> Self {
+        let (outputs, inputs) = layer.weight.dim();
+        let narrow = outputs < 8;
+        let (len, ld) = if narrow { (outputs, padded(inputs)) } else { (inputs, padded(outputs)) };
+        let mut weight = vec![0.0; len * ld];
+        for ((j, k), &w) in layer.weight.indexed_iter() {
+            weight[if narrow { j * ld + k } else { k * ld + j }] = w as f32;
+        }
+        let mut bias = vec![0.0; padded(outputs)];
+        bias.iter_mut().zip(&layer.bias).for_each(|(b, &v)| *b = v as f32);
+        PackedLayer { inputs, outputs, narrow, weight, bias }
+    }
+
+    fn unpack(&self, noise_variance: f64) -> Layer {
+        let ld = if self.narrow { padded(self.inputs) } else { padded(self.outputs) };
+        let at = |j: usize, k: usize| if self.narrow { j * ld + k } else { k * ld + j };
+        Layer {
+            weight: Array2::from_shape_fn((self.outputs, self.inputs), |(j, k)| {
+                f64::from(self.weight[at(j, k)])
+            }),
+            bias: Array1::from_shape_fn(self.outputs, |j| f64::from(self.bias[j])),
+            noise_variance,
+        }
+    }
+
+    /// f = a wᵀ + b.
+    fn feed(&self, f: &mut [f32], a: &[f32], rows: usize) {
+        let ld = self.bias.len();
+        if self.narrow {
+            gemm_nt(f, a, &self.weight, rows, self.outputs, padded(self.inputs), ld);
+            for row in f[..rows * ld].chunks_exact_mut(ld) {
+                row.iter_mut().zip(&self.bias).for_each(|(f, b)| *f += b);
+            }
+        } else {
+            f[..rows * ld].chunks_exact_mut(ld).for_each(|row| row.copy_from_slice(&self.bias));
+            let a = Strided { data: a, row: padded(self.inputs), col: 1 };
+            gemm_nn(f, a, &self.weight, rows, ld, self.inputs, 1.0, true);
+        }
+    }
+
+    /// e −= da wᵀ. `scratch` is as large as `e`.
+    fn absorb(&self, e: &mut [f32], da: &[f32], rows: usize, scratch: &mut [f32]) {
+        let ld = self.bias.len();
+        if self.narrow {
+            gemm_nt(scratch, da, &self.weight, rows, self.outputs, padded(self.inputs), ld);
+            e[..rows * ld].iter_mut().zip(&*scratch).for_each(|(e, s)| *e -= s);
+        } else {
+            let a = Strided { data: da, row: padded(self.inputs), col: 1 };
+            gemm_nn(e, a, &self.weight, rows, ld, self.inputs, -1.0, true);
+        }
+    }
+
+    /// g = e w.
+    fn back(&self, g: &mut [f32], e: &[f32], rows: usize) {
+        let (ld_in, ld_out) = (padded(self.inputs), self.bias.len());
+        if self.narrow {
+            let e = Strided { data: e, row: ld_out, col: 1 };
+            gemm_nn(g, e, &self.weight, rows, ld_in, self.outputs, 1.0, false);
+        } else {
+            gemm_nt(g, e, &self.weight, rows, self.inputs, ld_out, ld_in);
+        }
+    }
+
+    /// w += scale · eᵀ a and b += scale · Σ e.
+    fn update(&mut self, e: &[f32], a: &[f32], rows: usize, scale: f32) {
+        let (ld_in, ld_out) = (padded(self.inputs), self.bias.len());
+        if self.narrow {
+            let e = Strided { data: e, row: 1, col: ld_out };
+            gemm_nn(&mut self.weight, e, a, self.outputs, ld_in, rows, scale, true);
+        } else {
+            let a = Strided { data: a, row: 1, col: ld_in };
+            gemm_nn(&mut self.weight, a, e, self.inputs, ld_out, rows, scale, true);
+        }
+        for row in e[..rows * ld_out].chunks_exact(ld_out) {
+            self.bias.iter_mut().zip(row).for_each(|(b, e)| *b += scale * e);
+        }
+    }
+}
+
+/// Rows of inputs or targets in f32, padded.
+pub(crate) struct PackedRows {
+    width: usize,
+    data: Vec<f32>,
+}
+
+impl PackedRows {
+    pub(crate) fn new(a: ArrayView2<'_, f64>) -> Self {
+        let width = padded(a.ncols());
+        let mut data = vec![0.0; a.nrows() * width];
+        for (row, source) in data.chunks_exact_mut(width.max(1)).zip(a.outer_iter()) {
+            row.iter_mut().zip(source).for_each(|(t, &s)| *t = s as f32);
+        }
+        PackedRows { width, data }
+    }
+
+    fn gather(&self, out: &mut [f32], rows: &[usize]) {
+        for (t, &r) in out.chunks_exact_mut(self.width.max(1)).zip(rows) {
+            t.copy_from_slice(&self.data[r * self.width..(r + 1) * self.width]);
+        }
+    }
+}
+
+/// The arrays of one layer for a batch, rows × padded width.
+#[derive(Default)]
+struct LayerState {
+    /// Y_i; F_L in the output layer.
+    y: Vec<f32>,
+    /// A_i.
+    a: Vec<f32>,
+    /// E_i.
+    e: Vec<f32>,
+    /// v_i.
+    v: Vec<f32>,
+    /// W_{i+1}ᵀE_{i+1}, then ΔA_i; scratch in the output layer.
+    back: Vec<f32>,
+}
+
+impl LayerState {
+    fn new(len: usize) -> Self {
+        let zeros = || vec![0.0; len];
+        LayerState { y: zeros(), a: zeros(), e: zeros(), v: zeros(), back: zeros() }
+    }
+}
+
+/// A network and one mini-batch of its latents, ready to take steps.
+pub(crate) struct Imputation {
+    layers: Vec<PackedLayer>,
+    sigma2: Vec<f64>,
+    activation: Activation,
+    head: Head,
+    /// A_0, then layers 1 … L.
+    inputs: Vec<f32>,
+    states: Vec<LayerState>,
+    capacity: usize,
+}
+
+impl Imputation {
+    pub(crate) fn new(net: &StoNet, batch: usize) -> Self {
+        let layers: Vec<_> = net.layers().iter().map(PackedLayer::new).collect();
+        let states = layers.iter().map(|l| LayerState::new(batch * padded(l.outputs))).collect();
+        Imputation {
+            sigma2: net.layers().iter().map(|l| l.noise_variance).collect(),
+            activation: net.activation(),
+            head: net.head(),
+            inputs: vec![0.0; batch * padded(net.inputs())],
+            states,
+            layers,
+            capacity: batch,
+        }
+    }
+
+    /// The network as it stands.
+    pub(crate) fn network(&self) -> StoNet {
+        let layers = self.layers.iter().zip(&self.sigma2).map(|(l, &s)| l.unpack(s)).collect();
+        // Weights that overflowed cannot form a network; the caller checks the loss first.
+        StoNet::new(layers, self.activation, self.head).expect("a packed network is well formed")
+    }
+
+    /// One iteration of `ASGHMC` on these rows; returns the batch's mean loss before the step.
+    pub(crate) fn step(
+        &mut self,
+        x: &PackedRows,
+        y: &PackedRows,
+        rows: &[usize],
+        sghmc: &Sghmc,
+        penalty: Penalty,
+        updates: &[LayerUpdate],
+        rng: &mut Rng,
+    ) -> f64 {
+        assert!(!rows.is_empty() && rows.len() <= self.capacity);
+        let loss = self.forward(x, y, rows);
+        for _ in 0..sghmc.steps {
+            for i in (0..self.layers.len() - 1).rev() {
+                self.move_latents(i, rows.len(), sghmc, rng);
+            }
+        }
+        self.update(rows.len(), penalty, updates);
+        loss
+    }
+
+    /// E_i = 0 below, E_L = the score residual, v_i = 0; returns the mean loss.
+    fn forward(&mut self, x: &PackedRows, y: &PackedRows, rows: &[usize]) -> f64 {
+        let b = rows.len();
+        x.gather(&mut self.inputs, rows);
+        let last = self.layers.len() - 1;
+        for (i, layer) in self.layers.iter().enumerate() {
+            let (below, here) = self.states.split_at_mut(i);
+            let state = &mut here[0];
+            layer.feed(&mut state.y, below.last().map_or(&self.inputs, |s| &s.a), b);
+            if i < last {
+                activate(self.activation, state, b, layer.outputs);
+                state.e.fill(0.0);
+                state.v.fill(0.0);
+            }
+        }
+        let LayerState { y: f, e, .. } = &mut self.states[last];
+        y.gather(e, rows);
+        let len = b * padded(self.layers[last].outputs);
+        match self.head {
+            Head::Gaussian => e[..len].iter_mut().zip(&*f).for_each(|(e, f)| *e -= f),
+        }
+        0.5 * e[..len].iter().map(|&e| f64::from(e) * f64::from(e)).sum::<f64>() / b as f64
+    }
+
+    /// One SGHMC update of hidden layer `i` (from 0), against the newest E_{i+1}, which then absorbs ΔA_i.
+    fn move_latents(&mut self, i: usize, b: usize, sghmc: &Sghmc, rng: &mut Rng) {
+        let above = &self.layers[i + 1];
+        let (lower, upper) = self.states.split_at_mut(i + 1);
+        let (state, next) = (&mut lower[i], &mut upper[0]);
+        let (width, step) = (above.inputs, sghmc.step_size[i]);
+        let len = b * padded(width);
+        above.back(&mut state.back, &next.e, b);
+        let mut momentum = (1.0 - sghmc.friction) as f32;
+        if sghmc.noise > 0.0 {
+            let sd = (sghmc.noise * (2.0 * sghmc.friction * step).sqrt()) as f32;
+            // Padding stays zero: noise there would leak into the padding of the weights.
+            for row in state.v[..len].chunks_exact_mut(padded(width)) {
+                for v in &mut row[..width] {
+                    let draw: f32 = StandardNormal.sample(rng);
+                    *v = momentum * *v + sd * draw;
+                }
+            }
+            momentum = 1.0;
+        }
+        let scalars = LatentStep {
+            from_above: (step / self.sigma2[i + 1]) as f32,
+            from_below: (step / self.sigma2[i]) as f32,
+            momentum,
+        };
+        let slices = LatentSlices {
+            back: &mut state.back[..len],
+            y: &mut state.y,
+            a: &mut state.a,
+            e: &mut state.e,
+            v: &mut state.v,
+        };
+        match self.activation {
+            Activation::Tanh => elementwise::latent_tanh(slices, scalars),
+            Activation::Sigmoid => elementwise::latent_sigmoid(slices, scalars),
+            Activation::Relu => elementwise::latent_relu(slices, scalars),
+        }
+        match self.head {
+            Head::Gaussian => above.absorb(&mut next.e, &state.back, b, &mut next.back),
+        }
+    }
+
+    /// W_i += (G_i/σ_i²) mean(E_i A_{i−1}ᵀ), b_i likewise, then the proximal map of the weights.
+    fn update(&mut self, b: usize, penalty: Penalty, updates: &[LayerUpdate]) {
+        for (i, (layer, u)) in self.layers.iter_mut().zip(updates).enumerate() {
+            let below = if i == 0 { &self.inputs } else { &self.states[i - 1].a };
+            layer.update(&self.states[i].e, below, b, (u.gain / b as f64) as f32);
+            if u.kappa > 0.0 {
+                elementwise::prox_all(&mut layer.weight, penalty, u.rate, u.kappa);
+            }
+        }
+    }
+}
+
+/// A = ψ(Y), with zero padding.
+fn activate(activation: Activation, state: &mut LayerState, b: usize, width: usize) {
+    let ld = padded(width);
+    let (a, y) = (&mut state.a[..b * ld], &state.y[..b * ld]);
+    match activation {
+        Activation::Tanh => elementwise::tanh_all(a, y),
+        Activation::Relu => elementwise::relu_all(a, y),
+        Activation::Sigmoid => {
+            elementwise::sigmoid_all(a, y);
+            // ψ(0) = ½ would leak into the padding of the next layer's weights.
+            a.chunks_exact_mut(ld).for_each(|row| row[width..].fill(0.0));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Levels, intervals, and what can predict them.
+
+mod dof;
+mod eve;
+mod normal;
+mod variance;
+
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+pub use dof::degrees_of_freedom;
+pub use eve::{Estimate, Eve, EveIntervals};
+pub use variance::Variance;
+
+use crate::{Error, Result};
+
+/// A coverage level 1 − α strictly between 0 and 1.
+///
+/// ```
+/// use stonet::Level;
+/// assert!((Level::new(0.95)?.z() - 1.959964).abs() < 1e-6);
+/// assert!(Level::new(95.0).is_err());
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Level(f64);
+
+impl Level {
+    /// Checks the range.
+    pub fn new(level: f64) -> Result<Self> {
+        if level > 0.0 && level < 1.0 {
+            Ok(Level(level))
+        } else {
+            Err(Error::setting("level", level, "strictly between 0 and 1, such as 0.95"))
+        }
+    }
+
+    /// 1 − α.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+
+    /// Φ⁻¹(1 − α/2).
+    pub fn z(self) -> f64 {
+        normal::quantile(0.5 + 0.5 * self.0)
+    }
+}
+
+impl TryFrom<f64> for Level {
+    type Error = Error;
+    fn try_from(level: f64) -> Result<Self> {
+        Level::new(level)
+    }
+}
+
+impl From<Level> for f64 {
+    fn from(level: Level) -> f64 {
+        level.0
+    }
+}
+
+/// Prediction intervals: one row per row of inputs, one column per output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intervals {
+    /// The point prediction.
+    pub prediction: Array2<f64>,
+    /// Lower ends.
+    pub lower: Array2<f64>,
+    /// Upper ends.
+    pub upper: Array2<f64>,
+    /// The nominal coverage.
+    pub level: Level,
+}
+
+/// Anything that gives prediction intervals for rows of inputs.
+pub trait PredictInterval {
+    /// Intervals at the level, one per row and output.
+    fn intervals(&self, x: ArrayView2<'_, f64>, level: Level) -> Result<Intervals>;
+}

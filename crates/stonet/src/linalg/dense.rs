@@ -1,0 +1,82 @@
+//! f64 products and factorisations on ndarray views, by faer, on the caller's thread.
+
+use faer::linalg::solvers::Solve;
+use faer::{Accum, MatMut, MatRef, Par, Side};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
+
+fn faer_view<'a>(a: ArrayView2<'a, f64>) -> MatRef<'a, f64> {
+    let (rows, cols, strides) = (a.nrows(), a.ncols(), [a.strides()[0], a.strides()[1]]);
+    // SAFETY: pointer, shape and strides come from a live view, which the returned borrow keeps alive.
+    unsafe { MatRef::from_raw_parts(a.as_ptr(), rows, cols, strides[0], strides[1]) }
+}
+
+fn faer_view_mut<'a>(mut a: ArrayViewMut2<'a, f64>) -> MatMut<'a, f64> {
+    let (rows, cols, strides) = (a.nrows(), a.ncols(), [a.strides()[0], a.strides()[1]]);
+    // SAFETY: as above, and the view is unique.
+    unsafe { MatMut::from_raw_parts_mut(a.as_mut_ptr(), rows, cols, strides[0], strides[1]) }
+}
+
+/// a · b.
+pub(crate) fn matmul(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Array2<f64> {
+    assert_eq!(a.ncols(), b.nrows(), "inner sizes of a product");
+    let mut c = Array2::zeros((a.nrows(), b.ncols()));
+    faer::linalg::matmul::matmul(
+        faer_view_mut(c.view_mut()),
+        Accum::Replace,
+        faer_view(a),
+        faer_view(b),
+        1.0,
+        Par::Seq,
+    );
+    c
+}
+
+/// The inverse of a symmetric positive definite matrix, or nothing if it is not.
+pub(crate) fn spd_inverse(a: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
+    let factor = faer_view(a).llt(Side::Lower).ok()?;
+    let mut inverse = Array2::eye(a.nrows());
+    factor.solve_in_place(faer_view_mut(inverse.view_mut()));
+    Some(inverse)
+}
+
+/// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; nothing if the iteration fails.
+pub(crate) fn symmetric_eigen(a: ArrayView2<'_, f64>) -> Option<(Array1<f64>, Array2<f64>)> {
+    let n = a.nrows();
+    let eigen = faer_view(a).self_adjoint_eigen(Side::Lower).ok()?;
+    let (values, vectors) = (eigen.S(), eigen.U());
+    Some((
+        Array1::from_shape_fn(n, |i| values[i]),
+        Array2::from_shape_fn((n, n), |(i, j)| vectors[(i, j)]),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    #[test]
+    fn products_follow_strides() {
+        let a = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+        let product = matmul(a.view(), a.t());
+        assert_eq!(product, array![[14.0, 32.0], [32.0, 77.0]]);
+        assert_eq!(matmul(a.t(), a.view()), a.t().dot(&a));
+    }
+
+    #[test]
+    fn the_inverse_inverts_and_an_indefinite_matrix_is_refused() {
+        let a = array![[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]];
+        let identity = matmul(a.view(), spd_inverse(a.view()).unwrap().view());
+        assert!((identity - Array2::<f64>::eye(3)).iter().all(|d| d.abs() < 1e-14));
+        assert!(spd_inverse(array![[1.0, 2.0], [2.0, 1.0]].view()).is_none());
+    }
+
+    #[test]
+    fn eigenvectors_rebuild_the_matrix() {
+        let a = array![[2.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 2.0]];
+        let (values, vectors) = symmetric_eigen(a.view()).unwrap();
+        let rebuilt = matmul((&vectors * &values).view(), vectors.t());
+        assert!((rebuilt - a).iter().all(|d| d.abs() < 1e-14));
+        assert!(values.windows(2).into_iter().all(|w| w[0] <= w[1]));
+    }
+}

@@ -1,0 +1,58 @@
+//! Numbers that judge predictions: coverage, length, error.
+
+use ndarray::{Array2, ArrayView2, Zip};
+
+use crate::Intervals;
+
+/// Which targets lie in their interval, ends included; rows × outputs.
+pub fn covered(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Array2<bool> {
+    Zip::from(&intervals.lower).and(&intervals.upper).and(y).map_collect(|&l, &u, &y| l <= y && y <= u)
+}
+
+/// The fraction of targets that lie in their interval.
+pub fn coverage(intervals: &Intervals, y: ArrayView2<'_, f64>) -> f64 {
+    let hits = covered(intervals, y);
+    hits.iter().filter(|&&h| h).count() as f64 / hits.len() as f64
+}
+
+/// The mean length over rows and outputs.
+pub fn mean_length(intervals: &Intervals) -> f64 {
+    let n = intervals.lower.len() as f64;
+    (&intervals.upper - &intervals.lower).sum() / n
+}
+
+/// Root mean squared error over rows and outputs.
+pub fn rmse(prediction: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> f64 {
+    ((&prediction - &y).mapv(|d| d * d).sum() / y.len() as f64).sqrt()
+}
+
+/// Mean and standard deviation (divisor n − 1; 0 for a single value).
+pub fn mean_sd(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (mean, if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Level;
+    use ndarray::array;
+
+    #[test]
+    fn hand_computed() {
+        let i = Intervals {
+            prediction: array![[0.5], [1.0], [2.0]],
+            lower: array![[0.0], [0.0], [1.0]],
+            upper: array![[1.0], [2.0], [3.0]],
+            level: Level::new(0.9).unwrap(),
+        };
+        let y = array![[1.0], [-0.5], [2.0]];
+        assert_eq!(coverage(&i, y.view()), 2.0 / 3.0);
+        assert_eq!(mean_length(&i), 5.0 / 3.0);
+        assert!((rmse(i.prediction.view(), y.view()) - (2.5f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert_eq!(mean_sd(&[1.0, 3.0]), (2.0, 2f64.sqrt()));
+        assert_eq!(mean_sd(&[4.0]), (4.0, 0.0));
+    }
+}

@@ -1,0 +1,144 @@
+//! What all trainers share: the contract, what they report while they run, and what they return.
+
+mod asghmc;
+mod paper;
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+pub use asghmc::{Asghmc, Collection, Decay, StepBench};
+pub use paper::{PaperSettings, Preset};
+
+use crate::{Dataset, Penalty, Result, Seed, StoNet};
+
+/// An algorithm that turns a start and data into one or several networks. The value is its own configuration.
+pub trait Trainer: Sync {
+    /// Trains on rows that are already on standard scale. The result depends on the arguments alone.
+    fn fit(
+        &self,
+        start: &StoNet,
+        data: &Dataset,
+        seed: Seed,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit>;
+
+    /// The penalty and its strength κ_i on ½·MSE in each of this many layers: what degrees of freedom depend on.
+    fn penalty(&self, layers: usize) -> (Penalty, Vec<f64>);
+}
+
+/// What a trainer returns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// θ̂^(1) … θ̂^(m), compacted; the first is the one at the end of training.
+    pub networks: Vec<StoNet>,
+    /// Mean loss of the last epoch (½ the mean squared error).
+    pub loss: f64,
+    /// How often training diverged and was begun again at half the rates.
+    pub restarts: usize,
+    /// What the user should know, and may ignore.
+    pub warnings: Vec<Warning>,
+}
+
+impl Fit {
+    /// The network at the end of training.
+    pub fn network(&self) -> &StoNet {
+        &self.networks[0]
+    }
+}
+
+/// Something sound but perhaps not meant.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// Fewer rows than a batch: every batch has all rows.
+    BatchCut {
+        /// The batch size asked for.
+        batch_size: usize,
+        /// The rows there are.
+        rows: usize,
+    },
+    /// An input that never changes cannot inform anything.
+    ConstantInput {
+        /// Column, from 0.
+        column: usize,
+    },
+    /// The penalty removed every path from inputs to outputs: the prediction is a constant.
+    AllUnitsDead {
+        /// κ per layer.
+        kappa: Vec<f64>,
+    },
+    /// Training diverged and was begun again at lower rates.
+    RatesHalved {
+        /// How often.
+        restarts: usize,
+        /// The rates that worked.
+        rates: Vec<f64>,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::BatchCut { batch_size, rows } => {
+                write!(f, "batch size {batch_size} is cut to the {rows} rows there are")
+            }
+            Warning::ConstantInput { column } => {
+                write!(f, "input column {column} is constant and can have no effect; drop it")
+            }
+            Warning::AllUnitsDead { kappa } => write!(
+                f,
+                "kappa {kappa:?} removed every unit, so the prediction is a constant; use a smaller kappa, or walk up to it with warm starts"
+            ),
+            Warning::RatesHalved { restarts, rates } => {
+                write!(f, "training diverged and was begun again {restarts} times; rates are now {rates:?}")
+            }
+        }
+    }
+}
+
+/// Where a fit stands after an epoch.
+pub struct Progress<'a> {
+    /// Epochs done, from 1.
+    pub epoch: usize,
+    /// Epochs planned.
+    pub epochs: usize,
+    /// Mean loss over the epoch's batches, each before its own step.
+    pub loss: f64,
+    /// Divergences so far.
+    pub restarts: usize,
+    pub(crate) snapshot: &'a dyn Fn() -> StoNet,
+}
+
+impl Progress<'_> {
+    /// The network as it stands (a copy, made on request).
+    pub fn network(&self) -> StoNet {
+        (self.snapshot)()
+    }
+}
+
+/// Why an observer ends a fit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Good enough: the fit returns what it has.
+    Early,
+    /// Not wanted any more: the fit returns [`Error::Cancelled`](crate::Error::Cancelled).
+    Cancel,
+}
+
+/// Watches a fit: a progress bar, early stopping, Ctrl-C. Closures over [`Progress`] are observers, and `()` is a silent one.
+pub trait Observer {
+    /// Called after every epoch.
+    fn progress(&mut self, progress: &Progress<'_>) -> ControlFlow<Stop>;
+}
+
+impl Observer for () {
+    fn progress(&mut self, _: &Progress<'_>) -> ControlFlow<Stop> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl<F: FnMut(&Progress<'_>) -> ControlFlow<Stop>> Observer for F {
+    fn progress(&mut self, progress: &Progress<'_>) -> ControlFlow<Stop> {
+        self(progress)
+    }
+}
