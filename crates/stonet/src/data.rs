@@ -79,9 +79,7 @@ impl Dataset {
 pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result<()> {
     match a.indexed_iter().find(|(_, v)| !v.is_finite()) {
         None => Ok(()),
-        Some(((row, column), v)) => {
-            Err(Error::NotFinite { what, row, column, value: v.to_string() })
-        }
+        Some(((row, column), v)) => Err(Error::NotFinite { what, row, column, value: v.to_string() }),
     }
 }
 

@@ -130,11 +130,7 @@ impl Error {
         Error::Shape { what: what.into(), expected, found }
     }
 
-    pub(crate) fn setting(
-        name: &'static str,
-        value: impl std::fmt::Debug,
-        range: &'static str,
-    ) -> Self {
+    pub(crate) fn setting(name: &'static str, value: impl std::fmt::Debug, range: &'static str) -> Self {
         Error::Setting { name, value: format!("{value:?}"), range }
     }
 }

@@ -31,9 +31,7 @@ impl Head {
     /// σ_L² × the mean negative log-likelihood per row, up to a constant: ½ the mean squared error, summed over outputs.
     pub fn loss(&self, y: ArrayView2<'_, f64>, f: ArrayView2<'_, f64>) -> f64 {
         match self {
-            Head::Gaussian => {
-                0.5 * self.residual(y, f).iter().map(|e| e * e).sum::<f64>() / y.nrows() as f64
-            }
+            Head::Gaussian => 0.5 * self.residual(y, f).iter().map(|e| e * e).sum::<f64>() / y.nrows() as f64,
         }
     }
 }

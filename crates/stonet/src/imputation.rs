@@ -35,6 +35,14 @@ pub(crate) struct LayerUpdate {
     pub kappa: f64,
 }
 
+/// One iteration's settings.
+#[derive(Clone, Copy)]
+pub(crate) struct Plan<'a> {
+    pub sghmc: &'a Sghmc,
+    pub penalty: Penalty,
+    pub updates: &'a [LayerUpdate],
+}
+
 /// A layer in f32, in the layout in which its products run along whole vectors.
 struct PackedLayer {
     inputs: usize,
@@ -63,9 +71,7 @@ impl PackedLayer {
         let ld = if self.narrow { padded(self.inputs) } else { padded(self.outputs) };
         let at = |j: usize, k: usize| if self.narrow { j * ld + k } else { k * ld + j };
         Layer {
-            weight: Array2::from_shape_fn((self.outputs, self.inputs), |(j, k)| {
-                f64::from(self.weight[at(j, k)])
-            }),
+            weight: Array2::from_shape_fn((self.outputs, self.inputs), |(j, k)| f64::from(self.weight[at(j, k)])),
             bias: Array1::from_shape_fn(self.outputs, |j| f64::from(self.bias[j])),
             noise_variance,
         }
@@ -76,11 +82,11 @@ impl PackedLayer {
         let ld = self.bias.len();
         if self.narrow {
             gemm_nt(f, a, &self.weight, rows, self.outputs, padded(self.inputs), ld);
-            for row in f[..rows * ld].chunks_exact_mut(ld) {
+            for row in batch_mut(f, rows, ld) {
                 row.iter_mut().zip(&self.bias).for_each(|(f, b)| *f += b);
             }
         } else {
-            f[..rows * ld].chunks_exact_mut(ld).for_each(|row| row.copy_from_slice(&self.bias));
+            batch_mut(f, rows, ld).for_each(|row| row.copy_from_slice(&self.bias));
             let a = Strided { data: a, row: padded(self.inputs), col: 1 };
             gemm_nn(f, a, &self.weight, rows, ld, self.inputs, 1.0, true);
         }
@@ -119,7 +125,7 @@ impl PackedLayer {
             let a = Strided { data: a, row: 1, col: ld_in };
             gemm_nn(&mut self.weight, a, e, self.inputs, ld_out, rows, scale, true);
         }
-        for row in e[..rows * ld_out].chunks_exact(ld_out) {
+        for row in e[..rows * ld_out].chunks_exact(ld_out.max(1)) {
             self.bias.iter_mut().zip(row).for_each(|(b, e)| *b += scale * e);
         }
     }
@@ -197,11 +203,15 @@ impl Imputation {
         }
     }
 
-    /// The network as it stands.
+    /// Whether every weight and bias is finite.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.layers.iter().all(|l| l.weight.iter().chain(&l.bias).all(|w| w.is_finite()))
+    }
+
+    /// The network as it stands, which must be [finite](Self::is_finite).
     pub(crate) fn network(&self) -> StoNet {
         let layers = self.layers.iter().zip(&self.sigma2).map(|(l, &s)| l.unpack(s)).collect();
-        // Weights that overflowed cannot form a network; the caller checks the loss first.
-        StoNet::new(layers, self.activation, self.head).expect("a packed network is well formed")
+        StoNet::new(layers, self.activation, self.head).expect("a finite packed network is well formed")
     }
 
     /// One iteration of `ASGHMC` on these rows; returns the batch's mean loss before the step.
@@ -210,19 +220,17 @@ impl Imputation {
         x: &PackedRows,
         y: &PackedRows,
         rows: &[usize],
-        sghmc: &Sghmc,
-        penalty: Penalty,
-        updates: &[LayerUpdate],
+        plan: Plan<'_>,
         rng: &mut Rng,
     ) -> f64 {
         assert!(!rows.is_empty() && rows.len() <= self.capacity);
         let loss = self.forward(x, y, rows);
-        for _ in 0..sghmc.steps {
+        for _ in 0..plan.sghmc.steps {
             for i in (0..self.layers.len() - 1).rev() {
-                self.move_latents(i, rows.len(), sghmc, rng);
+                self.move_latents(i, rows.len(), plan.sghmc, rng);
             }
         }
-        self.update(rows.len(), penalty, updates);
+        self.update(rows.len(), plan.penalty, plan.updates);
         loss
     }
 
@@ -262,7 +270,7 @@ impl Imputation {
         if sghmc.noise > 0.0 {
             let sd = (sghmc.noise * (2.0 * sghmc.friction * step).sqrt()) as f32;
             // Padding stays zero: noise there would leak into the padding of the weights.
-            for row in state.v[..len].chunks_exact_mut(padded(width)) {
+            for row in batch_mut(&mut state.v, b, padded(width)) {
                 for v in &mut row[..width] {
                     let draw: f32 = StandardNormal.sample(rng);
                     *v = momentum * *v + sd * draw;
@@ -304,6 +312,11 @@ impl Imputation {
     }
 }
 
+/// The first `rows` rows of length `ld`; none where a layer has lost all its units.
+fn batch_mut(a: &mut [f32], rows: usize, ld: usize) -> impl Iterator<Item = &mut [f32]> {
+    a[..rows * ld].chunks_exact_mut(ld.max(1))
+}
+
 /// A = ψ(Y), with zero padding.
 fn activate(activation: Activation, state: &mut LayerState, b: usize, width: usize) {
     let ld = padded(width);
@@ -314,7 +327,7 @@ fn activate(activation: Activation, state: &mut LayerState, b: usize, width: usi
         Activation::Sigmoid => {
             elementwise::sigmoid_all(a, y);
             // ψ(0) = ½ would leak into the padding of the next layer's weights.
-            a.chunks_exact_mut(ld).for_each(|row| row[width..].fill(0.0));
+            batch_mut(a, b, ld).for_each(|row| row[width..].fill(0.0));
         }
     }
 }

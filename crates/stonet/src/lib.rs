@@ -1,16 +1,23 @@
-//! Sparse stochastic neural networks.
-mod data;
+#![doc = include_str!("../README.md")]
+
 mod error;
-mod head;
-mod imputation;
-mod interval;
-mod linalg;
-pub mod metrics;
-mod network;
-mod penalty;
 mod random;
+
+mod data;
+mod linalg;
+
+mod head;
+mod penalty;
+
+mod network;
 mod regression;
+
+mod imputation;
 mod train;
+
+mod interval;
+pub mod metrics;
+mod select;
 
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, Result};
@@ -20,4 +27,7 @@ pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
 pub use random::{Rng, Seed};
 pub use regression::Refit;
-pub use train::{Asghmc, Collection, Decay, Fit, Observer, PaperSettings, Preset, Progress, StepBench, Stop, Trainer, Warning};
+pub use select::{PathError, Walk, cross_validate, kappa_path};
+#[doc(hidden)]
+pub use train::StepBench;
+pub use train::{Asghmc, Collection, Decay, Fit, Observer, PaperSettings, Preset, Progress, Stop, Trainer, Warning};

@@ -368,9 +368,7 @@ mod tests {
         let small = net.compact();
         assert_eq!(small.widths(), [3, 0, 0, 1]);
         let x = inputs(4, 3, 1);
-        assert!((net.predict(x.view()).unwrap() - small.predict(x.view()).unwrap())
-            .iter()
-            .all(|d| d.abs() < 1e-14));
+        assert!((net.predict(x.view()).unwrap() - small.predict(x.view()).unwrap()).iter().all(|d| d.abs() < 1e-14));
         assert!(small.selected_inputs().is_empty());
         assert_eq!(small.input_gradients(x.view()).unwrap(), Array3::<f64>::zeros((4, 1, 3)));
     }
@@ -393,10 +391,7 @@ mod tests {
             assert!(StoNet::random(widths, Activation::Tanh, Seed::new(1)).is_err(), "{widths:?}");
         }
         let net = StoNet::random(&[3, 2, 1], Activation::Tanh, Seed::new(1)).unwrap();
-        assert_eq!(
-            net.predict(Array2::zeros((1, 4)).view()),
-            Err(Error::shape("input columns", 3, 4))
-        );
+        assert_eq!(net.predict(Array2::zeros((1, 4)).view()), Err(Error::shape("input columns", 3, 4)));
         assert!(net.clone().with_noise_variances(&[1.0]).is_err());
         assert!(net.with_noise_variances(&[1.0, -1.0]).is_err());
     }

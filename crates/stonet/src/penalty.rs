@@ -93,9 +93,7 @@ impl Penalty {
         let shrunk = match *self {
             Penalty::Lasso => soft(lambda / c),
             Penalty::Scad { .. } if t <= lambda + lambda / c => soft(lambda / c),
-            Penalty::Scad { a } if t <= a * lambda => {
-                (c * (a - 1.0) * t - a * lambda) / (c * (a - 1.0) - 1.0)
-            }
+            Penalty::Scad { a } if t <= a * lambda => (c * (a - 1.0) * t - a * lambda) / (c * (a - 1.0) - 1.0),
             Penalty::Mcp { gamma } if t <= gamma * lambda => soft(lambda / c) / (1.0 - 1.0 / (c * gamma)),
             Penalty::Scad { .. } | Penalty::Mcp { .. } => t,
         };
@@ -108,8 +106,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: [Penalty; 4] =
-        [Penalty::Lasso, Penalty::SCAD, Penalty::MCP, Penalty::Scad { a: 2.5 }];
+    const ALL: [Penalty; 4] = [Penalty::Lasso, Penalty::SCAD, Penalty::MCP, Penalty::Scad { a: 2.5 }];
 
     #[test]
     fn derivative_agrees_with_central_differences() {

@@ -49,8 +49,7 @@ mod tests {
 
     #[test]
     fn children_of_nearby_seeds_do_not_collide() {
-        let seen: HashSet<u64> =
-            (0..300).flat_map(|s| (0..300).map(move |c| Seed::new(s).child(c).0)).collect();
+        let seen: HashSet<u64> = (0..300).flat_map(|s| (0..300).map(move |c| Seed::new(s).child(c).0)).collect();
         assert_eq!(seen.len(), 300 * 300);
     }
 }

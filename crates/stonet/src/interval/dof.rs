@@ -48,9 +48,7 @@ fn dual(jacobians: &[Array2<f64>], curvature: &Array1<f64>) -> Result<Vec<f64>> 
     let total = matmul(scaled.view(), scaled.t()) + Array2::<f64>::eye(stacked.nrows());
     let inverse = spd_inverse(total.view()).ok_or(Error::TooLarge { order: total.nrows(), limit: MAX_ORDER })?;
     let n = jacobians[0].nrows();
-    Ok((0..jacobians.len())
-        .map(|j| n as f64 - inverse.diag().slice(s![j * n..(j + 1) * n]).sum())
-        .collect())
+    Ok((0..jacobians.len()).map(|j| n as f64 - inverse.diag().slice(s![j * n..(j + 1) * n]).sum()).collect())
 }
 
 /// D over the free parameters, in the order of [`jacobian`].

@@ -100,7 +100,7 @@ impl Estimate {
         for (i, layer) in self.net.layers().iter().enumerate().skip(1) {
             let below = f[i - 1].row(r);
             let slope = below.mapv(|y| psi.derivative(y));
-            let m = sigma * &slope * &slope.view().insert_axis(Axis(1));
+            let m = sigma * &slope * slope.view().insert_axis(Axis(1));
             let own = self.weight_variance[i].own(below.mapv(|y| psi.value(y)).view(), Some(m.view()));
             sigma = own + matmul(matmul(layer.weight.view(), m.view()).view(), layer.weight.t());
         }
@@ -126,8 +126,11 @@ impl LayerVariance {
                 Some(&g) => g,
                 None => {
                     let columns = support.len();
-                    let gram = InverseGram::new(design, support.clone(), refit)
-                        .ok_or(Error::RankDeficient { layer, neuron: j, columns })?;
+                    let gram = InverseGram::new(design, support.clone(), refit).ok_or(Error::RankDeficient {
+                        layer,
+                        neuron: j,
+                        columns,
+                    })?;
                     grams.push(gram);
                     known.insert(support, grams.len() - 1);
                     grams.len() - 1
@@ -140,8 +143,7 @@ impl LayerVariance {
 
     /// diag{ ãᵀ Var(ŵ_j) ã + tr(Var(ŵ_j) M) }; `m` is `None` at the first layer, where Var(z) = 0.
     fn own(&self, a: ArrayView1<'_, f64>, m: Option<ArrayView2<'_, f64>>) -> Array2<f64> {
-        let per_gram: Vec<f64> =
-            self.grams.iter().map(|g| g.leverage(a) + m.map_or(0.0, |m| g.trace(m))).collect();
+        let per_gram: Vec<f64> = self.grams.iter().map(|g| g.leverage(a) + m.map_or(0.0, |m| g.trace(m))).collect();
         let diagonal: Array1<f64> = self.neurons.iter().map(|&(g, noise)| noise * per_gram[g]).collect();
         Array2::from_diag(&diagonal)
     }

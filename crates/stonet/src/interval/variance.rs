@@ -15,9 +15,13 @@ use crate::{Dataset, Error, Result, Seed, StoNet};
 pub enum Variance {
     /// The mean squared training residual, as `alg:CI` prints it: too small by what the fit has learned of the noise.
     Train,
-    /// The squared training residuals over n − df, df from the trace of the Gauss–Newton hat matrix.
-    #[default]
+    /// The squared training residuals over n − df, df from the trace of the Gauss–Newton hat matrix: the noise alone.
     Df,
+    /// `Df` times 1 + df/n: the noise and what the estimate itself adds to the error on new rows (Akaike's final
+    /// prediction error). The default: Σ̂ holds the hidden weights' part at the model's own tiny σ_i², so `Train` and `Df`
+    /// under-cover.
+    #[default]
+    Fpe,
     /// The mean squared residual of rows held out by this many folds.
     Cv {
         /// k.
@@ -38,15 +42,16 @@ impl Variance {
         let n = data.rows() as f64;
         match self {
             Variance::Train => Ok((squared_residuals(net, data)? / n).to_vec()),
-            Variance::Df => {
+            Variance::Df | Variance::Fpe => {
                 let (penalty, kappa) = trainer.penalty(net.layers().len());
                 let df = degrees_of_freedom(net, data, penalty, &kappa)?;
                 let squares = squared_residuals(net, data)?;
                 let divide = |(output, (&square, df)): (usize, (&f64, f64))| {
+                    let own_error = if self == Variance::Fpe { 1.0 + df / n } else { 1.0 };
                     if n - df < 1.0 {
                         Err(Error::NoDegreesOfFreedom { output, df, rows: data.rows() })
                     } else {
-                        Ok(square / (n - df))
+                        Ok(own_error * square / (n - df))
                     }
                 };
                 squares.iter().zip(df).enumerate().map(divide).collect()

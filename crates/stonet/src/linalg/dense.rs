@@ -44,10 +44,7 @@ pub(crate) fn symmetric_eigen(a: ArrayView2<'_, f64>) -> Option<(Array1<f64>, Ar
     let n = a.nrows();
     let eigen = faer_view(a).self_adjoint_eigen(Side::Lower).ok()?;
     let (values, vectors) = (eigen.S(), eigen.U());
-    Some((
-        Array1::from_shape_fn(n, |i| values[i]),
-        Array2::from_shape_fn((n, n), |(i, j)| vectors[(i, j)]),
-    ))
+    Some((Array1::from_shape_fn(n, |i| values[i]), Array2::from_shape_fn((n, n), |(i, j)| vectors[(i, j)])))
 }
 
 #[cfg(test)]

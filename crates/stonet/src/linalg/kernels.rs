@@ -32,16 +32,8 @@ dispatch! {
 }
 
 #[inline(always)]
-fn nn<const FMA: bool>(
-    c: &mut [f32],
-    a: Strided<'_>,
-    b: &[f32],
-    m: usize,
-    n: usize,
-    k: usize,
-    alpha: f32,
-    keep: bool,
-) {
+#[allow(clippy::too_many_arguments)]
+fn nn<const FMA: bool>(c: &mut [f32], a: Strided<'_>, b: &[f32], m: usize, n: usize, k: usize, alpha: f32, keep: bool) {
     if m == 0 || k == 0 || n == 0 {
         return;
     }
@@ -85,7 +77,7 @@ fn nn<const FMA: bool>(
 /// # Safety
 /// The block, R rows of A and k rows of B from these pointers must be in bounds; `ld` is the row length of B and C.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::too_many_arguments, clippy::needless_range_loop)]
 unsafe fn tile<const FMA: bool, const R: usize, const N: usize>(
     c: *mut f32,
     a: *const f32,
@@ -152,6 +144,7 @@ fn nt<const FMA: bool>(c: &mut [f32], a: &[f32], b: &[f32], m: usize, n: usize, 
 /// # Safety
 /// R rows of A, Q rows of B (length k) and the R × Q block of C must be in bounds.
 #[inline(always)]
+#[allow(clippy::needless_range_loop)]
 unsafe fn dots<const FMA: bool, const R: usize, const Q: usize>(
     c: *mut f32,
     ldc: usize,
@@ -202,9 +195,7 @@ mod tests {
                         gemm_nn(&mut c, Strided { data: &a, row, col }, &b, m, n, k, 0.5, true);
                         for i in 0..m {
                             for j in 0..n {
-                                let dot: f64 = (0..k)
-                                    .map(|l| a[i * row + l * col] as f64 * b[l * n + j] as f64)
-                                    .sum();
+                                let dot: f64 = (0..k).map(|l| a[i * row + l * col] as f64 * b[l * n + j] as f64).sum();
                                 let want = start[i * n + j] as f64 + 0.5 * dot;
                                 assert!((c[i * n + j] as f64 - want).abs() < 1e-5, "{m}x{n}x{k}");
                             }
@@ -225,8 +216,7 @@ mod tests {
                     gemm_nt(&mut c, &a, &b, m, n, k, ldc);
                     for i in 0..m {
                         for j in 0..n {
-                            let want: f64 =
-                                (0..k).map(|l| a[i * k + l] as f64 * b[j * k + l] as f64).sum();
+                            let want: f64 = (0..k).map(|l| a[i * k + l] as f64 * b[j * k + l] as f64).sum();
                             assert!((c[i * ldc + j] as f64 - want).abs() < 1e-4, "{m}x{n}x{k}");
                         }
                         assert!(c[i * ldc + n..(i + 1) * ldc].iter().all(|&v| v == 0.0));

@@ -41,7 +41,7 @@ impl InverseGram {
         let z = centred / &scale;
         let correlation = matmul(z.t(), z.view()) / n as f64;
         let inverse = invert(correlation.view(), n, refit)? / n as f64;
-        let inverse = inverse / &scale / &scale.view().insert_axis(Axis(1));
+        let inverse = inverse / &scale / scale.view().insert_axis(Axis(1));
         Some(InverseGram { support, mean, inverse, rows: n })
     }
 

@@ -7,14 +7,11 @@
 //! What acts is the rate on ½·MSE, `rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1}`, and the strength κ_i of the penalty on the
 //! same scale; σ² and ε cancel, so `Asghmc` is set by rates and κ and derives G_i.
 
-use std::ops::ControlFlow;
-
-use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::{Fit, Observer, Progress, Stop, Trainer, Warning};
-use crate::imputation::{Imputation, LayerUpdate, PackedRows, Sghmc};
-use crate::random::Rng;
+use super::run::{Outcome, Run};
+use super::{Fit, Observer, Trainer, Warning};
+use crate::imputation::{LayerUpdate, Sghmc};
 use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 
 /// The trainer and its settings; start from `Asghmc::default()` or a [`Preset`](super::Preset).
@@ -26,7 +23,7 @@ use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 /// | `epochs` | 200 | passes over the data | ≥ 1 |
 /// | `batch_size` | 50 | rows per step, cut to n | ≥ 1 |
 /// | `rates` | \[0.1\] | learning rate on ½·MSE, per layer | > 0 |
-/// | `kappa` | \[0.01, 1e-4\] | strength of the penalty, per layer | ≥ 0 |
+/// | `kappa` | \[0.01\] | strength of the penalty, per layer | ≥ 0 |
 /// | `penalty` | Lasso | its shape | |
 /// | `noise` | 0 | τ, size of the latent noise | ≥ 0 |
 /// | `friction` | 1 | a; 1 is Langevin | (0, 1] |
@@ -95,7 +92,7 @@ impl Default for Asghmc {
             epochs: 200,
             batch_size: 50,
             rates: vec![0.1],
-            kappa: vec![0.01, 1e-4],
+            kappa: vec![0.01],
             penalty: Penalty::Lasso,
             noise: 0.0,
             friction: 1.0,
@@ -110,13 +107,7 @@ impl Default for Asghmc {
 }
 
 impl Trainer for Asghmc {
-    fn fit(
-        &self,
-        start: &StoNet,
-        data: &Dataset,
-        seed: Seed,
-        observer: &mut dyn Observer,
-    ) -> Result<Fit> {
+    fn fit(&self, start: &StoNet, data: &Dataset, seed: Seed, observer: &mut dyn Observer) -> Result<Fit> {
         self.validate(start)?;
         check_sizes(start, data)?;
         let mut rates = per_layer(&self.rates, start.layers().len());
@@ -154,49 +145,45 @@ impl Asghmc {
         per_layer(&self.kappa, layers)
     }
 
-    fn validate(&self, net: &StoNet) -> Result<()> {
+    pub(super) fn validate(&self, net: &StoNet) -> Result<()> {
+        let positive = |list: &[f64]| list.iter().all(|&v| v > 0.0 && v.is_finite());
+        let not_negative = |list: &[f64]| list.iter().all(|&v| v >= 0.0 && v.is_finite());
+        let unit = |v: f64| v > 0.0 && v <= 1.0;
+        let c = &self.collection;
+        let check = |ok: bool, name, value: &dyn std::fmt::Debug, range| {
+            if ok { Ok(()) } else { Err(Error::setting(name, value, range)) }
+        };
+        check(self.epochs >= 1, "epochs", &self.epochs, "at least 1")?;
+        check(self.batch_size >= 1, "batch_size", &self.batch_size, "at least 1")?;
+        check(self.hmc_steps >= 1, "hmc_steps", &self.hmc_steps, "at least 1")?;
+        check(positive(&self.rates), "rates", &self.rates, "positive and finite")?;
+        check(not_negative(&self.kappa), "kappa", &self.kappa, "finite and not negative")?;
+        check(positive(&self.step_ratio), "step_ratio", &self.step_ratio, "positive and finite")?;
+        check(not_negative(&[self.noise]), "noise", &self.noise, "finite and not negative")?;
+        check(unit(self.friction), "friction", &self.friction, "above 0, at most 1")?;
+        check((0.0..=1.0).contains(&self.decay.from), "decay.from", &self.decay.from, "0 to 1")?;
+        check(unit(self.decay.to), "decay.to", &self.decay.to, "above 0, at most 1")?;
+        check(c.estimates >= 1, "collection.estimates", &c.estimates, "at least 1")?;
+        check(c.spacing >= 1, "collection.spacing", &c.spacing, "at least 1")?;
+        check(unit(c.rate), "collection.rate", &c.rate, "above 0, at most 1")?;
+        check(not_negative(&[c.noise]), "collection.noise", &c.noise, "finite and not negative")?;
         let layers = net.layers().len();
-        let ranges: [(&'static str, bool, String, &'static str); 12] = [
-            ("epochs", self.epochs >= 1, format!("{}", self.epochs), "at least 1"),
-            ("batch_size", self.batch_size >= 1, format!("{}", self.batch_size), "at least 1"),
-            ("hmc_steps", self.hmc_steps >= 1, format!("{}", self.hmc_steps), "at least 1"),
-            ("rates", all(&self.rates, |r| r > 0.0), format!("{:?}", self.rates), "positive and finite"),
-            ("kappa", all(&self.kappa, |k| k >= 0.0), format!("{:?}", self.kappa), "finite and not negative"),
-            ("step_ratio", all(&self.step_ratio, |s| s > 0.0), format!("{:?}", self.step_ratio), "positive and finite"),
-            ("noise", all(&[self.noise], |t| t >= 0.0), format!("{}", self.noise), "finite and not negative"),
-            ("friction", all(&[self.friction], |a| a > 0.0 && a <= 1.0), format!("{}", self.friction), "above 0, at most 1"),
-            ("decay.from", all(&[self.decay.from], |f| (0.0..=1.0).contains(&f)), format!("{}", self.decay.from), "0 to 1"),
-            ("decay.to", all(&[self.decay.to], |f| f > 0.0 && f <= 1.0), format!("{}", self.decay.to), "above 0, at most 1"),
-            ("collection.estimates", self.collection.estimates >= 1, format!("{}", self.collection.estimates), "at least 1"),
-            (
-                "collection.rate",
-                all(&[self.collection.rate], |r| r > 0.0) && all(&[self.collection.noise], |t| t >= 0.0),
-                format!("{:?}", self.collection),
-                "a positive rate and a noise that is not negative",
-            ),
-        ];
-        if let Some((name, _, value, range)) = ranges.into_iter().find(|r| !r.1) {
-            return Err(Error::Setting { name, value, range });
-        }
         for (what, list, len) in [
             ("rates", &self.rates, layers),
             ("kappa", &self.kappa, layers),
             ("step_ratio", &self.step_ratio, layers - 1),
         ] {
-            // The default κ has two entries; a deeper network repeats the last one, but more entries than layers is a mistake.
-            if list.is_empty() || list.len() > len.max(1) && !(what == "kappa" && *list == Asghmc::default().kappa) {
-                return Err(Error::shape(format!("{what} (one per layer, or fewer: the last one repeats)"), len, list.len()));
+            if list.is_empty() || list.len() > len.max(1) {
+                return Err(Error::shape(format!("{what}: one per layer, or one for all"), len, list.len()));
             }
         }
         self.penalty.validate()?;
         let steepest = self.rates.iter().fold(0.0f64, |a, &r| a.max(r));
-        if steepest * self.penalty.concavity() >= 1.0 {
-            return Err(Error::setting("rates", &self.rates, "below 1/concavity of the penalty: smaller rates, or a larger `a` or `gamma`"));
-        }
-        Ok(())
+        let convex = steepest * self.penalty.concavity() < 1.0;
+        check(convex, "rates", &self.rates, "below 1/concavity of the penalty, or its `a` or `gamma` larger")
     }
 
-    fn sghmc(&self, net: &StoNet) -> Sghmc {
+    pub(super) fn sghmc(&self, net: &StoNet) -> Sghmc {
         let hidden = net.layers().len() - 1;
         let ratios = per_layer(&self.step_ratio, hidden);
         Sghmc {
@@ -208,7 +195,7 @@ impl Asghmc {
     }
 
     /// Rate, gain G_i/σ_i² = rate_i / Π_{k=i..h} ε_k/σ²_{k+1}, and κ_i of every layer.
-    fn updates(&self, rates: &[f64], scale: f64) -> Vec<LayerUpdate> {
+    pub(super) fn updates(&self, rates: &[f64], scale: f64) -> Vec<LayerUpdate> {
         let layers = rates.len();
         let (ratios, kappa) = (per_layer(&self.step_ratio, layers - 1), per_layer(&self.kappa, layers));
         (0..layers)
@@ -220,7 +207,7 @@ impl Asghmc {
             .collect()
     }
 
-    fn rate_scale(&self, epoch: usize) -> f64 {
+    pub(super) fn rate_scale(&self, epoch: usize) -> f64 {
         let (done, Decay { from, to }) = ((epoch as f64 + 1.0) / self.epochs as f64, self.decay);
         if done <= from || from >= 1.0 { 1.0 } else { 1.0 - (1.0 - to) * (done - from) / (1.0 - from) }
     }
@@ -245,16 +232,12 @@ impl Asghmc {
     }
 }
 
-fn all(values: &[f64], ok: impl Fn(f64) -> bool) -> bool {
-    values.iter().all(|&v| v.is_finite() && ok(v))
-}
-
 /// The list, with its last entry repeated up to `len`.
 pub(crate) fn per_layer(list: &[f64], len: usize) -> Vec<f64> {
     (0..len).map(|i| list[i.min(list.len() - 1)]).collect()
 }
 
-fn check_sizes(net: &StoNet, data: &Dataset) -> Result<()> {
+pub(super) fn check_sizes(net: &StoNet, data: &Dataset) -> Result<()> {
     if net.inputs() != data.inputs() {
         return Err(Error::shape("input columns", net.inputs(), data.inputs()));
     }
@@ -262,138 +245,4 @@ fn check_sizes(net: &StoNet, data: &Dataset) -> Result<()> {
         return Err(Error::shape("target columns", net.outputs(), data.outputs()));
     }
     Ok(())
-}
-
-enum Outcome {
-    Done(Fit),
-    Diverged { epoch: usize },
-}
-
-/// One attempt at given rates.
-struct Run<'a> {
-    trainer: &'a Asghmc,
-    rates: &'a [f64],
-    x: PackedRows,
-    y: PackedRows,
-    order: Vec<usize>,
-    batch: usize,
-    sghmc: Sghmc,
-    state: Imputation,
-    rng: Rng,
-    /// Ten times the loss at the start, or of the best constant where that is larger.
-    ceiling: f64,
-    restarts: usize,
-}
-
-impl<'a> Run<'a> {
-    fn new(
-        trainer: &'a Asghmc,
-        start: &StoNet,
-        data: &Dataset,
-        rates: &'a [f64],
-        seed: Seed,
-        restarts: usize,
-    ) -> Result<Self> {
-        let batch = trainer.batch_size.min(data.rows());
-        let f = start.predict(data.x())?;
-        let mean = data.y().mean_axis(ndarray::Axis(0)).expect("a data set has rows");
-        let constant = mean.broadcast(f.raw_dim()).expect("one mean per target");
-        let scale = start.head().loss(data.y(), f.view()).max(start.head().loss(data.y(), constant));
-        Ok(Run {
-            trainer,
-            rates,
-            x: PackedRows::new(data.x()),
-            y: PackedRows::new(data.y()),
-            order: (0..data.rows()).collect(),
-            batch,
-            sghmc: trainer.sghmc(start),
-            state: Imputation::new(start, batch),
-            rng: seed.child(restarts as u64).rng(),
-            ceiling: 10.0 * scale,
-            restarts,
-        })
-    }
-
-    fn all(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
-        let t = self.trainer;
-        let mut loss = f64::NAN;
-        for epoch in 0..t.epochs {
-            loss = self.epoch(t.rate_scale(epoch));
-            if !(loss <= self.ceiling) {
-                return Ok(Outcome::Diverged { epoch });
-            }
-            if t.compact_every > 0 && (epoch + 1) % t.compact_every == 0 {
-                self.compact();
-            }
-            let snapshot = || self.state.network().compact();
-            let progress = Progress { epoch: epoch + 1, epochs: t.epochs, loss, restarts: self.restarts, snapshot: &snapshot };
-            match observer.progress(&progress) {
-                ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs: epoch + 1 }),
-                ControlFlow::Break(Stop::Early) => break,
-                ControlFlow::Continue(()) => {}
-            }
-        }
-        let mut networks = vec![self.state.network().compact()];
-        self.sghmc.noise = t.collection.noise;
-        while networks.len() < t.collection.estimates {
-            for _ in 0..t.collection.spacing.max(1) {
-                loss = self.epoch(t.collection.rate);
-                if !(loss <= self.ceiling) {
-                    return Ok(Outcome::Diverged { epoch: t.epochs });
-                }
-            }
-            networks.push(self.state.network().compact());
-        }
-        Ok(Outcome::Done(Fit { networks, loss, restarts: self.restarts, warnings: Vec::new() }))
-    }
-
-    /// One pass over the rows in random order; returns the mean loss.
-    fn epoch(&mut self, scale: f64) -> f64 {
-        let updates = self.trainer.updates(self.rates, scale);
-        self.order.shuffle(&mut self.rng);
-        let mut total = 0.0;
-        for rows in self.order.chunks(self.batch) {
-            let loss = self.state.step(&self.x, &self.y, rows, &self.sghmc, self.trainer.penalty, &updates, &mut self.rng);
-            total += loss * rows.len() as f64;
-        }
-        total / self.order.len() as f64
-    }
-
-    /// Removes dead units from the running state.
-    fn compact(&mut self) {
-        let net = self.state.network();
-        let small = net.compact();
-        if small.widths() != net.widths() {
-            self.state = Imputation::new(&small, self.batch);
-        }
-    }
-}
-
-/// A trainer stopped before one step, so that benchmarks time exactly that step.
-#[doc(hidden)]
-pub struct StepBench<'a> {
-    run: Run<'a>,
-    updates: Vec<LayerUpdate>,
-}
-
-impl<'a> StepBench<'a> {
-    /// Prepares data, network and buffers.
-    pub fn new(trainer: &'a Asghmc, start: &StoNet, data: &Dataset) -> Result<Self> {
-        trainer.validate(start)?;
-        check_sizes(start, data)?;
-        assert_eq!(trainer.rates.len(), start.layers().len(), "one rate per layer");
-        let run = Run::new(trainer, start, data, &trainer.rates, Seed::new(1), 0)?;
-        Ok(StepBench { updates: trainer.updates(&trainer.rates, 1.0), run })
-    }
-
-    /// One step on the first batch of rows; returns its loss.
-    pub fn step(&mut self) -> f64 {
-        let r = &mut self.run;
-        r.state.step(&r.x, &r.y, &r.order[..r.batch], &r.sghmc, r.trainer.penalty, &self.updates, &mut r.rng)
-    }
-
-    /// The network as it stands.
-    pub fn network(&self) -> StoNet {
-        self.run.state.network()
-    }
 }

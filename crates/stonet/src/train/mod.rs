@@ -2,25 +2,21 @@
 
 mod asghmc;
 mod paper;
+mod run;
 
 use std::fmt;
 use std::ops::ControlFlow;
 
-pub use asghmc::{Asghmc, Collection, Decay, StepBench};
+pub use asghmc::{Asghmc, Collection, Decay};
 pub use paper::{PaperSettings, Preset};
+pub use run::StepBench;
 
 use crate::{Dataset, Penalty, Result, Seed, StoNet};
 
 /// An algorithm that turns a start and data into one or several networks. The value is its own configuration.
 pub trait Trainer: Sync {
     /// Trains on rows that are already on standard scale. The result depends on the arguments alone.
-    fn fit(
-        &self,
-        start: &StoNet,
-        data: &Dataset,
-        seed: Seed,
-        observer: &mut dyn Observer,
-    ) -> Result<Fit>;
+    fn fit(&self, start: &StoNet, data: &Dataset, seed: Seed, observer: &mut dyn Observer) -> Result<Fit>;
 
     /// The penalty and its strength κ_i on ½·MSE in each of this many layers: what degrees of freedom depend on.
     fn penalty(&self, layers: usize) -> (Penalty, Vec<f64>);

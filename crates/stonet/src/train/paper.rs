@@ -51,8 +51,7 @@ impl PaperSettings {
         let layers = sigma2.len();
         let ratio = per_layer(&trainer.step_ratio, layers - 1);
         let (rates, kappa) = (per_layer(&trainer.rates, layers), trainer.layer_kappa(layers));
-        let gain: Vec<f64> =
-            (0..layers).map(|i| rates[i] * sigma2[i] / ratio[i..].iter().product::<f64>()).collect();
+        let gain: Vec<f64> = (0..layers).map(|i| rates[i] * sigma2[i] / ratio[i..].iter().product::<f64>()).collect();
         PaperSettings {
             epsilon: (0..layers - 1).map(|k| ratio[k] * sigma2[k + 1]).collect(),
             lambda: (0..layers).map(|i| kappa[i] * rates[i] / gain[i]).collect(),

@@ -1,0 +1,149 @@
+//! The strength κ of the penalty: ascending paths, and their error by k-fold cross-validation.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{complement, folds};
+use crate::metrics::mean_sd;
+use crate::train::{Asghmc, Decay, Fit, Trainer};
+use crate::{Dataset, Error, Result, Seed, StoNet};
+
+/// Where the fit at the next κ begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Walk {
+    /// At the network of the κ before it, with half the epochs and rates that fall from the beginning. A large κ met cold
+    /// kills every unit at once; met warm it keeps what matters.
+    #[default]
+    Warm,
+    /// At the same random start as the first.
+    Cold,
+}
+
+/// One fit per κ, which must ascend strictly; κ of layer 1, other layers in the trainer's own ratio.
+pub fn kappa_path(
+    trainer: &Asghmc,
+    start: &StoNet,
+    data: &Dataset,
+    kappas: &[f64],
+    walk: Walk,
+    seed: Seed,
+) -> Result<Vec<Fit>> {
+    check_grid(kappas)?;
+    let mut fits: Vec<Fit> = Vec::with_capacity(kappas.len());
+    for (i, &kappa) in kappas.iter().enumerate() {
+        let mut here = trainer.with_kappa(kappa);
+        let from = match (walk, fits.last()) {
+            (Walk::Warm, Some(before)) => {
+                here.epochs = trainer.epochs.div_ceil(2);
+                here.decay = Decay { from: 0.0, ..trainer.decay };
+                before.network()
+            }
+            _ => start,
+        };
+        let fit = here.fit(from, data, seed.child(i as u64), &mut ())?;
+        fits.push(fit);
+    }
+    Ok(fits)
+}
+
+/// Out-of-fold error along a path.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PathError {
+    /// κ of layer 1, ascending.
+    pub kappas: Vec<f64>,
+    /// Mean squared error on held-out rows, averaged over outputs.
+    pub mse: Vec<f64>,
+    /// Its standard error, from the spread over the folds.
+    pub se: Vec<f64>,
+}
+
+impl PathError {
+    /// The index of the smallest error.
+    pub fn best(&self) -> usize {
+        (0..self.mse.len()).min_by(|&a, &b| self.mse[a].total_cmp(&self.mse[b])).unwrap_or(0)
+    }
+
+    /// The index of the largest κ whose error is within one standard error of the smallest.
+    pub fn one_standard_error(&self) -> usize {
+        let best = self.best();
+        let limit = self.mse[best] + self.se[best];
+        (0..self.mse.len()).rev().find(|&i| self.mse[i] <= limit).unwrap_or(best)
+    }
+
+    /// The mean of several curves over the same grid (of several data sets); standard errors from their spread.
+    pub fn pool(curves: &[PathError]) -> Option<PathError> {
+        let kappas = curves.first()?.kappas.clone();
+        let at = |i: usize| mean_sd(&curves.iter().map(|c| c.mse[i]).collect::<Vec<_>>());
+        let (mse, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
+        let se = sd.into_iter().map(|s| s / (curves.len() as f64).sqrt()).collect();
+        Some(PathError { kappas, mse, se })
+    }
+}
+
+/// The path's error on rows held out by k random folds, folds in parallel.
+pub fn cross_validate(
+    trainer: &Asghmc,
+    start: &StoNet,
+    data: &Dataset,
+    kappas: &[f64],
+    walk: Walk,
+    k: usize,
+    seed: Seed,
+) -> Result<PathError> {
+    check_grid(kappas)?;
+    let parts = folds(data.rows(), k, seed.child(0))?;
+    let per_fold: Vec<Vec<f64>> = parts
+        .par_iter()
+        .enumerate()
+        .map(|(f, held_out)| {
+            let (train, test) = (data.select(&complement(data.rows(), held_out)), data.select(held_out));
+            let fits = kappa_path(trainer, start, &train, kappas, walk, seed.child(1 + f as u64))?;
+            fits.iter()
+                .map(|fit| {
+                    Ok((&test.y() - &fit.network().predict(test.x())?).mapv(|d| d * d).mean().unwrap_or(f64::NAN))
+                })
+                .collect()
+        })
+        .collect::<Result<_>>()?;
+    let at = |i: usize| mean_sd(&per_fold.iter().map(|fold| fold[i]).collect::<Vec<_>>());
+    let (mse, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
+    let se = sd.into_iter().map(|s| s / (k as f64).sqrt()).collect();
+    Ok(PathError { kappas: kappas.to_vec(), mse, se })
+}
+
+fn check_grid(kappas: &[f64]) -> Result<()> {
+    let ascending = kappas.windows(2).all(|w| w[0] < w[1]);
+    if kappas.is_empty() || !ascending || !kappas.iter().all(|k| k.is_finite() && *k >= 0.0) {
+        return Err(Error::setting("kappas", kappas, "at least one, strictly ascending, finite and not negative"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(mse: &[f64], se: f64) -> PathError {
+        PathError { kappas: (1..=mse.len()).map(|k| k as f64).collect(), mse: mse.to_vec(), se: vec![se; mse.len()] }
+    }
+
+    #[test]
+    fn rules_on_hand_made_curves() {
+        let c = curve(&[3.0, 1.0, 1.2, 1.4], 0.25);
+        assert_eq!((c.best(), c.one_standard_error()), (1, 2));
+        let flat = curve(&[1.0], 0.0);
+        assert_eq!((flat.best(), flat.one_standard_error()), (0, 0));
+        let pooled = PathError::pool(&[curve(&[1.0, 2.0], 0.0), curve(&[3.0, 2.0], 0.0)]).unwrap();
+        assert_eq!(pooled.mse, [2.0, 2.0]);
+        assert!((pooled.se[0] - 1.0).abs() < 1e-12);
+        assert!(PathError::pool(&[]).is_none());
+    }
+
+    #[test]
+    fn grids_that_do_not_ascend_are_refused() {
+        for bad in [&[][..], &[0.2, 0.1], &[0.1, 0.1], &[-1.0, 0.0], &[f64::NAN]] {
+            assert!(check_grid(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One attempt at training with given rates: epochs, observers, compaction, the collection of estimates.
+
+use std::ops::ControlFlow;
+
+use rand::seq::SliceRandom;
+
+use super::asghmc::check_sizes;
+use super::{Asghmc, Fit, Observer, Progress, Stop};
+use crate::imputation::{Imputation, LayerUpdate, PackedRows, Plan, Sghmc};
+use crate::random::Rng;
+use crate::{Dataset, Error, Result, Seed, StoNet};
+
+/// How an attempt ended.
+pub(super) enum Outcome {
+    Done(Fit),
+    Diverged { epoch: usize },
+}
+
+/// The state of an attempt.
+pub(super) struct Run<'a> {
+    trainer: &'a Asghmc,
+    rates: &'a [f64],
+    x: PackedRows,
+    y: PackedRows,
+    order: Vec<usize>,
+    batch: usize,
+    sghmc: Sghmc,
+    state: Imputation,
+    rng: Rng,
+    /// Ten times the loss at the start, or of the best constant where that is larger.
+    ceiling: f64,
+    restarts: usize,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(
+        trainer: &'a Asghmc,
+        start: &StoNet,
+        data: &Dataset,
+        rates: &'a [f64],
+        seed: Seed,
+        restarts: usize,
+    ) -> Result<Self> {
+        let batch = trainer.batch_size.min(data.rows());
+        let f = start.predict(data.x())?;
+        let mean = data.y().mean_axis(ndarray::Axis(0)).expect("a data set has rows");
+        let constant = mean.broadcast(f.raw_dim()).expect("one mean per target");
+        let scale = start.head().loss(data.y(), f.view()).max(start.head().loss(data.y(), constant));
+        Ok(Run {
+            trainer,
+            rates,
+            x: PackedRows::new(data.x()),
+            y: PackedRows::new(data.y()),
+            order: (0..data.rows()).collect(),
+            batch,
+            sghmc: trainer.sghmc(start),
+            state: Imputation::new(start, batch),
+            rng: seed.child(restarts as u64).rng(),
+            ceiling: 10.0 * scale,
+            restarts,
+        })
+    }
+
+    pub(super) fn all(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
+        let t = self.trainer;
+        let mut loss = f64::NAN;
+        for epoch in 0..t.epochs {
+            loss = self.epoch(t.rate_scale(epoch));
+            if self.diverged(loss) {
+                return Ok(Outcome::Diverged { epoch });
+            }
+            if t.compact_every > 0 && (epoch + 1) % t.compact_every == 0 {
+                self.compact();
+            }
+            let snapshot = || self.state.network().compact();
+            let progress =
+                Progress { epoch: epoch + 1, epochs: t.epochs, loss, restarts: self.restarts, snapshot: &snapshot };
+            match observer.progress(&progress) {
+                ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs: epoch + 1 }),
+                ControlFlow::Break(Stop::Early) => break,
+                ControlFlow::Continue(()) => {}
+            }
+        }
+        let mut networks = vec![self.state.network().compact()];
+        self.sghmc.noise = t.collection.noise;
+        while networks.len() < t.collection.estimates {
+            for _ in 0..t.collection.spacing {
+                loss = self.epoch(t.collection.rate);
+                if self.diverged(loss) {
+                    return Ok(Outcome::Diverged { epoch: t.epochs });
+                }
+            }
+            networks.push(self.state.network().compact());
+        }
+        Ok(Outcome::Done(Fit { networks, loss, restarts: self.restarts, warnings: Vec::new() }))
+    }
+
+    /// A loss that is not a number or far above where training began, or weights that overflowed in the last step.
+    fn diverged(&self, loss: f64) -> bool {
+        loss.is_nan() || loss > self.ceiling || !self.state.is_finite()
+    }
+
+    /// One pass over the rows in random order; returns the mean loss.
+    fn epoch(&mut self, scale: f64) -> f64 {
+        let updates = self.trainer.updates(self.rates, scale);
+        self.order.shuffle(&mut self.rng);
+        let mut total = 0.0;
+        for rows in self.order.chunks(self.batch) {
+            let plan = Plan { sghmc: &self.sghmc, penalty: self.trainer.penalty, updates: &updates };
+            let loss = self.state.step(&self.x, &self.y, rows, plan, &mut self.rng);
+            total += loss * rows.len() as f64;
+        }
+        total / self.order.len() as f64
+    }
+
+    /// Removes dead units from the running state.
+    fn compact(&mut self) {
+        let net = self.state.network();
+        let small = net.compact();
+        if small.widths() != net.widths() {
+            self.state = Imputation::new(&small, self.batch);
+        }
+    }
+}
+
+/// A trainer stopped before one step, so that benchmarks time exactly that step.
+#[doc(hidden)]
+pub struct StepBench<'a> {
+    run: Run<'a>,
+    updates: Vec<LayerUpdate>,
+}
+
+impl<'a> StepBench<'a> {
+    /// Prepares data, network and buffers.
+    pub fn new(trainer: &'a Asghmc, start: &StoNet, data: &Dataset) -> Result<Self> {
+        trainer.validate(start)?;
+        check_sizes(start, data)?;
+        assert_eq!(trainer.rates.len(), start.layers().len(), "one rate per layer");
+        let run = Run::new(trainer, start, data, &trainer.rates, Seed::new(1), 0)?;
+        Ok(StepBench { updates: trainer.updates(&trainer.rates, 1.0), run })
+    }
+
+    /// One step on the first batch of rows; returns its loss.
+    pub fn step(&mut self) -> f64 {
+        let r = &mut self.run;
+        let plan = Plan { sghmc: &r.sghmc, penalty: r.trainer.penalty, updates: &self.updates };
+        r.state.step(&r.x, &r.y, &r.order[..r.batch], plan, &mut r.rng)
+    }
+
+    /// The network as it stands.
+    pub fn network(&self) -> StoNet {
+        self.run.state.network()
+    }
+}
