@@ -1,0 +1,33 @@
+//! One file per subcommand, and what they share.
+
+pub mod demo;
+pub mod reproduce;
+
+use std::path::Path;
+
+use stonet_repro::{Error, Result, files};
+
+/// Runs `work` on this many threads, or on all cores.
+fn on_threads<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    if jobs == Some(0) {
+        return Err(Error::Range { name: "--jobs", range: "at least 1" });
+    }
+    match rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build() {
+        Ok(pool) => pool.install(work),
+        // Too many threads for the machine: the work itself does not need them.
+        Err(_) => work(),
+    }
+}
+
+/// Writes files into a directory, each whole or not at all.
+fn write_all(dir: &Path, contents: &[(String, String)]) -> Result<()> {
+    files::create_dir(dir)?;
+    contents.iter().try_for_each(|(name, text)| files::write(&dir.join(name), text))
+}
+
+/// Indented JSON with a final line end.
+fn pretty<T: serde::Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("plain data serialises");
+    text.push('\n');
+    text
+}

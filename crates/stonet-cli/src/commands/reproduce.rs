@@ -1,0 +1,142 @@
+//! `stonet reproduce`: the paper's experiments, beside its published numbers.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use stonet_repro::model::Model;
+use stonet_repro::simulation::{self, Options, Spec};
+use stonet_repro::{Result, selection};
+
+use super::{on_threads, pretty, write_all};
+use crate::progress;
+
+/// Rerun an experiment of the paper and set the result beside its published numbers
+#[derive(Args)]
+pub struct Reproduce {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    /// Coverage of 95 % intervals on the illustrative example (Table 1)
+    ///
+    /// Every finished replicate is saved at once; after a kill, the same command goes on where it was.
+    #[command(after_help = "Example: stonet reproduce simulation --models 1 --settings ii --replicates 10")]
+    Simulation(Simulation),
+    /// Variable-selection paths on the illustrative example (Figure 2)
+    #[command(after_help = "Example: stonet reproduce selection --out paths")]
+    Selection(Selection),
+}
+
+#[derive(Args)]
+struct Simulation {
+    /// Models to run
+    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = parse_model)]
+    models: Vec<Model>,
+    /// The paper's parameter settings to run
+    #[arg(long, value_delimiter = ',', default_value = "i,ii,iii")]
+    settings: Vec<String>,
+    /// Training sets per model and setting
+    #[arg(long, default_value_t = 100)]
+    replicates: usize,
+    #[command(flatten)]
+    common: Common,
+    /// Where the journal, tables and figures go
+    #[arg(long, default_value = "stonet-out/simulation")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+struct Selection {
+    /// Models to run
+    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = parse_model)]
+    models: Vec<Model>,
+    #[command(flatten)]
+    common: Common,
+    /// Where the table and figures go
+    #[arg(long, default_value = "stonet-out/selection")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+struct Common {
+    /// Root of all randomness; results depend on it alone
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; all cores if not given
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Print JSON instead of tables
+    #[arg(long)]
+    json: bool,
+}
+
+fn parse_model(text: &str) -> std::result::Result<Model, String> {
+    let id: u8 = text.parse().map_err(|_| format!("there is no model `{text}`; there are 1, 2"))?;
+    Model::try_from(id)
+}
+
+impl Reproduce {
+    pub fn run(self) -> Result<()> {
+        match self.experiment {
+            Experiment::Simulation(s) => s.run(),
+            Experiment::Selection(s) => s.run(),
+        }
+    }
+}
+
+impl Simulation {
+    fn run(self) -> Result<()> {
+        let options = Options {
+            models: self.models,
+            settings: self.settings,
+            replicates: self.replicates,
+            seed: self.common.seed,
+        };
+        let bar = progress::bar("simulation");
+        let tick = progress::ticker(&bar);
+        let report = on_threads(self.common.jobs, || simulation::run(&Spec::shipped(), &options, &self.out, &tick))?;
+        bar.finish_and_clear();
+        let tables =
+            format!("{}\nThe same fits under every named variance:\n\n{}", report.table(), report.variance_table());
+        let json = pretty(&report);
+        let mut contents = report.figures();
+        contents.push(("simulation.json".into(), json.clone()));
+        contents.push(("simulation.md".into(), tables.clone()));
+        write_all(&self.out, &contents)?;
+        if self.common.json {
+            print!("{json}");
+        } else {
+            println!("Coverage of nominal {} % intervals, variance `{}`:\n", report.level, report.variance);
+            print!("{tables}");
+            println!("\nFigures and JSON are in {}", self.out.display());
+        }
+        Ok(())
+    }
+}
+
+impl Selection {
+    fn run(self) -> Result<()> {
+        let bar = progress::bar("selection");
+        let tick = progress::ticker(&bar);
+        let report =
+            on_threads(self.common.jobs, || selection::run(&Spec::shipped(), &self.models, self.common.seed, &tick))?;
+        bar.finish_and_clear();
+        let json = pretty(&report);
+        let mut contents =
+            vec![("selection.json".into(), json.clone()), ("selection.md".into(), report.table().to_string())];
+        for m in &report.models {
+            contents.push((format!("path-{}.csv", m.model), m.csv()));
+            contents.push((format!("path-{}.svg", m.model), m.svg()));
+        }
+        write_all(&self.out, &contents)?;
+        if self.common.json {
+            print!("{json}");
+        } else {
+            println!("|average output gradient| at the chosen kappa:\n\n{}", report.table());
+            println!("Figures, CSV and JSON are in {}", self.out.display());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! Files that appear whole or not at all.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use crate::{Error, Result};
+
+fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Io { path, action, source }
+}
+
+/// Creates a directory and its parents.
+pub fn create_dir(path: &Path) -> Result<()> {
+    fs::create_dir_all(path).map_err(io(path, "create the directory"))
+}
+
+/// Writes to a temporary neighbour, then renames it.
+pub fn write(path: &Path, text: &str) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
+    let written = fs::File::create(&temporary)
+        .and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()))
+        .and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|e| {
+        // Best effort: the error that matters is the first one.
+        let _ = fs::remove_file(&temporary);
+        io(path, "write")(e)
+    })
+}
+
+/// Reads a text file; `None` if there is none.
+pub(crate) fn read_if_present(path: &Path) -> Result<Option<String>> {
+    match fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(io(path, "read")(e)),
+    }
+}
+
+/// Opens a file for appending, cut to its first `len` bytes.
+pub(crate) fn append_from(path: &Path, len: u64) -> Result<fs::File> {
+    let open = || {
+        let file = fs::OpenOptions::new().create(true).append(true).open(path)?;
+        file.set_len(len)?;
+        Ok(file)
+    };
+    open().map_err(io(path, "open for appending"))
+}
+
+/// Appends one line and hands it to the system before returning.
+pub(crate) fn append_line(file: &mut fs::File, path: &Path, line: &str) -> Result<()> {
+    file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.flush()).map_err(io(path, "append"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_write_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("table.txt");
+        write(&target, "old").unwrap();
+        // A directory in the way of the rename.
+        let blocked = dir.path().join("blocked");
+        fs::create_dir_all(blocked.join("inside")).unwrap();
+        let e = write(&blocked, "new").unwrap_err();
+        assert!(e.to_string().contains("blocked: cannot write"), "{e}");
+        let names: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names.len(), 2, "{names:?}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "old");
+    }
+}

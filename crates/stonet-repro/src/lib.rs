@@ -1,0 +1,17 @@
+//! The paper's experiments: settings as data (`experiments/*.toml`), published numbers as data (`paper/*.csv`), runs that
+//! resume, and reports that set the two side by side.
+
+mod error;
+pub mod files;
+
+pub mod journal;
+pub mod model;
+pub mod published;
+
+pub mod svg;
+pub mod table;
+
+pub mod selection;
+pub mod simulation;
+
+pub use error::{Error, Result};

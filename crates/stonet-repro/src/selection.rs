@@ -1,0 +1,162 @@
+//! `reproduce selection`: the average output gradient of every input along the κ path (Figure `Lasso_selection_path`).
+
+use ndarray::Array1;
+use rayon::prelude::*;
+use serde::Serialize;
+use stonet::{Asghmc, PathError, Seed, Walk, cross_validate, kappa_path};
+
+use crate::model::{INPUTS, Model, TRUE_INPUTS};
+use crate::simulation::{Cell, Spec, average_gradient};
+use crate::svg::{Chart, Style};
+use crate::table::Table;
+use crate::{Error, Result};
+
+/// The result of the experiment; its JSON is the command's `--json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Name and version of this layout.
+    pub schema: &'static str,
+    /// Root seed.
+    pub seed: u64,
+    /// One entry per model.
+    pub models: Vec<ModelPath>,
+}
+
+/// One model's path.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModelPath {
+    /// 1 or 2.
+    pub model: u8,
+    /// The paper's setting whose rates are used.
+    pub setting: String,
+    /// Out-of-fold error along the path.
+    pub error: PathError,
+    /// κ of the smallest out-of-fold error.
+    pub kappa: f64,
+    /// The smallest |average gradient| of x1 … x5 at that κ.
+    pub smallest_true: f64,
+    /// The largest of the others.
+    pub largest_false: f64,
+    /// Whether the first exceeds the second.
+    pub separated: bool,
+    /// The path.
+    pub points: Vec<PathPoint>,
+}
+
+/// One κ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PathPoint {
+    /// κ of all layers.
+    pub kappa: f64,
+    /// The λ of layer 1 that has this effect at the setting's σ², ε, γ.
+    pub lambda: f64,
+    /// Non-zero weights.
+    pub nonzero_weights: usize,
+    /// Average output gradient of x1 … x20.
+    pub gradient: Vec<f64>,
+}
+
+/// Walks the path of every model; `tick(done, total)` as in [`simulation::run`](crate::simulation::run).
+pub fn run(spec: &Spec, models: &[Model], seed: u64, tick: &(dyn Fn(usize, usize) -> bool + Sync)) -> Result<Report> {
+    let cells = spec.cells(models, std::slice::from_ref(&spec.selection.setting))?;
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let total = 2 * cells.len();
+    tick(0, total);
+    let step = || {
+        let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+        if tick(done, total) { Ok(()) } else { Err(Error::Cancelled) }
+    };
+    let models = cells.par_iter().map(|cell| model_path(spec, cell, Seed::new(seed), &step)).collect::<Result<_>>()?;
+    Ok(Report { schema: "stonet.reproduce.selection/1", seed, models })
+}
+
+fn model_path(spec: &Spec, cell: &Cell, root: Seed, step: &(dyn Fn() -> Result<()> + Sync)) -> Result<ModelPath> {
+    let seed = root.child(1000 + u64::from(u8::from(cell.model)));
+    let data = cell.model.sample(spec.rows, seed.child(0))?;
+    let (settings, trainer, start) = spec.network(cell, seed.child(1))?;
+    let kappas = &spec.selection.kappas;
+    let fits = kappa_path(&trainer, &start, &data, kappas, Walk::Warm, seed.child(2))?;
+    step()?;
+    let error = cross_validate(&trainer, &start, &data, kappas, Walk::Warm, spec.folds, seed.child(3))?;
+    step()?;
+    let points = kappas
+        .iter()
+        .zip(&fits)
+        .map(|(&kappa, fit)| {
+            Ok(PathPoint {
+                kappa,
+                lambda: lambda(&trainer, settings.gain[0], kappa),
+                nonzero_weights: fit.network().nonzero_weights(),
+                gradient: average_gradient(fit.network(), &data)?.to_vec(),
+            })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let chosen: Array1<f64> = points[error.best()].gradient.iter().map(|g| g.abs()).collect();
+    let smallest_true = chosen.iter().take(TRUE_INPUTS).fold(f64::INFINITY, |a, &g| a.min(g));
+    let largest_false = chosen.iter().skip(TRUE_INPUTS).fold(0.0, |a: f64, &g| a.max(g));
+    Ok(ModelPath {
+        model: cell.model.into(),
+        setting: cell.setting.clone(),
+        kappa: kappas[error.best()],
+        error,
+        smallest_true,
+        largest_false,
+        separated: smallest_true > largest_false,
+        points,
+    })
+}
+
+/// λ_1 = κ_1 rate_1 / G_1.
+fn lambda(trainer: &Asghmc, gain: f64, kappa: f64) -> f64 {
+    kappa * trainer.rates[0] / gain
+}
+
+impl Report {
+    /// One row per model.
+    pub fn table(&self) -> Table {
+        let mut table =
+            Table::new(&["model", "setting", "chosen kappa", "smallest true", "largest false", "separated"]);
+        for m in &self.models {
+            table.row(vec![
+                m.model.to_string(),
+                m.setting.clone(),
+                m.kappa.to_string(),
+                format!("{:.4}", m.smallest_true),
+                format!("{:.4}", m.largest_false),
+                if m.separated { "yes" } else { "no" }.to_owned(),
+            ]);
+        }
+        table
+    }
+}
+
+impl ModelPath {
+    /// `kappa, lambda, minus_log_lambda, out_of_fold_mse, nonzero_weights, x1 … x20`.
+    pub fn csv(&self) -> String {
+        let names: Vec<String> = (1..=INPUTS).map(|k| format!("x{k}")).collect();
+        let mut text = format!("kappa,lambda,minus_log_lambda,out_of_fold_mse,nonzero_weights,{}\n", names.join(","));
+        for (p, mse) in self.points.iter().zip(&self.error.mse) {
+            let gradient: Vec<String> = p.gradient.iter().map(f64::to_string).collect();
+            let (k, l, minus_log, nonzero) = (p.kappa, p.lambda, -p.lambda.ln(), p.nonzero_weights);
+            text += &format!("{k},{l},{minus_log},{mse},{nonzero},{}\n", gradient.join(","));
+        }
+        text
+    }
+
+    /// The figure: false inputs first, so that the true ones lie on top.
+    pub fn svg(&self) -> String {
+        let title = format!("Variable selection path, model {}, setting ({})", self.model, self.setting);
+        let mut chart = Chart::new(&title, "−log λ", "average output gradient");
+        for k in (TRUE_INPUTS..INPUTS).chain(0..TRUE_INPUTS) {
+            // From strong to weak penalty, left to right, so that names stand where paths have spread.
+            let line = self.points.iter().rev().map(|p| (-p.lambda.ln(), p.gradient[k])).collect();
+            let truly = k < TRUE_INPUTS;
+            let name = format!("x{}", k + 1);
+            chart.line(line, if truly { Style::Strong } else { Style::Weak }, truly.then_some(name.as_str()));
+        }
+        if let Some(p) = self.points.iter().find(|p| p.kappa == self.kappa) {
+            chart.vertical(-p.lambda.ln(), "chosen");
+        }
+        chart.render()
+    }
+}

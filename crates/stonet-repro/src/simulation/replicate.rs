@@ -1,0 +1,128 @@
+//! One pilot set, and one replicate: train once, judge every named variance on the same test rows.
+
+use std::collections::BTreeMap;
+
+use ndarray::{Array1, Axis};
+use serde::{Deserialize, Serialize};
+use stonet::metrics::{covered, mean_length, rmse};
+use stonet::{
+    Dataset, Eve, EveIntervals, Intervals, Level, PathError, PredictInterval, Refit, Scaling, Seed, StoNet, Trainer,
+    Variance, Walk, cross_validate, degrees_of_freedom,
+};
+
+use super::spec::{Cell, Spec};
+use crate::Result;
+use crate::model::{TRUE_INPUTS, inputs};
+
+/// Test points whose intervals are kept for the figure.
+const EXAMPLES: usize = 20;
+
+/// What one training set gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replicate {
+    /// κ of all layers.
+    pub kappa: f64,
+    /// Divergence back-offs.
+    pub restarts: usize,
+    /// Non-zero weights at the end.
+    pub nonzero_weights: usize,
+    /// Inputs with a path to the output, from 1.
+    pub selected: Vec<usize>,
+    /// The smallest |average gradient| of x1 … x5.
+    pub smallest_true: f64,
+    /// The largest of the others.
+    pub largest_false: f64,
+    /// Effective degrees of freedom.
+    pub df: f64,
+    /// Root mean squared error on the test rows.
+    pub test_rmse: f64,
+    /// By name of the variance.
+    pub variances: BTreeMap<String, Judged>,
+    /// For the figure, in the first replicate: prediction, lower, upper, y, of the table's variance.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<[f64; 4]>,
+}
+
+/// Intervals of one variance, judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Mean length.
+    pub mean_length: f64,
+    /// Test rows outside their interval.
+    pub missed: Vec<usize>,
+}
+
+/// The variances that are compared, by the name in the records.
+pub(super) fn variances(spec: &Spec) -> [(&'static str, Variance); 4] {
+    [
+        ("train", Variance::Train),
+        ("df", Variance::Df),
+        ("fpe", Variance::Fpe),
+        ("cv", Variance::Cv { folds: spec.folds }),
+    ]
+}
+
+/// Out-of-fold error of a pilot set along the grid, each κ from the same cold start that a replicate uses.
+pub(super) fn pilot(spec: &Spec, cell: &Cell, seed: Seed) -> Result<PathError> {
+    let data = cell.model.sample(spec.rows, seed.child(0))?;
+    let (_, trainer, start) = spec.network(cell, seed.child(1))?;
+    Ok(cross_validate(&trainer, &start, &data, &spec.kappas, Walk::Cold, spec.folds, seed.child(2))?)
+}
+
+/// Replicate `index` of a cell. Inputs and targets stay on their own scale: the paper's rates are meant for it.
+pub(super) fn replicate(spec: &Spec, cell: &Cell, kappa: f64, root: Seed, index: usize) -> Result<Replicate> {
+    let seed = root.child(2).child(index as u64);
+    let train = cell.model.sample(spec.rows, seed.child(0))?;
+    let test_x = inputs(spec.test_rows, root.child(1));
+    let test_y = cell.model.respond(test_x.view(), seed.child(1));
+    let test = Dataset::single(test_x, test_y)?;
+
+    let (_, trainer, start) = spec.network(cell, seed.child(2))?;
+    let trainer = trainer.with_kappa(kappa);
+    let fit = trainer.fit(&start, &train, seed.child(3), &mut ())?;
+    let net = fit.network();
+
+    let mut judged = BTreeMap::new();
+    let mut examples = Vec::new();
+    for (name, variance) in variances(spec) {
+        let eve = Eve { refit: Refit::Mls, variance };
+        let scaling = Scaling::identity(train.inputs(), train.outputs());
+        let model = EveIntervals::from_fit(&fit, scaling, &train, &trainer, &start, eve, seed.child(4))?;
+        let intervals = model.intervals(test.x(), Level::new(spec.level)?)?;
+        if index == 0 && variance == spec.variance {
+            examples = example_rows(&intervals, &test);
+        }
+        judged.insert(name.to_owned(), judge(&intervals, &test));
+    }
+    let gradient = average_gradient(net, &train)?.mapv(f64::abs);
+    let (truly, falsely) = gradient.view().split_at(Axis(0), TRUE_INPUTS);
+    Ok(Replicate {
+        kappa,
+        restarts: fit.restarts,
+        nonzero_weights: net.nonzero_weights(),
+        selected: net.selected_inputs().iter().map(|i| i + 1).collect(),
+        smallest_true: truly.fold(f64::INFINITY, |a, &g| a.min(g)),
+        largest_false: falsely.fold(0.0, |a, &g| a.max(g)),
+        df: degrees_of_freedom(net, &train, trainer.penalty, &trainer.layer_kappa(net.layers().len()))?[0],
+        test_rmse: rmse(net.predict(test.x())?.view(), test.y()),
+        variances: judged,
+        examples,
+    })
+}
+
+/// The mean over rows of ∂μ/∂x_k, for every input k.
+pub(crate) fn average_gradient(net: &StoNet, data: &Dataset) -> Result<Array1<f64>> {
+    let gradients = net.input_gradients(data.x())?;
+    Ok(gradients.index_axis(Axis(1), 0).sum_axis(Axis(0)) / data.rows() as f64)
+}
+
+fn judge(intervals: &Intervals, test: &Dataset) -> Judged {
+    let hits = covered(intervals, test.y());
+    let missed = (0..test.rows()).filter(|&r| !hits[[r, 0]]).collect();
+    Judged { mean_length: mean_length(intervals), missed }
+}
+
+fn example_rows(i: &Intervals, test: &Dataset) -> Vec<[f64; 4]> {
+    let row = |r: usize| [i.prediction[[r, 0]], i.lower[[r, 0]], i.upper[[r, 0]], test.y()[[r, 0]]];
+    (0..EXAMPLES.min(test.rows())).map(row).collect()
+}
