@@ -227,3 +227,184 @@ impl PredictInterval for EveIntervals {
         Ok(Intervals { lower: &prediction - &half, upper: &prediction + &half, prediction, level })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::dense::{spd_inverse, symmetric_eigen};
+    use crate::{Activation, Head, Layer};
+    use ndarray::{array, concatenate};
+    use rand_distr::{Distribution, StandardNormal};
+
+    fn normals(seed: u64) -> impl FnMut() -> f64 {
+        let mut rng = Seed::new(seed).rng();
+        move || StandardNormal.sample(&mut rng)
+    }
+
+    fn data(rows: usize, inputs: usize, outputs: usize) -> Dataset {
+        let mut next = normals(21);
+        let x = Array2::from_shape_simple_fn((rows, inputs), &mut next);
+        Dataset::new(x, Array2::from_shape_simple_fn((rows, outputs), next)).unwrap()
+    }
+
+    /// A draw of N(0, V) through the square root of V.
+    fn draw(v: &Array2<f64>, next: &mut impl FnMut() -> f64) -> Array1<f64> {
+        let (values, vectors) = symmetric_eigen(v.view()).unwrap();
+        vectors.dot(&values.mapv(|l| l.max(0.0).sqrt() * next()))
+    }
+
+    /// The last layer's Σ̂ at `z` by sampling: weights with intercept from N(ŵ, Var(ŵ)), latents from N(μ, Σ̂_{L−1}).
+    fn monte_carlo(estimate: &Estimate, design: &Array2<f64>, z: ArrayView2<'_, f64>, draws: usize) -> Array2<f64> {
+        let net = &estimate.net;
+        let last = net.layers().len() - 1;
+        let f = net.preactivations(z).unwrap();
+        let below = Estimate {
+            net: StoNet::new(net.layers()[..last].to_vec(), net.activation(), Head::Gaussian).unwrap(),
+            weight_variance: estimate.weight_variance[..last].to_vec(),
+            residual_variance: vec![0.0; net.layers()[last].weight.ncols()],
+        };
+        let sigma = below.covariances(z).unwrap().remove(0);
+        let ones = Array2::ones((design.nrows(), 1));
+        let gram = |support: &[usize]| {
+            let x = concatenate![Axis(1), ones, design.select(Axis(1), support)];
+            spd_inverse(matmul(x.t(), x.view()).view()).unwrap()
+        };
+        let variances: Vec<(Vec<usize>, Array2<f64>)> = (estimate.weight_variance[last].neurons.iter())
+            .map(|&(g, noise)| {
+                let support = estimate.weight_variance[last].grams[g].support.clone();
+                let v = gram(&support) * noise;
+                (support, v)
+            })
+            .collect();
+        let mut next = normals(22);
+        let layer = &net.layers()[last];
+        let samples: Vec<Array1<f64>> = (0..draws)
+            .map(|_| {
+                let latent = &f[last - 1].row(0) + &draw(&sigma, &mut next);
+                let a = latent.mapv(|y| net.activation().value(y));
+                let one = |(j, (support, v)): (usize, &(Vec<usize>, Array2<f64>))| {
+                    let d = draw(v, &mut next);
+                    let moved: f64 = support.iter().enumerate().map(|(s, &k)| d[s + 1] * a[k]).sum();
+                    layer.bias[j] + layer.weight.row(j).dot(&a) + d[0] + moved
+                };
+                variances.iter().enumerate().map(one).collect()
+            })
+            .collect();
+        let mean = samples.iter().fold(Array1::<f64>::zeros(layer.bias.len()), |m, s| m + s) / draws as f64;
+        let mut covariance = Array2::zeros((mean.len(), mean.len()));
+        for s in &samples {
+            let d = s - &mean;
+            covariance += &matmul(d.view().insert_axis(Axis(1)), d.view().insert_axis(Axis(0)));
+        }
+        covariance / draws as f64
+    }
+
+    fn agrees_with_sampling(net: &StoNet, residual: Vec<f64>, slack: f64) {
+        let data = data(40, net.inputs(), net.outputs());
+        let estimate = Estimate::new(net, &data, Refit::Ols, residual).unwrap();
+        let f = estimate.net.preactivations(data.x()).unwrap();
+        let design = f[f.len() - 2].mapv(|y| net.activation().value(y));
+        let z = data.x().slice(ndarray::s![3..4, ..]).to_owned();
+        let (eve, draws) = (estimate.covariances(z.view()).unwrap().remove(0), 40_000);
+        let sampled = monte_carlo(&estimate, &design, z.view(), draws);
+        for ((j, k), &s) in sampled.indexed_iter() {
+            // The sd of a sampled covariance is at most √2 of the product of the standard deviations; products of normals
+            // have heavier tails, hence a factor of 2.
+            let scale = (eve[[j, j]] * eve[[k, k]]).sqrt();
+            let tolerance = (4.5 * 2.0 * (2.0 / draws as f64).sqrt() + slack) * scale;
+            assert!((eve[[j, k]] - s).abs() < tolerance, "({j},{k}): Eve {} sampled {s}", eve[[j, k]]);
+        }
+    }
+
+    #[test]
+    fn one_step_of_eves_law_agrees_with_monte_carlo() {
+        // σ_i² = 1e-2 keeps the first-order expansion of ψ good to about one per cent.
+        let net = StoNet::random(&[3, 4, 2], Activation::Tanh, Seed::new(9)).unwrap();
+        agrees_with_sampling(&net.with_noise_variances(&[1e-2, 1.0]).unwrap(), vec![0.3, 0.1], 0.01);
+        let deep = StoNet::random(&[3, 4, 3, 2], Activation::Sigmoid, Seed::new(9)).unwrap();
+        agrees_with_sampling(&deep.with_noise_variances(&[1e-2, 1e-2, 1.0]).unwrap(), vec![0.03, 0.01], 0.01);
+    }
+
+    /// ReLU far inside its linear part: a linear network, on which every step of the recursion is exact at any variance.
+    #[test]
+    fn eves_law_is_exact_for_a_linear_network() {
+        let mut layers = StoNet::random(&[4, 3, 2], Activation::Relu, Seed::new(9)).unwrap().layers().to_vec();
+        layers[0].bias.fill(100.0);
+        layers[0].noise_variance = 4.0;
+        let net = StoNet::new(layers, Activation::Relu, Head::Gaussian).unwrap();
+        agrees_with_sampling(&net, vec![3.0, 1.0], 0.0);
+    }
+
+    #[test]
+    fn without_hidden_layers_it_is_the_textbook_variance_of_a_regression() {
+        let data = data(30, 3, 1);
+        let layer = Layer { weight: array![[0.5, 0.0, -2.0]], bias: array![1.0], noise_variance: 1.0 };
+        let net = StoNet::new(vec![layer], Activation::Tanh, Head::Gaussian).unwrap();
+        let estimate = Estimate::new(&net, &data, Refit::Ols, vec![0.7]).unwrap();
+        let x = concatenate![Axis(1), Array2::ones((30, 1)), data.x().select(Axis(1), &[0, 2])];
+        let inverse = spd_inverse(matmul(x.t(), x.view()).view()).unwrap();
+        for (sigma, row) in estimate.covariances(data.x()).unwrap().iter().zip(x.outer_iter()) {
+            assert!((sigma[[0, 0]] - 0.7 * row.dot(&inverse.dot(&row))).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn the_full_covariance_is_carried_not_only_its_diagonal() {
+        // Two units that read the same first unit are correlated; their sum doubles, their difference cancels.
+        let layer = |weight: Array2<f64>, s: f64| {
+            let bias = Array1::zeros(weight.nrows());
+            Layer { weight, bias, noise_variance: s }
+        };
+        let build = |sign: f64| {
+            let layers = vec![
+                layer(array![[0.3, 0.2]], 1e-2),
+                layer(array![[1.0], [1.0]], 1e-12),
+                layer(array![[1.0, sign]], 1.0),
+            ];
+            StoNet::new(layers, Activation::Tanh, Head::Gaussian).unwrap()
+        };
+        let data = data(50, 2, 1);
+        let at = |sign: f64| {
+            let e = Estimate::new(&build(sign), &data, Refit::Mls, vec![1e-12]).unwrap();
+            e.covariances(data.x()).unwrap()[0][[0, 0]]
+        };
+        assert!(at(1.0) > 1e-5);
+        assert!(at(-1.0) < 1e-8, "{}", at(-1.0));
+    }
+
+    #[test]
+    fn averaged_intervals_are_the_mean_of_their_ends_and_survive_serde() {
+        let data = data(60, 3, 2);
+        let one = |seed: u64| {
+            let net = StoNet::random(&[3, 4, 2], Activation::Tanh, Seed::new(seed)).unwrap();
+            Estimate::new(&net, &data, Refit::Mls, vec![0.5, seed as f64]).unwrap()
+        };
+        let scaling = Scaling::fit(&data).unwrap();
+        let level = Level::new(0.9).unwrap();
+        let of = |estimates: Vec<Estimate>| EveIntervals { scaling: scaling.clone(), estimates };
+        let each: Vec<Intervals> = [1, 2].map(|s| of(vec![one(s)]).intervals(data.x(), level).unwrap()).to_vec();
+        let both = of(vec![one(1), one(2)]);
+        let averaged = both.intervals(data.x(), level).unwrap();
+        let mean = (&each[0].lower + &each[1].lower) / 2.0;
+        assert!((&averaged.lower - &mean).iter().all(|d| d.abs() < 1e-12));
+        let mean = (&each[0].upper + &each[1].upper) / 2.0;
+        assert!((&averaged.upper - &mean).iter().all(|d| d.abs() < 1e-12));
+        let text = serde_json::to_string(&both).unwrap();
+        assert_eq!(serde_json::from_str::<EveIntervals>(&text).unwrap(), both);
+    }
+
+    /// D9: a nearly constant unit must not make the variance collapse or explode.
+    #[test]
+    fn a_nearly_dead_unit_is_left_out_of_the_design() {
+        let data = data(80, 2, 1);
+        let mut layers = StoNet::random(&[2, 3, 1], Activation::Tanh, Seed::new(9)).unwrap().layers().to_vec();
+        layers[0].weight.row_mut(1).assign(&array![1e-9, 0.0]);
+        let net = StoNet::new(layers, Activation::Tanh, Head::Gaussian).unwrap();
+        for refit in [Refit::Ols, Refit::Mls] {
+            let e = Estimate::new(&net, &data, refit, vec![1.0]).unwrap();
+            let support = &e.weight_variance[1].grams[0].support;
+            assert_eq!(support, &[0, 2]);
+            assert!(e.covariances(data.x()).unwrap().iter().all(|s| s[[0, 0]] < 0.5));
+        }
+    }
+}

@@ -119,3 +119,60 @@ const fn one_hidden(name: &'static str, sigma2: &'static [f64], epsilon: &'stati
 const fn two_hidden(name: &'static str, sigma2: &'static [f64], epsilon: &'static [f64]) -> Preset {
     Preset { name, sigma2, epsilon, gain: &[2.5e-4, 2.5e-8, 2.5e-12] }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Activation, Seed};
+
+    fn close(a: &[f64], b: &[f64]) -> bool {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-9 * b.abs())
+    }
+
+    #[test]
+    fn presets_have_the_rates_that_follow_from_the_printed_settings() {
+        for (name, rates) in [
+            ("simulation-1-i", &[0.5, 0.05][..]),
+            ("simulation-1-ii", &[0.25, 0.025]),
+            ("simulation-1-iii", &[0.125, 0.0125]),
+            ("simulation-2-i", &[1.0, 0.05, 0.005]),
+            ("simulation-2-ii", &[0.25, 0.025, 0.0025]),
+            ("simulation-2-iii", &[0.03125, 0.00625, 0.00125]),
+            ("uci", &[0.1, 0.1]),
+            ("uci-printed", &[0.1, 1.0]),
+        ] {
+            let trainer = Preset::by_name(name).unwrap().settings(0.0).trainer().unwrap();
+            assert!(close(&trainer.rates, rates), "{name}: {:?}", trainer.rates);
+        }
+        let kappa = |name: &str| Preset::by_name(name).unwrap().settings(1.0).trainer().unwrap().kappa;
+        assert!(close(&kappa("simulation-1-ii"), &[0.1, 1e-4]));
+        assert!(close(&kappa("simulation-2-ii"), &[1e-3, 1e-6, 1e-9]));
+        assert!(close(&kappa("uci"), &[0.01, 1e-4]));
+        assert!(close(&kappa("uci-printed"), &[0.01, 1e-5]));
+    }
+
+    #[test]
+    fn the_conversion_goes_both_ways() {
+        for preset in Preset::ALL {
+            let settings = preset.settings(0.03);
+            let widths = vec![2; settings.sigma2.len() + 1];
+            let net = StoNet::random(&widths, Activation::Tanh, Seed::new(1))
+                .unwrap()
+                .with_noise_variances(&settings.sigma2)
+                .unwrap();
+            let back = PaperSettings::of(&settings.trainer().unwrap(), &net);
+            assert!(close(&back.gain, &settings.gain), "{}", preset.name());
+            assert!(close(&back.lambda, &settings.lambda), "{}", preset.name());
+            assert!(close(&back.epsilon, &settings.epsilon), "{}", preset.name());
+        }
+    }
+
+    #[test]
+    fn an_unknown_preset_and_uneven_lists_are_refused() {
+        let e = Preset::by_name("uci2").unwrap_err().to_string();
+        assert!(e.contains("no preset is called `uci2`; there are simulation-1-i"), "{e}");
+        let mut settings = Preset::by_name("uci").unwrap().settings(0.1);
+        settings.epsilon.push(1.0);
+        assert!(settings.trainer().is_err());
+    }
+}

@@ -1,0 +1,152 @@
+//! One training step against the algorithm box, re-computed in plain f64 with latents Y_i and differences Y_i − F_i.
+
+use ndarray::{Array1, Array2};
+use rand_distr::{Distribution, StandardNormal};
+use stonet::{Activation, Asghmc, Dataset, Layer, Penalty, Rng, Seed, StepBench, StoNet};
+
+fn data(rows: usize, inputs: usize, outputs: usize) -> Dataset {
+    let mut draws = StandardNormal.sample_iter(Seed::new(11).rng());
+    let mut next = || draws.next().unwrap();
+    let x = Array2::from_shape_simple_fn((rows, inputs), &mut next);
+    Dataset::new(x, Array2::from_shape_simple_fn((rows, outputs), next)).unwrap()
+}
+
+/// `ASGHMC` with D1–D3 and no cleverness.
+struct Plain<'a> {
+    trainer: &'a Asghmc,
+    layers: Vec<Layer>,
+    psi: Activation,
+    rng: Rng,
+}
+
+impl Plain<'_> {
+    fn feed(&self, i: usize, below: &Array2<f64>) -> Array2<f64> {
+        below.dot(&self.layers[i].weight.t()) + &self.layers[i].bias
+    }
+
+    /// A_{i−1} of layer `i` (from 0), given the inputs and all latents.
+    fn below(&self, i: usize, x: &Array2<f64>, y: &[Array2<f64>]) -> Array2<f64> {
+        if i == 0 { x.clone() } else { y[i - 1].mapv(|v| self.psi.value(v)) }
+    }
+
+    fn deviation(&self, i: usize, x: &Array2<f64>, y: &[Array2<f64>]) -> Array2<f64> {
+        &y[i] - &self.feed(i, &self.below(i, x, y))
+    }
+
+    fn step(&mut self, data: &Dataset) {
+        let (t, last) = (self.trainer, self.layers.len() - 1);
+        let x = data.x().to_owned();
+        // y[i] is the latent of layer i + 1, and the response for the last.
+        let mut y: Vec<Array2<f64>> = Vec::new();
+        for i in 0..last {
+            let f = self.feed(i, &self.below(i, &x, &y));
+            y.push(f);
+        }
+        y.push(data.y().to_owned());
+        let mut v: Vec<Array2<f64>> = y.iter().map(|y| Array2::zeros(y.raw_dim())).collect();
+        for _ in 0..t.hmc_steps {
+            for i in (0..last).rev() {
+                let (above, own) = (self.deviation(i + 1, &x, &y), self.deviation(i, &x, &y));
+                let (s_own, s_above) = (self.layers[i].noise_variance, self.layers[i + 1].noise_variance);
+                let epsilon = t.step_ratio[i.min(t.step_ratio.len() - 1)] * s_above;
+                let slope = y[i].mapv(|y| self.psi.derivative(y));
+                let g = slope * above.dot(&self.layers[i + 1].weight) / s_above - own / s_own;
+                v[i] = (1.0 - t.friction) * &v[i] + epsilon * g;
+                if t.noise > 0.0 {
+                    let sd = t.noise * (2.0 * t.friction * epsilon).sqrt();
+                    v[i].mapv_inplace(|v| {
+                        let draw: f32 = StandardNormal.sample(&mut self.rng);
+                        v + sd * f64::from(draw)
+                    });
+                }
+                y[i] += &v[i];
+            }
+        }
+        let b = data.rows() as f64;
+        let moves: Vec<(Array2<f64>, Array1<f64>)> = (0..=last)
+            .map(|i| {
+                let e = self.deviation(i, &x, &y);
+                let ratios = (i..last).map(|k| t.step_ratio[k.min(t.step_ratio.len() - 1)]);
+                let gain = t.rates[i] / ratios.product::<f64>();
+                (gain / b * e.t().dot(&self.below(i, &x, &y)), gain / b * e.sum_axis(ndarray::Axis(0)))
+            })
+            .collect();
+        for (i, (dw, db)) in moves.into_iter().enumerate() {
+            let kappa = t.kappa[i.min(t.kappa.len() - 1)];
+            self.layers[i].weight = (&self.layers[i].weight + &dw).mapv(|w| t.penalty.prox(w, 1.0 / t.rates[i], kappa));
+            self.layers[i].bias += &db;
+        }
+    }
+}
+
+fn agrees(trainer: &Asghmc, widths: &[usize], psi: Activation, tolerance: f64) {
+    // Variances of order one make every term count; the paper's tiny ones would hide all but the first.
+    let sigma2: Vec<f64> = (1..widths.len()).map(|i| 0.3 + 0.2 * i as f64).collect();
+    let start = StoNet::random(widths, psi, Seed::new(5)).unwrap().with_noise_variances(&sigma2).unwrap();
+    let data = data(trainer.batch_size, widths[0], widths[widths.len() - 1]);
+    let mut fast = StepBench::new(trainer, &start, &data).unwrap();
+    let layers = start.layers().to_vec();
+    let mut plain = Plain { trainer, layers, psi, rng: Seed::new(1).child(0).rng() };
+    for _ in 0..3 {
+        fast.step();
+        plain.step(&data);
+    }
+    for (a, b) in fast.network().layers().iter().zip(&plain.layers) {
+        let weights = a.weight.iter().zip(&b.weight).chain(a.bias.iter().zip(&b.bias));
+        for (a, b) in weights {
+            assert!((a - b).abs() < tolerance, "{psi:?} {widths:?} {trainer:?}: {a} {b}");
+        }
+    }
+}
+
+#[test]
+fn deviation_form_equals_the_plain_recomputation() {
+    for psi in Activation::ALL {
+        for widths in [vec![3, 1], vec![3, 5, 1], vec![10, 9, 2], vec![4, 17, 8, 3], vec![2, 9, 9, 9, 9]] {
+            let layers = widths.len() - 1;
+            let langevin = Asghmc {
+                batch_size: 13,
+                rates: vec![0.2; layers],
+                kappa: vec![0.02],
+                step_ratio: vec![0.3],
+                ..Asghmc::default()
+            };
+            agrees(&langevin, &widths, psi, 2e-5);
+            let momentum = Asghmc { hmc_steps: 4, friction: 0.3, penalty: Penalty::MCP, ..langevin.clone() };
+            agrees(&momentum, &widths, psi, 2e-5);
+            let noisy = Asghmc { noise: 0.2, hmc_steps: 2, penalty: Penalty::SCAD, ..langevin };
+            agrees(&noisy, &widths, psi, 2e-5);
+        }
+    }
+}
+
+/// At the paper's settings the step is proximal gradient descent on ½·MSE up to O(ε/σ²), with the rates of the preset.
+#[test]
+fn at_the_papers_settings_a_step_is_proximal_gradient_descent() {
+    let settings = stonet::Preset::by_name("simulation-2-ii").unwrap().settings(0.0);
+    let trainer = Asghmc { kappa: vec![0.0], ..settings.trainer().unwrap() };
+    let start = StoNet::random(&[4, 6, 5, 1], Activation::Tanh, Seed::new(2))
+        .unwrap()
+        .with_noise_variances(&settings.sigma2)
+        .unwrap();
+    let data = data(50, 4, 1);
+    let loss = |layers: Vec<Layer>| {
+        let net = StoNet::new(layers, Activation::Tanh, start.head()).unwrap();
+        net.head().loss(data.y(), net.predict(data.x()).unwrap().view())
+    };
+    let mut fast = StepBench::new(&trainer, &start, &data).unwrap();
+    fast.step();
+    let h = 1e-6;
+    for (i, layer) in fast.network().layers().iter().enumerate() {
+        for (at, &w) in layer.weight.indexed_iter() {
+            let shifted = |d: f64| {
+                let mut layers = start.layers().to_vec();
+                layers[i].weight[at] += d;
+                loss(layers)
+            };
+            let gradient = (shifted(h) - shifted(-h)) / (2.0 * h);
+            let moved = w - start.layers()[i].weight[at];
+            assert!((moved + trainer.rates[i] * gradient).abs() < 1e-3 * trainer.rates[i] * gradient.abs() + 2e-7);
+        }
+    }
+}
