@@ -1,4 +1,5 @@
 //! The `stonet` command: parse, dispatch, and turn the outcome into an exit code (0 done, 2 error).
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod commands;
 mod progress;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use stonet::{Asghmc, PathError, Seed, Walk, cross_validate, kappa_path};
 
 use crate::model::{INPUTS, Model, TRUE_INPUTS};
-use crate::simulation::{Cell, Spec, average_gradient};
+use crate::simulation::{Cell, Spec};
 use crate::svg::{Chart, Style};
 use crate::table::Table;
 use crate::{Error, Result};
@@ -87,7 +87,7 @@ fn model_path(spec: &Spec, cell: &Cell, root: Seed, step: &(dyn Fn() -> Result<(
                 kappa,
                 lambda: lambda(&trainer, settings.gain[0], kappa),
                 nonzero_weights: fit.network().nonzero_weights(),
-                gradient: average_gradient(fit.network(), &data)?.to_vec(),
+                gradient: fit.network().average_gradients(data.x())?.row(0).to_vec(),
             })
         })
         .collect::<Result<Vec<_>>>()?;

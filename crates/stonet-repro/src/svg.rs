@@ -9,6 +9,28 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
 
+/// Plain colours first, for viewers that know neither variables nor colour schemes.
+const STYLE: &str = "<style>
+text { font: 12px system-ui, sans-serif; fill: #1b1f24; }
+.title { font-size: 14px; font-weight: 600; }
+.paper { fill: #ffffff; }
+.axis { stroke: #1b1f24; stroke-width: 1; fill: none; }
+.strong { stroke: #0b62c4; stroke-width: 1.8; fill: none; }
+.weak { stroke: #9aa4b0; stroke-width: 1; fill: none; }
+.rule { stroke: #1b1f24; stroke-width: 1; stroke-dasharray: 4 3; fill: none; }
+.in { fill: #1b1f24; }
+.out { fill: #c2410c; }
+@media (prefers-color-scheme: dark) {
+text, .in { fill: #e6e8eb; }
+.paper { fill: #15181c; }
+.axis, .rule { stroke: #e6e8eb; }
+.strong { stroke: #62a8ff; }
+.weak { stroke: #6b7580; }
+.out { fill: #ff9a5c; }
+}
+</style>
+";
+
 /// How a mark is drawn; colours follow the reader's light or dark scheme.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
@@ -78,32 +100,14 @@ impl Chart {
     pub fn render(&self) -> String {
         let frame = Frame::around(&self.marks);
         let mut s = String::new();
-        let _ = write!(
+        let title = escape(&self.title);
+        let _ = writeln!(
             s,
-            concat!(
-                r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" role="img" aria-label="{title}">"#,
-                "\n<style>\n",
-                ":root {{ --ink: #1b1f24; --paper: #ffffff; --strong: #0b62c4; --weak: #9aa4b0; --miss: #c2410c; }}\n",
-                "@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e6e8eb; --paper: #15181c; --strong: #62a8ff; ",
-                "--weak: #6b7580; --miss: #ff9a5c; }} }}\n",
-                "text {{ font: 12px system-ui, sans-serif; fill: var(--ink); }}\n",
-                ".title {{ font-size: 14px; font-weight: 600; }}\n",
-                ".axis {{ stroke: var(--ink); stroke-width: 1; fill: none; }}\n",
-                ".strong {{ stroke: var(--strong); stroke-width: 1.8; fill: none; }}\n",
-                ".weak {{ stroke: var(--weak); stroke-width: 1; fill: none; }}\n",
-                ".rule {{ stroke: var(--ink); stroke-width: 1; stroke-dasharray: 4 3; fill: none; }}\n",
-                ".in {{ fill: var(--ink); }} .out {{ fill: var(--miss); }}\n",
-                "</style>\n",
-                r#"<rect width="{w}" height="{h}" style="fill: var(--paper)"/>"#,
-                "\n",
-                r#"<text class="title" x="{left}" y="22">{title}</text>"#,
-                "\n",
-            ),
-            w = WIDTH,
-            h = HEIGHT,
-            left = LEFT,
-            title = escape(&self.title),
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}">"#
         );
+        s.push_str(STYLE);
+        let _ = writeln!(s, r#"<rect class="paper" width="{WIDTH}" height="{HEIGHT}"/>"#);
+        let _ = writeln!(s, r#"<text class="title" x="{LEFT}" y="22">{title}</text>"#);
         frame.axes(&mut s, &self.x_label, &self.y_label);
         self.marks.iter().for_each(|m| frame.mark(&mut s, m));
         s.push_str("</svg>\n");

@@ -1,7 +1,7 @@
 //! One ASGHMC step at batch 50 for the paper's three shapes, beside the bare matrix products of the same step by faer.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use faer::{Accum, Mat, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::Array2;
 use stonet::{Activation, Asghmc, Dataset, Seed, StepBench, StoNet};
 
@@ -27,6 +27,10 @@ fn step(c: &mut Criterion) {
     group.finish();
 }
 
+fn product(out: MatMut<'_, f32>, keep: Accum, a: MatRef<'_, f32>, b: MatRef<'_, f32>, scale: f32) {
+    faer::linalg::matmul::matmul(out, keep, a, b, scale, Par::Seq);
+}
+
 /// Forward, backward (not to the inputs), the two corrections and the update: only the products, no activations.
 fn faer_products(c: &mut Criterion) {
     let mut group = c.benchmark_group("faer_products_of_the_step");
@@ -39,14 +43,13 @@ fn faer_products(c: &mut Criterion) {
         group.bench_function(BenchmarkId::from_parameter(name(widths)), |b| {
             b.iter(|| {
                 for i in 0..w.len() {
-                    let product = faer::linalg::matmul::matmul::<f32, _, _, _>;
-                    product(out[i + 1].as_mut(), Accum::Replace, w[i].as_ref(), a[i].as_ref(), 1.0, Par::Seq);
+                    product(out[i + 1].as_mut(), Accum::Replace, w[i].as_ref(), a[i].as_ref(), 1.0);
                     if i > 0 {
                         let back = w[i].transpose();
-                        product(out[i].as_mut(), Accum::Replace, back, a[i + 1].as_ref(), 1.0, Par::Seq);
-                        product(out[i + 1].as_mut(), Accum::Add, w[i].as_ref(), a[i].as_ref(), -1.0, Par::Seq);
+                        product(out[i].as_mut(), Accum::Replace, back, a[i + 1].as_ref(), 1.0);
+                        product(out[i + 1].as_mut(), Accum::Add, w[i].as_ref(), a[i].as_ref(), -1.0);
                     }
-                    product(dw[i].as_mut(), Accum::Add, a[i + 1].as_ref(), a[i].transpose(), 1e-6, Par::Seq);
+                    product(dw[i].as_mut(), Accum::Add, a[i + 1].as_ref(), a[i].transpose(), 1e-6);
                 }
             })
         });

@@ -241,6 +241,11 @@ impl StoNet {
         Ok(gradients)
     }
 
+    /// The importance of each input: the mean over rows of ∂F_L,j / ∂x_k; outputs × inputs.
+    pub fn average_gradients(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        Ok(self.input_gradients(x)?.sum_axis(Axis(0)) / x.nrows() as f64)
+    }
+
     /// Inputs with a path of non-zero weights to some output, ascending.
     pub fn selected_inputs(&self) -> Vec<usize> {
         let compact = self.compact();

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ndarray::Axis;
 use serde::Serialize;
-use stonet::metrics::{coverage, covered, mean_length, rmse};
+use stonet::metrics::{coverage, covered, mean_length, mean_sd, rmse};
 use stonet::{
     Activation, Asghmc, Dataset, Eve, EveIntervals, Fit, Intervals, Level, PathError, PredictInterval, Preset, Scaling,
     Seed, StoNet, Walk, cross_validate, kappa_path,
@@ -15,8 +14,9 @@ use stonet_repro::model::{INPUTS, Model, TRUE_INPUTS};
 use stonet_repro::svg::{Chart, Style};
 
 use super::{pretty, write_all};
+use crate::progress;
 
-/// Train a sparse StoNet on generated data and show its 95 % prediction intervals
+/// Train sparse StoNets on generated data and judge their 95 % prediction intervals
 ///
 /// y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + N(0,1), with fifteen more inputs that do nothing.
 #[derive(Args)]
@@ -35,9 +35,12 @@ pub struct Demo {
 
 const ROWS: usize = 500;
 const TEST_ROWS: usize = 1000;
+/// Training sets: the coverage of one is too noisy to judge by.
+const SETS: u64 = 5;
 const FOLDS: usize = 5;
-const EPOCHS: usize = 1000;
-const KAPPAS: [f64; 9] = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256];
+const EPOCHS: usize = 2000;
+const KAPPAS: [f64; 15] =
+    [0.001, 0.0014, 0.002, 0.0028, 0.004, 0.0057, 0.008, 0.0113, 0.016, 0.0226, 0.032, 0.0453, 0.064, 0.0905, 0.128];
 
 #[derive(Serialize)]
 struct Summary {
@@ -45,67 +48,93 @@ struct Summary {
     seed: u64,
     rows: usize,
     test_rows: usize,
-    kappa: f64,
-    nonzero_weights: usize,
-    weights: usize,
     level: f64,
+    /// Mean over the training sets, and its standard error.
     coverage: f64,
     coverage_se: f64,
     mean_length: f64,
     ideal_length: f64,
     test_rmse: f64,
+    sets: Vec<SetSummary>,
+    files: Vec<String>,
+}
+
+/// One training set, judged on new rows.
+#[derive(Serialize)]
+struct SetSummary {
+    coverage: f64,
+    mean_length: f64,
+    test_rmse: f64,
+    kappa: f64,
+    nonzero_weights: usize,
+    weights: usize,
     /// Inputs by size of their average output gradient, the largest first, from 1.
     ranking: Vec<usize>,
     /// Whether x1 … x5 are the first five.
     separated: bool,
-    files: Vec<String>,
 }
 
 impl Demo {
     pub fn run(self) -> Result<()> {
-        let seed = Seed::new(self.seed);
-        let train = Model::One.sample(ROWS, seed.child(0))?;
-        let test = Model::One.sample(TEST_ROWS, seed.child(1))?;
         let level = Level::new(0.95)?;
-        let walk = Path::walk(&train, seed.child(2))?;
-        let model = walk.intervals(seed.child(3))?;
-        let intervals = model.intervals(test.x(), level)?;
-
-        let pictures =
-            [("intervals.svg".to_owned(), draw_intervals(&intervals, &test)), ("path.svg".to_owned(), walk.draw()?)];
-        write_all(&self.out, &pictures)?;
-        let summary = self.summary(&walk, &intervals, &test)?;
-        if self.json {
-            print!("{}", pretty(&summary));
-        } else {
-            print!("{}", summary.text());
+        let bar = progress::bar("training");
+        let mut sets = Vec::new();
+        let mut pictures = Vec::new();
+        for i in 0..SETS {
+            progress::ticker(&bar)(i as usize, SETS as usize);
+            let seed = Seed::new(self.seed).child(i);
+            let train = Model::One.sample(ROWS, seed.child(0))?;
+            let test = Model::One.sample(TEST_ROWS, seed.child(1))?;
+            let path = Path::walk(&train, seed.child(2))?;
+            let intervals = path.intervals(seed.child(3))?.intervals(test.x(), level)?;
+            sets.push(SetSummary::new(&path, &intervals, &test)?);
+            if pictures.is_empty() {
+                pictures.push(("intervals.svg".to_owned(), draw_intervals(&intervals, &test)));
+                pictures.push(("path.svg".to_owned(), path.draw()?));
+            }
         }
+        bar.finish_and_clear();
+        write_all(&self.out, &pictures)?;
+        let summary = self.summary(sets, level);
+        print!("{}", if self.json { pretty(&summary) } else { summary.text() });
         Ok(())
     }
 
-    fn summary(&self, walk: &Path, intervals: &Intervals, test: &Dataset) -> Result<Summary> {
-        let net = walk.chosen().network();
-        let hit = coverage(intervals, test.y());
-        let gradient = walk.gradient(walk.chosen())?;
-        let mut ranking: Vec<usize> = (1..=INPUTS).collect();
-        ranking.sort_by(|&a, &b| gradient[b - 1].abs().total_cmp(&gradient[a - 1].abs()));
-        Ok(Summary {
+    fn summary(&self, sets: Vec<SetSummary>, level: Level) -> Summary {
+        let mean = |f: fn(&SetSummary) -> f64| mean_sd(&sets.iter().map(f).collect::<Vec<_>>());
+        let (coverage, sd) = mean(|s| s.coverage);
+        Summary {
             schema: "stonet.demo/1",
             seed: self.seed,
             rows: ROWS,
             test_rows: TEST_ROWS,
-            kappa: KAPPAS[walk.error.best()],
-            nonzero_weights: net.nonzero_weights(),
-            weights: walk.start.nonzero_weights(),
-            level: intervals.level.get(),
-            coverage: hit,
-            coverage_se: (hit * (1.0 - hit) / TEST_ROWS as f64).sqrt(),
+            level: level.get(),
+            coverage,
+            coverage_se: sd / (sets.len() as f64).sqrt(),
+            mean_length: mean(|s| s.mean_length).0,
+            ideal_length: 2.0 * level.z(),
+            test_rmse: mean(|s| s.test_rmse).0,
+            files: ["intervals.svg", "path.svg"].map(|f| self.out.join(f).display().to_string()).to_vec(),
+            sets,
+        }
+    }
+}
+
+impl SetSummary {
+    fn new(path: &Path, intervals: &Intervals, test: &Dataset) -> Result<Self> {
+        let net = path.chosen().network();
+        let gradient = path.gradient(path.chosen())?;
+        let mut ranking: Vec<usize> = (1..=INPUTS).collect();
+        ranking.sort_by(|&a, &b| gradient[b - 1].abs().total_cmp(&gradient[a - 1].abs()));
+        Ok(SetSummary {
+            coverage: coverage(intervals, test.y()),
             mean_length: mean_length(intervals),
-            ideal_length: 2.0 * intervals.level.z(),
             test_rmse: rmse(intervals.prediction.view(), test.y()),
+            kappa: path.kappa(),
+            nonzero_weights: net.nonzero_weights(),
+            weights: path.start.nonzero_weights(),
             separated: ranking[..TRUE_INPUTS].iter().all(|&k| k <= TRUE_INPUTS),
             ranking,
-            files: ["intervals.svg", "path.svg"].map(|f| self.out.join(f).display().to_string()).to_vec(),
         })
     }
 }
@@ -140,17 +169,20 @@ impl Path {
         &self.fits[self.error.best()]
     }
 
+    fn kappa(&self) -> f64 {
+        KAPPAS[self.error.best()]
+    }
+
     fn intervals(&self, seed: Seed) -> Result<EveIntervals> {
-        let trainer = self.trainer.with_kappa(KAPPAS[self.error.best()]);
+        let trainer = self.trainer.with_kappa(self.kappa());
         let scaling = self.scaling.clone();
         let eve = Eve::default();
         Ok(EveIntervals::from_fit(self.chosen(), scaling, &self.data, &trainer, &self.start, eve, seed)?)
     }
 
-    /// Average ∂μ/∂x_k on standard scale.
+    /// Average output gradient of every input, on standard scale.
     fn gradient(&self, fit: &Fit) -> Result<Vec<f64>> {
-        let gradients = fit.network().input_gradients(self.data.x())?;
-        Ok((gradients.index_axis(Axis(1), 0).sum_axis(Axis(0)) / self.data.rows() as f64).to_vec())
+        Ok(fit.network().average_gradients(self.data.x())?.row(0).to_vec())
     }
 
     fn draw(&self) -> Result<String> {
@@ -162,7 +194,7 @@ impl Path {
             let truly = k < TRUE_INPUTS;
             chart.line(line, if truly { Style::Strong } else { Style::Weak }, truly.then_some(name.as_str()));
         }
-        chart.vertical(-KAPPAS[self.error.best()].ln(), "chosen");
+        chart.vertical(-self.kappa().ln(), "chosen");
         Ok(chart.render())
     }
 }
@@ -179,22 +211,20 @@ fn draw_intervals(intervals: &Intervals, test: &Dataset) -> String {
 
 impl Summary {
     fn text(&self) -> String {
-        let names = |list: &[usize]| list.iter().map(|k| format!("x{k}")).collect::<Vec<_>>().join(" ");
+        let first = &self.sets[0];
+        let names = first.ranking[..8].iter().map(|k| format!("x{k}")).collect::<Vec<_>>().join(" ");
+        let found = self.sets.iter().filter(|s| s.separated).count();
         format!(
-            "A sparse StoNet (20-500-1) was trained on {} rows of\n  \
+            "Sparse StoNets (20-500-1) trained on {} sets of {} rows of\n  \
              y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + N(0,1), x6 ... x20 idle, all inputs correlated 0.5\n\n\
-             kappa, by {}-fold cross-validation   {}\n\
-             weights that are left              {} of {}\n\
-             coverage of {} % intervals         {:.1} % (standard error {:.1}) on {} new rows\n\
-             mean length                        {:.2} (ideal {:.2}, if the model were known)\n\
-             test RMSE                          {:.3} (noise: 1)\n\
-             inputs by effect                   {}{}\n\
-             pictures                           {}\n",
+             coverage of {} % intervals   {:.1} % (standard error {:.1}), on {} new rows per set\n\
+             mean length                  {:.2} (ideal {:.2}, if the model were known)\n\
+             test RMSE                    {:.3} (noise: 1)\n\
+             x1 ... x5 found              in {found} of {} sets; inputs by effect in the first: {names} ...\n\
+             weights that are left        {} of {} in the first, kappa = {} by {FOLDS}-fold cross-validation\n\
+             pictures of the first        {}\n",
+            self.sets.len(),
             self.rows,
-            FOLDS,
-            self.kappa,
-            self.nonzero_weights,
-            self.weights,
             100.0 * self.level,
             100.0 * self.coverage,
             100.0 * self.coverage_se,
@@ -202,8 +232,10 @@ impl Summary {
             self.mean_length,
             self.ideal_length,
             self.test_rmse,
-            names(&self.ranking[..8]),
-            if self.separated { " ... (the five true ones first)" } else { " ..." },
+            self.sets.len(),
+            first.nonzero_weights,
+            first.weights,
+            first.kappa,
             self.files.join(", "),
         )
     }

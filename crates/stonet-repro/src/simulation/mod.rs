@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use stonet::{PathError, Seed};
 
 pub use replicate::Replicate;
-pub(crate) use replicate::average_gradient;
 pub use report::{CellReport, Report};
 pub use spec::{Cell, ModelSpec, SelectionSpec, Spec};
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::{Array1, Axis};
+use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{covered, mean_length, rmse};
 use stonet::{
-    Dataset, Eve, EveIntervals, Intervals, Level, PathError, PredictInterval, Refit, Scaling, Seed, StoNet, Trainer,
-    Variance, Walk, cross_validate, degrees_of_freedom,
+    Dataset, Eve, EveIntervals, Intervals, Level, PathError, PredictInterval, Refit, Scaling, Seed, Trainer, Variance,
+    Walk, cross_validate, degrees_of_freedom,
 };
 
 use super::spec::{Cell, Spec};
@@ -94,8 +94,8 @@ pub(super) fn replicate(spec: &Spec, cell: &Cell, kappa: f64, root: Seed, index:
         }
         judged.insert(name.to_owned(), judge(&intervals, &test));
     }
-    let gradient = average_gradient(net, &train)?.mapv(f64::abs);
-    let (truly, falsely) = gradient.view().split_at(Axis(0), TRUE_INPUTS);
+    let gradient = net.average_gradients(train.x())?.mapv(f64::abs);
+    let (truly, falsely) = gradient.row(0).split_at(Axis(0), TRUE_INPUTS);
     Ok(Replicate {
         kappa,
         restarts: fit.restarts,
@@ -108,12 +108,6 @@ pub(super) fn replicate(spec: &Spec, cell: &Cell, kappa: f64, root: Seed, index:
         variances: judged,
         examples,
     })
-}
-
-/// The mean over rows of ∂μ/∂x_k, for every input k.
-pub(crate) fn average_gradient(net: &StoNet, data: &Dataset) -> Result<Array1<f64>> {
-    let gradients = net.input_gradients(data.x())?;
-    Ok(gradients.index_axis(Axis(1), 0).sum_axis(Axis(0)) / data.rows() as f64)
 }
 
 fn judge(intervals: &Intervals, test: &Dataset) -> Judged {
