@@ -1,11 +1,9 @@
-//! One ASGHMC step at batch 50 for the paper's three shapes, beside the bare matrix products of the same step by faer.
+//! One ASGHMC step at batch 50 for the paper's three shapes.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::Array2;
 use stonet::{Activation, Asghmc, Dataset, Seed, StepBench, StoNet};
 
-const BATCH: usize = 50;
 const SHAPES: [&[usize]; 3] = [&[100, 20, 1], &[20, 500, 1], &[20, 500, 100, 1]];
 
 fn name(widths: &[usize]) -> String {
@@ -27,35 +25,5 @@ fn step(c: &mut Criterion) {
     group.finish();
 }
 
-fn product(out: MatMut<'_, f32>, keep: Accum, a: MatRef<'_, f32>, b: MatRef<'_, f32>, scale: f32) {
-    faer::linalg::matmul::matmul(out, keep, a, b, scale, Par::Seq);
-}
-
-/// Forward, backward (not to the inputs), the two corrections and the update: only the products, no activations.
-fn faer_products(c: &mut Criterion) {
-    let mut group = c.benchmark_group("faer_products_of_the_step");
-    for widths in SHAPES {
-        let matrix = |r: usize, c: usize| Mat::<f32>::from_fn(r, c, |i, j| ((i * 7 + j * 3) as f32).sin());
-        let w: Vec<Mat<f32>> = widths.windows(2).map(|w| matrix(w[1], w[0])).collect();
-        let a: Vec<Mat<f32>> = widths.iter().map(|&d| matrix(d, BATCH)).collect();
-        let mut dw = w.clone();
-        let mut out = a.clone();
-        group.bench_function(BenchmarkId::from_parameter(name(widths)), |b| {
-            b.iter(|| {
-                for i in 0..w.len() {
-                    product(out[i + 1].as_mut(), Accum::Replace, w[i].as_ref(), a[i].as_ref(), 1.0);
-                    if i > 0 {
-                        let back = w[i].transpose();
-                        product(out[i].as_mut(), Accum::Replace, back, a[i + 1].as_ref(), 1.0);
-                        product(out[i + 1].as_mut(), Accum::Add, w[i].as_ref(), a[i].as_ref(), -1.0);
-                    }
-                    product(dw[i].as_mut(), Accum::Add, a[i + 1].as_ref(), a[i].transpose(), 1e-6);
-                }
-            })
-        });
-    }
-    group.finish();
-}
-
-criterion_group!(benches, step, faer_products);
+criterion_group!(benches, step);
 criterion_main!(benches);

@@ -3,11 +3,11 @@
 //! Deviations are stored, never recomputed as Y_i − F_i: at the paper's settings they are 1e-8 of Y_i, and in f32 the
 //! subtraction would leave nothing. Everything is laid out once; a step allocates nothing.
 
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::linalg::elementwise::{self, LatentSlices, LatentStep};
-use crate::linalg::kernels::{Strided, gemm_nn, gemm_nt, padded};
+use crate::linalg::product::{self, MatRef, rows};
 use crate::random::Rng;
 use crate::{Activation, Head, Layer, Penalty, StoNet};
 
@@ -43,12 +43,10 @@ pub(crate) struct Plan<'a> {
     pub updates: &'a [LayerUpdate],
 }
 
-/// A layer in f32, in the layout in which its products run along whole vectors.
+/// A layer in f32: w as outputs × inputs, row-major.
 struct PackedLayer {
     inputs: usize,
     outputs: usize,
-    /// Few outputs: w as outputs × padded inputs. Otherwise wᵀ as inputs × padded outputs.
-    narrow: bool,
     weight: Vec<f32>,
     bias: Vec<f32>,
 }
@@ -56,82 +54,57 @@ struct PackedLayer {
 impl PackedLayer {
     fn new(layer: &Layer) -> Self {
         let (outputs, inputs) = layer.weight.dim();
-        let narrow = outputs < 8;
-        let (len, ld) = if narrow { (outputs, padded(inputs)) } else { (inputs, padded(outputs)) };
-        let mut weight = vec![0.0; len * ld];
-        for ((j, k), &w) in layer.weight.indexed_iter() {
-            weight[if narrow { j * ld + k } else { k * ld + j }] = w as f32;
+        // `iter` follows the logical order, whatever the layout.
+        let single = |v: &f64| *v as f32;
+        PackedLayer {
+            inputs,
+            outputs,
+            weight: layer.weight.iter().map(single).collect(),
+            bias: layer.bias.iter().map(single).collect(),
         }
-        let mut bias = vec![0.0; padded(outputs)];
-        bias.iter_mut().zip(&layer.bias).for_each(|(b, &v)| *b = v as f32);
-        PackedLayer { inputs, outputs, narrow, weight, bias }
     }
 
     fn unpack(&self, noise_variance: f64) -> Layer {
-        let ld = if self.narrow { padded(self.inputs) } else { padded(self.outputs) };
-        let at = |j: usize, k: usize| if self.narrow { j * ld + k } else { k * ld + j };
+        let at = |(j, k): (usize, usize)| f64::from(self.weight[j * self.inputs + k]);
         Layer {
-            weight: Array2::from_shape_fn((self.outputs, self.inputs), |(j, k)| f64::from(self.weight[at(j, k)])),
-            bias: Array1::from_shape_fn(self.outputs, |j| f64::from(self.bias[j])),
+            weight: Array2::from_shape_fn((self.outputs, self.inputs), at),
+            bias: self.bias.iter().map(|&b| f64::from(b)).collect(),
             noise_variance,
         }
     }
 
-    /// f = a wᵀ + b.
-    fn feed(&self, f: &mut [f32], a: &[f32], rows: usize) {
-        let ld = self.bias.len();
-        if self.narrow {
-            gemm_nt(f, a, &self.weight, rows, self.outputs, padded(self.inputs), ld);
-            for row in batch_mut(f, rows, ld) {
-                row.iter_mut().zip(&self.bias).for_each(|(f, b)| *f += b);
-            }
-        } else {
-            batch_mut(f, rows, ld).for_each(|row| row.copy_from_slice(&self.bias));
-            let a = Strided { data: a, row: padded(self.inputs), col: 1 };
-            gemm_nn(f, a, &self.weight, rows, ld, self.inputs, 1.0, true);
-        }
+    fn w(&self) -> MatRef<'_, f32> {
+        rows(&self.weight, self.outputs, self.inputs)
     }
 
-    /// e −= da wᵀ. `scratch` is as large as `e`.
-    fn absorb(&self, e: &mut [f32], da: &[f32], rows: usize, scratch: &mut [f32]) {
-        let ld = self.bias.len();
-        if self.narrow {
-            gemm_nt(scratch, da, &self.weight, rows, self.outputs, padded(self.inputs), ld);
-            e[..rows * ld].iter_mut().zip(&*scratch).for_each(|(e, s)| *e -= s);
-        } else {
-            let a = Strided { data: da, row: padded(self.inputs), col: 1 };
-            gemm_nn(e, a, &self.weight, rows, ld, self.inputs, -1.0, true);
+    /// f = a wᵀ + b.
+    fn feed(&self, f: &mut [f32], a: &[f32], batch: usize) {
+        if self.outputs > 0 {
+            f[..batch * self.outputs].chunks_exact_mut(self.outputs).for_each(|row| row.copy_from_slice(&self.bias));
         }
+        product::add(f, rows(a, batch, self.inputs), self.w().transpose(), 1.0);
+    }
+
+    /// e −= da wᵀ.
+    fn absorb(&self, e: &mut [f32], da: &[f32], batch: usize) {
+        product::add(e, rows(da, batch, self.inputs), self.w().transpose(), -1.0);
     }
 
     /// g = e w.
-    fn back(&self, g: &mut [f32], e: &[f32], rows: usize) {
-        let (ld_in, ld_out) = (padded(self.inputs), self.bias.len());
-        if self.narrow {
-            let e = Strided { data: e, row: ld_out, col: 1 };
-            gemm_nn(g, e, &self.weight, rows, ld_in, self.outputs, 1.0, false);
-        } else {
-            gemm_nt(g, e, &self.weight, rows, self.inputs, ld_out, ld_in);
-        }
+    fn back(&self, g: &mut [f32], e: &[f32], batch: usize) {
+        product::set(g, rows(e, batch, self.outputs), self.w(), 1.0);
     }
 
     /// w += scale · eᵀ a and b += scale · Σ e.
-    fn update(&mut self, e: &[f32], a: &[f32], rows: usize, scale: f32) {
-        let (ld_in, ld_out) = (padded(self.inputs), self.bias.len());
-        if self.narrow {
-            let e = Strided { data: e, row: 1, col: ld_out };
-            gemm_nn(&mut self.weight, e, a, self.outputs, ld_in, rows, scale, true);
-        } else {
-            let a = Strided { data: a, row: 1, col: ld_in };
-            gemm_nn(&mut self.weight, a, e, self.inputs, ld_out, rows, scale, true);
-        }
-        for row in e[..rows * ld_out].chunks_exact(ld_out.max(1)) {
+    fn update(&mut self, e: &[f32], a: &[f32], batch: usize, scale: f32) {
+        product::add(&mut self.weight, rows(e, batch, self.outputs).transpose(), rows(a, batch, self.inputs), scale);
+        for row in e[..batch * self.outputs].chunks_exact(self.outputs.max(1)) {
             self.bias.iter_mut().zip(row).for_each(|(b, e)| *b += scale * e);
         }
     }
 }
 
-/// Rows of inputs or targets in f32, padded.
+/// Rows of inputs or targets in f32.
 pub(crate) struct PackedRows {
     width: usize,
     data: Vec<f32>,
@@ -139,12 +112,7 @@ pub(crate) struct PackedRows {
 
 impl PackedRows {
     pub(crate) fn new(a: ArrayView2<'_, f64>) -> Self {
-        let width = padded(a.ncols());
-        let mut data = vec![0.0; a.nrows() * width];
-        for (row, source) in data.chunks_exact_mut(width.max(1)).zip(a.outer_iter()) {
-            row.iter_mut().zip(source).for_each(|(t, &s)| *t = s as f32);
-        }
-        PackedRows { width, data }
+        PackedRows { width: a.ncols(), data: a.iter().map(|&v| v as f32).collect() }
     }
 
     fn gather(&self, out: &mut [f32], rows: &[usize]) {
@@ -154,7 +122,7 @@ impl PackedRows {
     }
 }
 
-/// The arrays of one layer for a batch, rows × padded width.
+/// The arrays of one layer for a batch, rows × width.
 #[derive(Default)]
 struct LayerState {
     /// Y_i; F_L in the output layer.
@@ -165,7 +133,7 @@ struct LayerState {
     e: Vec<f32>,
     /// v_i.
     v: Vec<f32>,
-    /// W_{i+1}ᵀE_{i+1}, then ΔA_i; scratch in the output layer.
+    /// W_{i+1}ᵀE_{i+1}, then ΔA_i; unused in the output layer.
     back: Vec<f32>,
 }
 
@@ -191,12 +159,12 @@ pub(crate) struct Imputation {
 impl Imputation {
     pub(crate) fn new(net: &StoNet, batch: usize) -> Self {
         let layers: Vec<_> = net.layers().iter().map(PackedLayer::new).collect();
-        let states = layers.iter().map(|l| LayerState::new(batch * padded(l.outputs))).collect();
+        let states = layers.iter().map(|l| LayerState::new(batch * l.outputs)).collect();
         Imputation {
             sigma2: net.layers().iter().map(|l| l.noise_variance).collect(),
             activation: net.activation(),
             head: net.head(),
-            inputs: vec![0.0; batch * padded(net.inputs())],
+            inputs: vec![0.0; batch * net.inputs()],
             states,
             layers,
             capacity: batch,
@@ -244,14 +212,14 @@ impl Imputation {
             let state = &mut here[0];
             layer.feed(&mut state.y, below.last().map_or(&self.inputs, |s| &s.a), b);
             if i < last {
-                activate(self.activation, state, b, layer.outputs);
+                activate(self.activation, state, b * layer.outputs);
                 state.e.fill(0.0);
                 state.v.fill(0.0);
             }
         }
         let LayerState { y: f, e, .. } = &mut self.states[last];
         y.gather(e, rows);
-        let len = b * padded(self.layers[last].outputs);
+        let len = b * self.layers[last].outputs;
         match self.head {
             Head::Gaussian => e[..len].iter_mut().zip(&*f).for_each(|(e, f)| *e -= f),
         }
@@ -263,18 +231,14 @@ impl Imputation {
         let above = &self.layers[i + 1];
         let (lower, upper) = self.states.split_at_mut(i + 1);
         let (state, next) = (&mut lower[i], &mut upper[0]);
-        let (width, step) = (above.inputs, sghmc.step_size[i]);
-        let len = b * padded(width);
+        let (len, step) = (b * above.inputs, sghmc.step_size[i]);
         above.back(&mut state.back, &next.e, b);
         let mut momentum = (1.0 - sghmc.friction) as f32;
         if sghmc.noise > 0.0 {
             let sd = (sghmc.noise * (2.0 * sghmc.friction * step).sqrt()) as f32;
-            // Padding stays zero: noise there would leak into the padding of the weights.
-            for row in batch_mut(&mut state.v, b, padded(width)) {
-                for v in &mut row[..width] {
-                    let draw: f32 = StandardNormal.sample(rng);
-                    *v = momentum * *v + sd * draw;
-                }
+            for v in &mut state.v[..len] {
+                let draw: f32 = StandardNormal.sample(rng);
+                *v = momentum * *v + sd * draw;
             }
             momentum = 1.0;
         }
@@ -296,7 +260,7 @@ impl Imputation {
             Activation::Relu => elementwise::latent_relu(slices, scalars),
         }
         match self.head {
-            Head::Gaussian => above.absorb(&mut next.e, &state.back, b, &mut next.back),
+            Head::Gaussian => above.absorb(&mut next.e, &state.back, b),
         }
     }
 
@@ -312,22 +276,12 @@ impl Imputation {
     }
 }
 
-/// The first `rows` rows of length `ld`; none where a layer has lost all its units.
-fn batch_mut(a: &mut [f32], rows: usize, ld: usize) -> impl Iterator<Item = &mut [f32]> {
-    a[..rows * ld].chunks_exact_mut(ld.max(1))
-}
-
-/// A = ψ(Y), with zero padding.
-fn activate(activation: Activation, state: &mut LayerState, b: usize, width: usize) {
-    let ld = padded(width);
-    let (a, y) = (&mut state.a[..b * ld], &state.y[..b * ld]);
+/// A = ψ(Y).
+fn activate(activation: Activation, state: &mut LayerState, len: usize) {
+    let (a, y) = (&mut state.a[..len], &state.y[..len]);
     match activation {
         Activation::Tanh => elementwise::tanh_all(a, y),
+        Activation::Sigmoid => elementwise::sigmoid_all(a, y),
         Activation::Relu => elementwise::relu_all(a, y),
-        Activation::Sigmoid => {
-            elementwise::sigmoid_all(a, y);
-            // ψ(0) = ½ would leak into the padding of the next layer's weights.
-            batch_mut(a, b, ld).for_each(|row| row[width..].fill(0.0));
-        }
     }
 }

@@ -1,6 +1,7 @@
-//! The only place that knows how matrices are multiplied: faer for f64 statistics, own kernels for the f32 training step.
+//! The only place that knows faer: f64 products and factorisations for statistics, f32 products and element-wise passes for
+//! the training step.
 
 pub(crate) mod dense;
 pub(crate) mod elementwise;
-pub(crate) mod kernels;
+pub(crate) mod product;
 mod simd;
