@@ -32,3 +32,8 @@ pub use select::{PathError, Walk, cross_validate, kappa_path};
 #[doc(hidden)]
 pub use train::StepBench;
 pub use train::{Asghmc, Collection, Decay, Fit, Observer, PaperSettings, Preset, Progress, Stop, Trainer, Warning};
+
+/// The code of the repository's front page runs with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct FrontPage;

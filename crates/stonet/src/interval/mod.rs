@@ -43,7 +43,7 @@ impl Level {
 
     /// Φ⁻¹(1 − α/2).
     pub fn z(self) -> f64 {
-        normal::quantile(0.5 + 0.5 * self.0)
+        normal::upper_quantile(0.5 * (1.0 - self.0))
     }
 }
 
