@@ -83,6 +83,18 @@ pub enum Error {
         /// Rates of the last failure.
         rates: Vec<f64>,
     },
+    /// A column too flat for a concave penalty.
+    #[error(
+        "column {column}: curvature {curvature:.1e} does not exceed the penalty's concavity {concavity:.1e}; standardise the columns, or choose a larger `a` or `gamma`"
+    )]
+    Curvature {
+        /// Column, from 0.
+        column: usize,
+        /// Its mean square about its mean.
+        curvature: f64,
+        /// What it has to exceed.
+        concavity: f64,
+    },
     /// A support whose columns are linearly dependent.
     #[error(
         "layer {layer}, neuron {neuron}: the {columns} selected inputs are linearly dependent, so least squares has no unique answer; use `Refit::Mls` or a larger kappa"

@@ -1,5 +1,8 @@
-//! One neuron's regression: the refit on its support and the covariance of its weights.
+//! One neuron's regression: sparse, and the refit on its support with the covariance of its weights.
 
+mod coordinate;
+mod linear;
 pub(crate) mod refit;
 
+pub use linear::{LinearFit, Solver, SparseLinear};
 pub use refit::Refit;

@@ -1,0 +1,328 @@
+//! Sparse linear regression: many responses, one design (`IROeq1` for a layer of linear neurons).
+//!
+//! Minimises `(1/2n) ‖Y − 1bᵀ − XWᵀ‖² + Σ_jk ρ_{λ v_k}(|w_jk|)`, the intercepts b free. Responses share the design and its Gram
+//! matrix. Where the whole Gram matrix would cost more than it saves (few responses, few λ, many columns), each response
+//! grows a working set of columns and the Gram matrix of those alone.
+
+use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, s};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::coordinate::{check_curvature, descend, violation};
+use crate::data::check_finite;
+use crate::linalg::dense::matmul;
+use crate::{Error, Penalty, Result};
+
+/// Which Gram matrix is formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Solver {
+    /// Whichever should cost less.
+    #[default]
+    Auto,
+    /// The whole one, shared by all responses and all λ.
+    Gram,
+    /// One per response, of the columns that matter.
+    WorkingSet,
+}
+
+/// The regression and its settings; the value is its own configuration.
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `penalty` | Lasso | shape of ρ | |
+/// | `weights` | none | v_k, a factor of λ per column; 0 leaves a column free | ≥ 0 |
+/// | `tolerance` | 1e-6 | largest violation of optimality, relative to λ_max | > 0 |
+/// | `max_sweeps` | 10 000 | sweeps per response and λ before it is returned unconverged | ≥ 1 |
+/// | `solver` | auto | which Gram matrix | |
+///
+/// ```
+/// use ndarray::array;
+/// use stonet::SparseLinear;
+/// let x = array![[1.0, 0.1], [2.0, -0.2], [3.0, 0.1], [4.0, 0.0]];
+/// let y = array![[1.1], [1.9], [3.2], [3.9]];
+/// let fit = SparseLinear::default().fit(x.view(), y.view(), 0.1)?;
+/// assert!(fit.coefficients[[0, 0]] > 0.8 && fit.coefficients[[0, 1]] == 0.0);
+/// assert!(fit.converged);
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SparseLinear {
+    /// Shape of ρ.
+    pub penalty: Penalty,
+    /// v_k; all 1 if absent.
+    pub weights: Option<Vec<f64>>,
+    /// Largest violation of optimality, relative to λ_max.
+    pub tolerance: f64,
+    /// Sweeps per response and λ.
+    pub max_sweeps: usize,
+    /// Which Gram matrix.
+    pub solver: Solver,
+}
+
+impl Default for SparseLinear {
+    fn default() -> Self {
+        let (penalty, solver) = (Penalty::Lasso, Solver::Auto);
+        SparseLinear { penalty, weights: None, tolerance: 1e-6, max_sweeps: 10_000, solver }
+    }
+}
+
+/// The solution at one λ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LinearFit {
+    /// λ.
+    pub lambda: f64,
+    /// W, responses × columns.
+    pub coefficients: Array2<f64>,
+    /// b.
+    pub intercepts: Array1<f64>,
+    /// The largest violation of the optimality conditions, in units of the gradient (those of λ).
+    pub kkt_residual: f64,
+    /// Whether it is within the tolerance.
+    pub converged: bool,
+}
+
+impl LinearFit {
+    /// 1bᵀ + XWᵀ.
+    pub fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        if x.ncols() != self.coefficients.ncols() {
+            return Err(Error::shape("input columns", self.coefficients.ncols(), x.ncols()));
+        }
+        Ok(matmul(x, self.coefficients.t()) + &self.intercepts)
+    }
+}
+
+impl SparseLinear {
+    /// The smallest λ at which every coefficient with a positive weight is zero (before free columns are fitted).
+    pub fn lambda_max(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<f64> {
+        Ok(self.problem(x, y)?.lambda_max())
+    }
+
+    /// The solution at one λ.
+    pub fn fit(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, lambda: f64) -> Result<LinearFit> {
+        Ok(self.path(x, y, &[lambda])?.remove(0))
+    }
+
+    /// Solutions along a path of λ, each started from the one before it; descend for speed.
+    pub fn path(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, lambdas: &[f64]) -> Result<Vec<LinearFit>> {
+        if let Some(bad) = lambdas.iter().find(|l| !(l.is_finite() && **l >= 0.0)) {
+            return Err(Error::setting("lambda", bad, "finite and not negative"));
+        }
+        let problem = self.problem(x, y)?;
+        check_curvature(self.penalty, problem.curvature.iter().copied())?;
+        let per_response: Vec<Vec<(Array1<f64>, f64)>> = if problem.whole_gram(self.solver, lambdas.len()) {
+            let gram = problem.gram();
+            let solve = |j| problem.response_by_gram(self, gram.view(), j, lambdas);
+            (0..y.ncols()).into_par_iter().map(solve).collect()
+        } else {
+            (0..y.ncols()).into_par_iter().map(|j| problem.response_by_working_set(self, j, lambdas)).collect()
+        };
+        Ok((0..lambdas.len()).map(|i| problem.assemble(self, lambdas[i], i, &per_response)).collect())
+    }
+
+    fn problem(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<Problem> {
+        if x.nrows() != y.nrows() {
+            return Err(Error::shape("rows of the targets", x.nrows(), y.nrows()));
+        }
+        if x.nrows() == 0 {
+            return Err(Error::TooFewRows { what: "a regression", needed: 1, found: 0, remedy: "add rows" });
+        }
+        if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
+            return Err(Error::setting("tolerance", self.tolerance, "positive and finite"));
+        }
+        self.penalty.validate()?;
+        check_finite("inputs", x)?;
+        check_finite("targets", y)?;
+        let weights = match &self.weights {
+            None => Array1::ones(x.ncols()),
+            Some(w) if w.len() != x.ncols() => return Err(Error::shape("weights", x.ncols(), w.len())),
+            Some(w) if !w.iter().all(|v| v.is_finite() && *v >= 0.0) => {
+                return Err(Error::setting("weights", w, "finite and not negative"));
+            }
+            Some(w) => w.iter().copied().collect(),
+        };
+        Ok(Problem::new(x, y, weights))
+    }
+}
+
+/// Centred data and what follows from them.
+struct Problem {
+    /// n × p, centred, by columns.
+    x: Array2<f64>,
+    /// n × q, centred, by columns.
+    y: Array2<f64>,
+    x_mean: Array1<f64>,
+    y_mean: Array1<f64>,
+    /// XᵀY/n, p × q, by columns.
+    correlation: Array2<f64>,
+    /// Diagonal of XᵀX/n.
+    curvature: Array1<f64>,
+    weights: Array1<f64>,
+}
+
+impl Problem {
+    fn new(x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, weights: Array1<f64>) -> Self {
+        let (x, x_mean) = centred(x);
+        let (y, y_mean) = centred(y);
+        let n = x.nrows() as f64;
+        let mut correlation = Array2::zeros((x.ncols(), y.ncols()).f());
+        correlation.assign(&(matmul(x.t(), y.view()) / n));
+        let curvature = x.axis_iter(Axis(1)).map(|c| c.dot(&c) / n).collect();
+        Problem { x, y, x_mean, y_mean, correlation, curvature, weights }
+    }
+
+    fn lambda_max(&self) -> f64 {
+        let penalised = self.correlation.outer_iter().zip(&self.weights).filter(|(_, v)| **v > 0.0);
+        penalised.flat_map(|(row, v)| row.iter().map(|r| r.abs() / v).collect::<Vec<_>>()).fold(0.0, f64::max)
+    }
+
+    /// A pass over the data reads n·p numbers from memory, three or so per response and λ; the Gram matrix takes n·p²/2
+    /// multiplications out of cache, some sixty of which cost as much as one such read.
+    fn whole_gram(&self, solver: Solver, lambdas: usize) -> bool {
+        match solver {
+            Solver::Gram => true,
+            Solver::WorkingSet => false,
+            Solver::Auto => self.x.ncols() <= 64 * lambdas * self.y.ncols(),
+        }
+    }
+
+    fn gram(&self) -> Array2<f64> {
+        matmul(self.x.t(), self.x.view()) / self.x.nrows() as f64
+    }
+
+    fn tolerance(&self, settings: &SparseLinear, lambda: f64) -> f64 {
+        // Above λ_max the gradient itself is the scale; a zero response has none.
+        settings.tolerance * self.lambda_max().max(lambda).max(f64::MIN_POSITIVE)
+    }
+
+    fn response_by_gram(
+        &self,
+        settings: &SparseLinear,
+        gram: ArrayView2<'_, f64>,
+        j: usize,
+        lambdas: &[f64],
+    ) -> Vec<(Array1<f64>, f64)> {
+        let mut w = vec![0.0; self.x.ncols()];
+        let mut gradient = self.correlation.column(j).to_vec();
+        let solve = |&lambda: &f64| {
+            let strength: Vec<f64> = self.weights.iter().map(|v| lambda * v).collect();
+            let tolerance = self.tolerance(settings, lambda);
+            let d = descend(gram, &mut gradient, &mut w, settings.penalty, &strength, tolerance, settings.max_sweeps);
+            (Array1::from(w.clone()), d.kkt)
+        };
+        lambdas.iter().map(solve).collect()
+    }
+
+    fn response_by_working_set(&self, settings: &SparseLinear, j: usize, lambdas: &[f64]) -> Vec<(Array1<f64>, f64)> {
+        let mut set = WorkingSet::new(self);
+        let mut w = Array1::zeros(self.x.ncols());
+        let solve = |&lambda: &f64| {
+            let kkt = set.solve(settings, j, lambda, &mut w);
+            (w.clone(), kkt)
+        };
+        lambdas.iter().map(solve).collect()
+    }
+
+    fn assemble(
+        &self,
+        settings: &SparseLinear,
+        lambda: f64,
+        index: usize,
+        per_response: &[Vec<(Array1<f64>, f64)>],
+    ) -> LinearFit {
+        let (q, p) = (self.y.ncols(), self.x.ncols());
+        let mut coefficients = Array2::zeros((q, p));
+        for (mut row, path) in coefficients.outer_iter_mut().zip(per_response) {
+            row.assign(&path[index].0);
+        }
+        let intercepts = &self.y_mean - &coefficients.dot(&self.x_mean);
+        let kkt_residual = per_response.iter().map(|path| path[index].1).fold(0.0, f64::max);
+        let converged = kkt_residual <= self.tolerance(settings, lambda);
+        LinearFit { lambda, coefficients, intercepts, kkt_residual, converged }
+    }
+}
+
+fn centred(a: ArrayView2<'_, f64>) -> (Array2<f64>, Array1<f64>) {
+    let mean = a.sum_axis(Axis(0)) / a.nrows() as f64;
+    let mut by_columns = Array2::zeros(a.raw_dim().f());
+    by_columns.assign(&a);
+    by_columns -= &mean;
+    (by_columns, mean)
+}
+
+/// The columns that have mattered so far, and their Gram matrix.
+struct WorkingSet<'a> {
+    problem: &'a Problem,
+    columns: Vec<usize>,
+    gram: Array2<f64>,
+}
+
+impl<'a> WorkingSet<'a> {
+    fn new(problem: &'a Problem) -> Self {
+        WorkingSet { problem, columns: Vec::new(), gram: Array2::zeros((0, 0)) }
+    }
+
+    /// Solves for response `j` from `w`: alternately on the working set and over all columns, until none violates.
+    fn solve(&mut self, settings: &SparseLinear, j: usize, lambda: f64, w: &mut Array1<f64>) -> f64 {
+        let p = self.problem;
+        let tolerance = p.tolerance(settings, lambda);
+        let strength = |k: usize| lambda * p.weights[k];
+        let mut rounds = 0;
+        loop {
+            let gradient = self.gradient(j, w);
+            let violations: Vec<f64> =
+                (0..w.len()).map(|k| violation(settings.penalty, w[k], gradient[k], strength(k))).collect();
+            let kkt = violations.iter().copied().fold(0.0, f64::max);
+            if kkt <= tolerance || rounds >= settings.max_sweeps {
+                return kkt;
+            }
+            rounds += 1;
+            self.extend(&violations, tolerance);
+            let mut local_w: Vec<f64> = self.columns.iter().map(|&k| w[k]).collect();
+            let mut local_gradient: Vec<f64> = self.columns.iter().map(|&k| gradient[k]).collect();
+            let local_strength: Vec<f64> = self.columns.iter().map(|&k| strength(k)).collect();
+            descend(
+                self.gram.view(),
+                &mut local_gradient,
+                &mut local_w,
+                settings.penalty,
+                &local_strength,
+                0.5 * tolerance,
+                settings.max_sweeps,
+            );
+            self.columns.iter().zip(&local_w).for_each(|(&k, &v)| w[k] = v);
+        }
+    }
+
+    /// Xᵀ(y_j − Xw)/n over all columns.
+    fn gradient(&self, j: usize, w: &Array1<f64>) -> Array1<f64> {
+        let p = self.problem;
+        let mut residual = p.y.column(j).to_owned();
+        for (k, &v) in w.indexed_iter().filter(|(_, v)| **v != 0.0) {
+            residual.scaled_add(-v, &p.x.column(k));
+        }
+        p.x.axis_iter(Axis(1)).map(|c| c.dot(&residual) / p.x.nrows() as f64).collect()
+    }
+
+    /// Adds the worst violators, as many as there are columns already, and at least fifty.
+    fn extend(&mut self, violations: &[f64], tolerance: f64) {
+        let mut new: Vec<usize> =
+            (0..violations.len()).filter(|k| violations[*k] > tolerance && !self.columns.contains(k)).collect();
+        new.sort_by(|&a, &b| violations[b].total_cmp(&violations[a]));
+        new.truncate(self.columns.len().max(50));
+        if new.is_empty() {
+            return;
+        }
+        let (old, x) = (self.columns.len(), &self.problem.x);
+        self.columns.extend(&new);
+        let n = x.nrows() as f64;
+        let fresh = x.select(Axis(1), &new);
+        let cross = matmul(x.select(Axis(1), &self.columns).t(), fresh.view()) / n;
+        let mut gram = Array2::zeros((self.columns.len(), self.columns.len()));
+        gram.slice_mut(s![..old, ..old]).assign(&self.gram);
+        gram.slice_mut(s![.., old..]).assign(&cross);
+        gram.slice_mut(s![old.., ..]).assign(&cross.t());
+        self.gram = gram;
+    }
+}
