@@ -2,7 +2,7 @@
 
 use crate::model::Model;
 
-/// One cell of Table `CItab`, in per cent.
+/// One cell of Table `CItab`, as fractions; the CSV has per cent, as printed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CoverageCell {
     /// Regression function.
@@ -11,7 +11,7 @@ pub struct CoverageCell {
     pub setting: String,
     /// Mean coverage of the nominal 95 %.
     pub coverage: f64,
-    /// Printed standard deviation: over test points, each over 100 training sets.
+    /// Printed standard deviation. It is that of a proportion of 100, so we read it as over test points, each over 100 training sets.
     pub sd: f64,
 }
 
@@ -27,8 +27,8 @@ pub fn citab() -> Vec<CoverageCell> {
             CoverageCell {
                 model: Model::try_from(model).expect("1 or 2"),
                 setting: next().to_owned(),
-                coverage: next().parse().expect("a number"),
-                sd: next().parse().expect("a number"),
+                coverage: next().parse::<f64>().expect("a number") / 100.0,
+                sd: next().parse::<f64>().expect("a number") / 100.0,
             }
         })
         .collect()
@@ -42,6 +42,7 @@ mod tests {
     fn the_table_has_its_six_cells() {
         let cells = citab();
         assert_eq!(cells.len(), 6);
-        assert_eq!((cells[1].setting.as_str(), cells[1].coverage, cells[1].sd), ("ii", 94.496, 2.162));
+        assert_eq!(cells[1].setting, "ii");
+        assert!((cells[1].coverage - 0.94496).abs() < 1e-12 && (cells[1].sd - 0.02162).abs() < 1e-12);
     }
 }

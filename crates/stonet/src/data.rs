@@ -1,6 +1,6 @@
 //! Rows of inputs and targets, their standardisation, and their division into folds.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +83,12 @@ pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result
     }
 }
 
+/// Whether a column varies by no more than rounding: 1e-12 of its largest value.
+pub(crate) fn is_constant(column: ArrayView1<'_, f64>) -> bool {
+    let (low, high) = column.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+    high - low <= 1e-12 * high.abs().max(low.abs())
+}
+
 /// Column means and standard deviations; a constant column keeps its scale, so it becomes zero and stays harmless.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Standardizer {
@@ -100,8 +106,7 @@ impl Standardizer {
             .zip(&mean)
             .map(|(column, &m)| {
                 let sd = (column.iter().map(|v| (v - m).powi(2)).sum::<f64>() / n).sqrt();
-                // Rounding leaves a constant column with an sd of a few ulps of its mean.
-                if sd > 1e-12 * (1.0 + m.abs()) { sd } else { 1.0 }
+                if is_constant(column) { 1.0 } else { sd }
             })
             .collect();
         Standardizer { mean, sd }
@@ -110,6 +115,12 @@ impl Standardizer {
     /// The map that changes nothing, for data already on the right scale.
     pub fn identity(columns: usize) -> Self {
         Standardizer { mean: Array1::zeros(columns), sd: Array1::ones(columns) }
+    }
+
+    /// How many columns it is for.
+    pub(crate) fn columns(&self) -> usize {
+        // Both lists have this length unless a file says otherwise; the shorter one is then found too short.
+        self.mean.len().min(self.sd.len())
     }
 
     /// The scale of each column.
@@ -144,7 +155,7 @@ impl Scaling {
     /// Standardises inputs and targets on these rows; a constant target is an error, a constant input becomes zero.
     pub fn fit(data: &Dataset) -> Result<Self> {
         for (column, y) in data.y().axis_iter(Axis(1)).enumerate() {
-            if y.iter().all(|&v| v == y[0]) {
+            if is_constant(y) {
                 return Err(Error::ConstantTarget { column, value: y[0] });
             }
         }
@@ -221,6 +232,12 @@ mod tests {
         }
         assert!((s.undo(z.view()) - a).iter().all(|d| d.abs() < 1e-12));
         assert!(s.apply(Array2::zeros((2, 2)).view()).is_err());
+    }
+
+    #[test]
+    fn tiny_units_are_not_constants() {
+        let s = Standardizer::fit(array![[1e-14], [3e-14]].view());
+        assert!((s.sd()[0] - 1e-14).abs() < 1e-20);
     }
 
     #[test]

@@ -129,6 +129,17 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// A Gauss–Newton matrix that could not be inverted.
+    #[error(
+        "degrees of freedom: the Gauss–Newton matrix is numerically singular; standardise the data, or use the `cv` variance"
+    )]
+    Singular,
+    /// A fit without networks, or saved parts that do not belong together.
+    #[error("{what}")]
+    Inconsistent {
+        /// What does not fit.
+        what: &'static str,
+    },
     /// An observer asked to stop before there was anything to return.
     #[error("stopped on request after {epochs} epochs")]
     Cancelled {

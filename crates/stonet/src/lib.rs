@@ -5,10 +5,11 @@ mod error;
 mod random;
 
 mod data;
+mod penalty;
+
 mod linalg;
 
 mod head;
-mod penalty;
 
 mod network;
 mod regression;
@@ -33,7 +34,7 @@ pub use select::{PathError, Walk, cross_validate, kappa_path};
 pub use train::StepBench;
 pub use train::{Asghmc, Collection, Decay, Fit, Observer, PaperSettings, Preset, Progress, Stop, Trainer, Warning};
 
-/// The code of the repository's front page runs with the tests.
+/// The code of the repository's front page is compiled with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct FrontPage;

@@ -2,17 +2,18 @@
 
 use ndarray::{Array2, ArrayView2, Zip};
 
-use crate::Intervals;
+use crate::{Error, Intervals, Result};
 
 /// Which targets lie in their interval, ends included; rows × outputs.
-pub fn covered(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Array2<bool> {
-    Zip::from(&intervals.lower).and(&intervals.upper).and(y).map_collect(|&l, &u, &y| l <= y && y <= u)
+pub fn covered(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<Array2<bool>> {
+    check_shape(intervals.lower.view(), y)?;
+    Ok(Zip::from(&intervals.lower).and(&intervals.upper).and(y).map_collect(|&l, &u, &y| l <= y && y <= u))
 }
 
 /// The fraction of targets that lie in their interval.
-pub fn coverage(intervals: &Intervals, y: ArrayView2<'_, f64>) -> f64 {
-    let hits = covered(intervals, y);
-    hits.iter().filter(|&&h| h).count() as f64 / hits.len() as f64
+pub fn coverage(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<f64> {
+    let hits = covered(intervals, y)?;
+    Ok(hits.iter().filter(|&&h| h).count() as f64 / hits.len() as f64)
 }
 
 /// The mean length over rows and outputs.
@@ -22,8 +23,19 @@ pub fn mean_length(intervals: &Intervals) -> f64 {
 }
 
 /// Root mean squared error over rows and outputs.
-pub fn rmse(prediction: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> f64 {
-    ((&prediction - &y).mapv(|d| d * d).sum() / y.len() as f64).sqrt()
+pub fn rmse(prediction: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<f64> {
+    check_shape(prediction, y)?;
+    Ok(((&prediction - &y).mapv(|d| d * d).sum() / y.len() as f64).sqrt())
+}
+
+fn check_shape(a: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
+    if a.nrows() != y.nrows() {
+        return Err(Error::shape("rows of the targets", a.nrows(), y.nrows()));
+    }
+    if a.ncols() != y.ncols() {
+        return Err(Error::shape("target columns", a.ncols(), y.ncols()));
+    }
+    Ok(())
 }
 
 /// Mean and standard deviation (divisor n − 1; 0 for a single value).
@@ -49,9 +61,10 @@ mod tests {
             level: Level::new(0.9).unwrap(),
         };
         let y = array![[1.0], [-0.5], [2.0]];
-        assert_eq!(coverage(&i, y.view()), 2.0 / 3.0);
+        assert_eq!(coverage(&i, y.view()).unwrap(), 2.0 / 3.0);
+        assert!(coverage(&i, y.t()).is_err() && rmse(y.view(), y.t()).is_err());
         assert_eq!(mean_length(&i), 5.0 / 3.0);
-        assert!((rmse(i.prediction.view(), y.view()) - (2.5f64 / 3.0).sqrt()).abs() < 1e-15);
+        assert!((rmse(i.prediction.view(), y.view()).unwrap() - (2.5f64 / 3.0).sqrt()).abs() < 1e-15);
         assert_eq!(mean_sd(&[1.0, 3.0]), (2.0, 2f64.sqrt()));
         assert_eq!(mean_sd(&[4.0]), (4.0, 0.0));
     }

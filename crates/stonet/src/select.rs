@@ -59,7 +59,7 @@ pub struct PathError {
 }
 
 impl PathError {
-    /// The index of the smallest error.
+    /// The index of the smallest error; 0 for an empty curve.
     pub fn best(&self) -> usize {
         (0..self.mse.len()).min_by(|&a, &b| self.mse[a].total_cmp(&self.mse[b])).unwrap_or(0)
     }
@@ -67,13 +67,22 @@ impl PathError {
     /// The index of the largest κ whose error is within one standard error of the smallest.
     pub fn one_standard_error(&self) -> usize {
         let best = self.best();
-        let limit = self.mse[best] + self.se[best];
-        (0..self.mse.len()).rev().find(|&i| self.mse[i] <= limit).unwrap_or(best)
+        let (Some(mse), Some(se)) = (self.mse.get(best), self.se.get(best)) else { return best };
+        (0..self.mse.len()).rev().find(|&i| self.mse[i] <= mse + se).unwrap_or(best)
     }
 
-    /// The mean of several curves over the same grid (of several data sets); standard errors from their spread.
+    /// Whether the smallest error is at an end of the grid, so that a better κ may lie beyond it.
+    pub fn best_at_edge(&self) -> bool {
+        self.best() == 0 || self.best() + 1 == self.mse.len()
+    }
+
+    /// The mean of several curves over the same grid (of several data sets), standard errors from their spread; `None` without
+    /// curves or if their grids differ.
     pub fn pool(curves: &[PathError]) -> Option<PathError> {
         let kappas = curves.first()?.kappas.clone();
+        if curves.iter().any(|c| c.kappas != kappas || c.mse.len() != kappas.len()) {
+            return None;
+        }
         let at = |i: usize| mean_sd(&curves.iter().map(|c| c.mse[i]).collect::<Vec<_>>());
         let (mse, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
         let se = sd.into_iter().map(|s| s / (curves.len() as f64).sqrt()).collect();
@@ -138,6 +147,9 @@ mod tests {
         assert_eq!(pooled.mse, [2.0, 2.0]);
         assert!((pooled.se[0] - 1.0).abs() < 1e-12);
         assert!(PathError::pool(&[]).is_none());
+        assert!(PathError::pool(&[flat.clone(), curve(&[1.0, 2.0], 0.0)]).is_none());
+        assert!(flat.best_at_edge() && !c.best_at_edge());
+        assert_eq!(curve(&[], 0.0).one_standard_error(), 0);
     }
 
     #[test]

@@ -27,7 +27,7 @@ fn hits(eve: Eve, level: Level, replications: u64) -> [usize; 2] {
             let (train, test) = (sample(200, seed.child(0)), sample(1, seed.child(1)));
             let start = StoNet::random(&[3, 8, 2], Activation::Tanh, seed.child(2)).unwrap();
             let (model, _) = EveIntervals::fit(&trainer, &start, &train, eve, seed.child(3), &mut ()).unwrap();
-            let c = metrics::covered(&model.intervals(test.x(), level).unwrap(), test.y());
+            let c = metrics::covered(&model.intervals(test.x(), level).unwrap(), test.y()).unwrap();
             [c[[0, 0]], c[[0, 1]]]
         })
         .collect();

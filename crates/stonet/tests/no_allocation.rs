@@ -28,7 +28,7 @@ static COUNTING: Counting = Counting;
 
 #[test]
 fn a_step_allocates_nothing() {
-    for widths in [vec![100, 20, 1], vec![20, 50, 10, 1], vec![7, 9, 9, 3]] {
+    for widths in [vec![100, 20, 1], vec![20, 500, 1], vec![20, 500, 100, 1], vec![7, 9, 9, 3]] {
         for psi in Activation::ALL {
             let trainer = Asghmc {
                 rates: vec![0.01; widths.len() - 1],

@@ -9,9 +9,9 @@ use stonet::{
     Activation, Asghmc, Dataset, Eve, EveIntervals, Fit, Intervals, Level, PathError, PredictInterval, Preset, Scaling,
     Seed, StoNet, Walk, cross_validate, kappa_path,
 };
-use stonet_repro::Result;
 use stonet_repro::model::{INPUTS, Model, TRUE_INPUTS};
 use stonet_repro::svg::{Chart, Style};
+use stonet_repro::{Result, files};
 
 use super::{pretty, write_all};
 use crate::progress;
@@ -76,6 +76,7 @@ struct SetSummary {
 
 impl Demo {
     pub fn run(self) -> Result<()> {
+        files::create_dir(&self.out)?;
         let level = Level::new(0.95)?;
         let bar = progress::bar("training");
         let mut sets = Vec::new();
@@ -86,10 +87,11 @@ impl Demo {
             let train = Model::One.sample(ROWS, seed.child(0))?;
             let test = Model::One.sample(TEST_ROWS, seed.child(1))?;
             let path = Path::walk(&train, seed.child(2))?;
+            path.chosen().warnings.iter().for_each(|w| eprintln!("warning: {w}"));
             let intervals = path.intervals(seed.child(3))?.intervals(test.x(), level)?;
             sets.push(SetSummary::new(&path, &intervals, &test)?);
             if pictures.is_empty() {
-                pictures.push(("intervals.svg".to_owned(), draw_intervals(&intervals, &test)));
+                pictures.push(("intervals.svg".to_owned(), draw_intervals(&intervals, &test)?));
                 pictures.push(("path.svg".to_owned(), path.draw()?));
             }
         }
@@ -127,9 +129,9 @@ impl SetSummary {
         let mut ranking: Vec<usize> = (1..=INPUTS).collect();
         ranking.sort_by(|&a, &b| gradient[b - 1].abs().total_cmp(&gradient[a - 1].abs()));
         Ok(SetSummary {
-            coverage: coverage(intervals, test.y()),
+            coverage: coverage(intervals, test.y())?,
             mean_length: mean_length(intervals),
-            test_rmse: rmse(intervals.prediction.view(), test.y()),
+            test_rmse: rmse(intervals.prediction.view(), test.y())?,
             kappa: path.kappa(),
             nonzero_weights: net.nonzero_weights(),
             weights: path.start.nonzero_weights(),
@@ -199,14 +201,14 @@ impl Path {
     }
 }
 
-fn draw_intervals(intervals: &Intervals, test: &Dataset) -> String {
-    let hits = covered(intervals, test.y());
+fn draw_intervals(intervals: &Intervals, test: &Dataset) -> Result<String> {
+    let hits = covered(intervals, test.y())?;
     let mut chart = Chart::new("95 % prediction intervals at 40 new points", "test point", "y");
     for r in 0..40 {
         chart.interval(r as f64 + 1.0, intervals.lower[[r, 0]], intervals.upper[[r, 0]]);
         chart.point(r as f64 + 1.0, test.y()[[r, 0]], hits[[r, 0]]);
     }
-    chart.render()
+    Ok(chart.render())
 }
 
 impl Summary {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use stonet_repro::model::Model;
 use stonet_repro::simulation::{self, Options, Spec};
-use stonet_repro::{Result, selection};
+use stonet_repro::{Result, files, selection};
 
 use super::{on_threads, pretty, write_all};
 use crate::progress;
@@ -108,8 +108,14 @@ impl Simulation {
         if self.common.json {
             print!("{json}");
         } else {
-            println!("Coverage of nominal {} % intervals, variance `{}`:\n", report.level, report.variance);
+            println!("Coverage of nominal {} % intervals, variance `{}`:\n", 100.0 * report.level, report.variance);
             print!("{tables}");
+            for c in report.cells.iter().filter(|c| c.kappa_at_edge) {
+                println!(
+                    "\nnote: model {}, setting {}: kappa {} is at an end of its grid",
+                    c.model, c.setting, c.kappa
+                );
+            }
             println!("\nFigures and JSON are in {}", self.out.display());
         }
         Ok(())
@@ -118,6 +124,7 @@ impl Simulation {
 
 impl Selection {
     fn run(self) -> Result<()> {
+        files::create_dir(&self.out)?;
         let bar = progress::bar("selection");
         let tick = progress::ticker(&bar);
         let report =

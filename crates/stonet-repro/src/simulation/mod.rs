@@ -77,6 +77,9 @@ pub fn run(spec: &Spec, options: &Options, dir: &Path, tick: &(dyn Fn(usize, usi
     if options.replicates == 0 {
         return Err(Error::Range { name: "--replicates", range: "at least 1" });
     }
+    if spec.pilots == 0 {
+        return Err(Error::Range { name: "pilots", range: "at least 1: kappa is chosen on them" });
+    }
     let cells = spec.cells(&options.models, &options.settings)?;
     files::create_dir(dir)?;
     let settings = serde_json::json!({

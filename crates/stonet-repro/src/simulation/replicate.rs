@@ -48,6 +48,8 @@ pub struct Replicate {
 pub struct Judged {
     /// Mean length.
     pub mean_length: f64,
+    /// Mean of Σ̂_L / ς²_L: what Eve's law adds to the residual variance.
+    pub sigma_ratio: f64,
     /// Test rows outside their interval.
     pub missed: Vec<usize>,
 }
@@ -92,7 +94,8 @@ pub(super) fn replicate(spec: &Spec, cell: &Cell, kappa: f64, root: Seed, index:
         if index == 0 && variance == spec.variance {
             examples = example_rows(&intervals, &test);
         }
-        judged.insert(name.to_owned(), judge(&intervals, &test));
+        let own = mean_own_variance(&model, &test)?;
+        judged.insert(name.to_owned(), judge(&intervals, &test, own)?);
     }
     let gradient = net.average_gradients(train.x())?.mapv(f64::abs);
     let (truly, falsely) = gradient.row(0).split_at(Axis(0), TRUE_INPUTS);
@@ -103,17 +106,24 @@ pub(super) fn replicate(spec: &Spec, cell: &Cell, kappa: f64, root: Seed, index:
         selected: net.selected_inputs().iter().map(|i| i + 1).collect(),
         smallest_true: truly.fold(f64::INFINITY, |a, &g| a.min(g)),
         largest_false: falsely.fold(0.0, |a, &g| a.max(g)),
-        df: degrees_of_freedom(net, &train, trainer.penalty, &trainer.layer_kappa(net.layers().len()))?[0],
-        test_rmse: rmse(net.predict(test.x())?.view(), test.y()),
+        df: degrees_of_freedom(net, &train, trainer.penalty, &trainer.penalty(net.layers().len()).1)?[0],
+        test_rmse: rmse(net.predict(test.x())?.view(), test.y())?,
         variances: judged,
         examples,
     })
 }
 
-fn judge(intervals: &Intervals, test: &Dataset) -> Judged {
-    let hits = covered(intervals, test.y());
+fn judge(intervals: &Intervals, test: &Dataset, sigma_ratio: f64) -> Result<Judged> {
+    let hits = covered(intervals, test.y())?;
     let missed = (0..test.rows()).filter(|&r| !hits[[r, 0]]).collect();
-    Judged { mean_length: mean_length(intervals), missed }
+    Ok(Judged { mean_length: mean_length(intervals), sigma_ratio, missed })
+}
+
+/// The mean over test rows of Σ̂_L / ς²_L.
+fn mean_own_variance(model: &EveIntervals, test: &Dataset) -> Result<f64> {
+    let estimate = &model.estimates()[0];
+    let total: f64 = estimate.covariances(test.x())?.iter().map(|s| s[[0, 0]]).sum();
+    Ok(total / test.rows() as f64 / estimate.residual_variance()[0])
 }
 
 fn example_rows(i: &Intervals, test: &Dataset) -> Vec<[f64; 4]> {

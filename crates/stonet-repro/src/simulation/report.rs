@@ -21,7 +21,7 @@ pub struct Report {
     pub schema: &'static str,
     /// Root seed.
     pub seed: u64,
-    /// Nominal coverage, in per cent.
+    /// Nominal coverage.
     pub level: f64,
     /// The variance of the table.
     pub variance: String,
@@ -31,7 +31,7 @@ pub struct Report {
     pub cells: Vec<CellReport>,
 }
 
-/// One cell; coverages in per cent.
+/// One cell; coverages as fractions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellReport {
     /// 1 or 2.
@@ -40,17 +40,19 @@ pub struct CellReport {
     pub setting: String,
     /// Training sets.
     pub replicates: usize,
-    /// κ of all layers, and the curve that chose it.
+    /// κ of all layers.
     pub kappa: f64,
-    /// Pooled out-of-fold error of the pilots.
+    /// Whether it lies at an end of the grid.
+    pub kappa_at_edge: bool,
+    /// The pooled out-of-fold error of the pilots, which chose it.
     pub pilot_error: PathError,
     /// Mean coverage.
     pub coverage: f64,
-    /// Its standard error, over training sets.
-    pub coverage_se: f64,
+    /// Its standard error, over training sets; absent for a single one.
+    pub coverage_se: Option<f64>,
     /// Standard deviation of the coverage over training sets.
     pub sd_over_datasets: f64,
-    /// Standard deviation of the coverage over test points: what the paper prints.
+    /// Standard deviation of the coverage over test points: what the paper's printed one is closest to.
     pub sd_over_points: f64,
     /// Mean length.
     pub mean_length: f64,
@@ -68,12 +70,13 @@ pub struct CellReport {
     pub restarted: usize,
     /// Every named variance: mean coverage and mean length.
     pub variances: BTreeMap<String, VarianceReport>,
-    /// The paper's mean coverage and printed standard deviation.
+    /// The paper's mean coverage.
     pub paper_coverage: f64,
-    /// Over test points.
+    /// The paper's printed standard deviation.
     pub paper_sd: f64,
-    /// Ours minus the paper's, in units of the standard error of the difference.
-    pub difference_in_se: f64,
+    /// Ours minus the paper's, in units of the standard error of the difference; the paper's mean, of the same design, is taken to
+    /// be as uncertain as ours.
+    pub difference_in_se: Option<f64>,
     /// Intervals at 20 test points of the first training set: prediction, lower, upper, y.
     pub examples: Vec<[f64; 4]>,
 }
@@ -81,10 +84,12 @@ pub struct CellReport {
 /// One variance in one cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VarianceReport {
-    /// Mean coverage, in per cent.
+    /// Mean coverage.
     pub coverage: f64,
     /// Mean length.
     pub mean_length: f64,
+    /// Mean Σ̂_L / ς²_L.
+    pub sigma_ratio: f64,
 }
 
 pub(super) fn report(spec: &Spec, options: &Options, cells: &[Cell], finished: &Finished) -> Result<Report> {
@@ -102,8 +107,14 @@ pub(super) fn report(spec: &Spec, options: &Options, cells: &[Cell], finished: &
             Some(cell_report(spec, cell, variance, &replicates, finished.pooled(cell)?, paper))
         })
         .collect();
-    let level = 100.0 * spec.level;
-    Ok(Report { schema: SCHEMA, seed: options.seed, level, variance: variance.into(), spec: spec.clone(), cells })
+    Ok(Report {
+        schema: SCHEMA,
+        seed: options.seed,
+        level: spec.level,
+        variance: variance.into(),
+        spec: spec.clone(),
+        cells,
+    })
 }
 
 fn cell_report(
@@ -115,17 +126,14 @@ fn cell_report(
     paper: &CoverageCell,
 ) -> CellReport {
     let mean = |f: &dyn Fn(&Replicate) -> f64| mean_sd(&replicates.iter().map(|r| f(r)).collect::<Vec<_>>());
-    let coverage =
-        |r: &Replicate, name: &str| 100.0 * (1.0 - r.variances[name].missed.len() as f64 / spec.test_rows as f64);
+    let coverage = |r: &Replicate, name: &str| 1.0 - r.variances[name].missed.len() as f64 / spec.test_rows as f64;
     let (covered, sd_over_datasets) = mean(&|r| coverage(r, variance));
-    let n = replicates.len() as f64;
-    let coverage_se = sd_over_datasets / n.sqrt();
-    // The printed sd is over test points; the mean over them is at least this uncertain.
-    let paper_se = paper.sd / (spec.test_rows as f64).sqrt();
+    let coverage_se = (replicates.len() > 1).then(|| sd_over_datasets / (replicates.len() as f64).sqrt());
     let compared = replicates[0].variances.keys().map(|name| {
         let report = VarianceReport {
             coverage: mean(&|r| coverage(r, name)).0,
             mean_length: mean(&|r| r.variances[name].mean_length).0,
+            sigma_ratio: mean(&|r| r.variances[name].sigma_ratio).0,
         };
         (name.clone(), report)
     });
@@ -134,6 +142,7 @@ fn cell_report(
         setting: cell.setting.clone(),
         replicates: replicates.len(),
         kappa: replicates[0].kappa,
+        kappa_at_edge: pilot_error.best_at_edge(),
         pilot_error,
         coverage: covered,
         coverage_se,
@@ -149,18 +158,22 @@ fn cell_report(
         variances: compared.collect(),
         paper_coverage: paper.coverage,
         paper_sd: paper.sd,
-        difference_in_se: (covered - paper.coverage) / coverage_se.hypot(paper_se),
+        difference_in_se: coverage_se.map(|se| (covered - paper.coverage) / (2f64.sqrt() * se)),
         examples: replicates[0].examples.clone(),
     }
 }
 
-/// The spread over test points of the fraction of training sets whose interval covers there, in per cent.
+/// The spread over test points of the fraction of training sets whose interval covers there.
 fn sd_over_points(spec: &Spec, variance: &str, replicates: &[&Replicate]) -> f64 {
     let mut misses = vec![0.0; spec.test_rows];
     for r in replicates {
-        r.variances[variance].missed.iter().for_each(|&row| misses[row] += 100.0 / replicates.len() as f64);
+        r.variances[variance].missed.iter().for_each(|&row| misses[row] += 1.0 / replicates.len() as f64);
     }
     mean_sd(&misses).1
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.2}", 100.0 * fraction)
 }
 
 impl Report {
@@ -187,13 +200,13 @@ impl Report {
                 c.model.to_string(),
                 c.setting.clone(),
                 c.kappa.to_string(),
-                format!("{:.2}", c.coverage),
-                format!("{:.2}", c.coverage_se),
-                format!("{:.2}", c.sd_over_datasets),
-                format!("{:.2}", c.sd_over_points),
-                format!("{:.3}", c.paper_coverage),
-                format!("{:.3}", c.paper_sd),
-                format!("{:+.1}", c.difference_in_se),
+                percent(c.coverage),
+                c.coverage_se.map_or("–".into(), percent),
+                percent(c.sd_over_datasets),
+                percent(c.sd_over_points),
+                percent(c.paper_coverage),
+                percent(c.paper_sd),
+                c.difference_in_se.map_or("–".into(), |d| format!("{d:+.1}")),
                 format!("{:.3}", c.mean_length),
                 format!("{:.3}", c.test_rmse),
                 format!("{:.0} %", 100.0 * c.separated),
@@ -214,7 +227,7 @@ impl Report {
         let mut table = Table::new(&header.iter().map(String::as_str).collect::<Vec<_>>());
         for c in &self.cells {
             let judged = names.iter().map(|&n| &c.variances[n]);
-            let numbers = judged.flat_map(|v| [format!("{:.2}", v.coverage), format!("{:.3}", v.mean_length)]);
+            let numbers = judged.flat_map(|v| [percent(v.coverage), format!("{:.3}", v.mean_length)]);
             table.row([c.model.to_string(), c.setting.clone()].into_iter().chain(numbers).collect());
         }
         table
@@ -225,8 +238,12 @@ impl Report {
         let with_examples = self.cells.iter().filter(|c| !c.examples.is_empty());
         with_examples
             .map(|c| {
-                let title =
-                    format!("{} % prediction intervals, model {}, setting ({})", self.level, c.model, c.setting);
+                let title = format!(
+                    "{} % prediction intervals, model {}, setting ({})",
+                    100.0 * self.level,
+                    c.model,
+                    c.setting
+                );
                 let mut chart = Chart::new(&title, "test point", "y");
                 for (i, [_, lower, upper, y]) in c.examples.iter().enumerate() {
                     chart.interval(i as f64 + 1.0, *lower, *upper);

@@ -78,12 +78,11 @@ impl Spec {
         toml::from_str(include_str!("../../experiments/simulation.toml")).expect("the shipped experiment parses")
     }
 
-    /// What decides the value of a record: all but what only the report or the figure uses.
+    /// What decides the value of a record: all but the selection figure.
     pub(super) fn journal_settings(&self) -> serde_json::Value {
         let mut settings = serde_json::to_value(self).expect("plain data serialises");
         if let Some(map) = settings.as_object_mut() {
             map.remove("selection");
-            map.remove("variance");
         }
         settings
     }

@@ -18,7 +18,7 @@ use super::{Intervals, Level, PredictInterval, Variance};
 use crate::data::{Scaling, check_finite};
 use crate::linalg::dense::matmul;
 use crate::regression::refit::{InverseGram, Refit};
-use crate::train::{Fit, Observer, Trainer};
+use crate::train::{Fit, Observer, Trainer, check_sizes};
 use crate::{Dataset, Error, Result, Seed, StoNet};
 
 /// Activations that vary less than this over the training rows are left out of a design: they are a second intercept.
@@ -37,6 +37,7 @@ pub struct Eve {
 
 /// All that Eve's law needs of one network; no training rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "EstimateParts")]
 pub struct Estimate {
     net: StoNet,
     weight_variance: Vec<LayerVariance>,
@@ -51,9 +52,33 @@ struct LayerVariance {
     neurons: Vec<(usize, f64)>,
 }
 
+/// What is read from files; it becomes an [`Estimate`] once its parts are known to belong together.
+#[derive(Deserialize)]
+struct EstimateParts {
+    net: StoNet,
+    weight_variance: Vec<LayerVariance>,
+    residual_variance: Vec<f64>,
+}
+
+impl TryFrom<EstimateParts> for Estimate {
+    type Error = Error;
+    fn try_from(p: EstimateParts) -> Result<Self> {
+        let layers = p.net.layers();
+        let sound = p.weight_variance.len() == layers.len()
+            && p.residual_variance.len() == p.net.outputs()
+            && p.residual_variance.iter().all(|v| v.is_finite() && *v >= 0.0)
+            && layers.iter().zip(&p.weight_variance).all(|(l, v)| v.fits(l.weight.dim()));
+        if !sound {
+            return Err(Error::Inconsistent { what: "an estimate's covariances do not belong to its network" });
+        }
+        Ok(Estimate { net: p.net, weight_variance: p.weight_variance, residual_variance: p.residual_variance })
+    }
+}
+
 impl Estimate {
-    /// Refits every neuron's regression on the rows the network was trained on. ς²_L,j = `residual_variance[j]`.
+    /// Var(ŵ) of every neuron's regression on the rows the network was trained on. ς²_L,j = `residual_variance[j]`.
     pub fn new(net: &StoNet, data: &Dataset, refit: Refit, residual_variance: Vec<f64>) -> Result<Self> {
+        check_sizes(net, data)?;
         if residual_variance.len() != net.outputs() {
             return Err(Error::shape("residual variances", net.outputs(), residual_variance.len()));
         }
@@ -141,6 +166,13 @@ impl LayerVariance {
         Ok(LayerVariance { grams, neurons })
     }
 
+    /// Whether it has one entry per neuron of a layer of this shape, and no index beyond it.
+    fn fits(&self, (outputs, inputs): (usize, usize)) -> bool {
+        self.neurons.len() == outputs
+            && self.neurons.iter().all(|(g, noise)| *g < self.grams.len() && noise.is_finite())
+            && self.grams.iter().all(|g| g.fits(inputs))
+    }
+
     /// diag{ ãᵀ Var(ŵ_j) ã + tr(Var(ŵ_j) M) }; `m` is `None` at the first layer, where Var(z) = 0.
     fn own(&self, a: ArrayView1<'_, f64>, m: Option<ArrayView2<'_, f64>>) -> Array2<f64> {
         let per_gram: Vec<f64> = self.grams.iter().map(|g| g.leverage(a) + m.map_or(0.0, |m| g.trace(m))).collect();
@@ -151,12 +183,43 @@ impl LayerVariance {
 
 /// `alg:CI` in the units of the data: a scaling and m estimates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "EveParts")]
 pub struct EveIntervals {
     scaling: Scaling,
     estimates: Vec<Estimate>,
 }
 
+/// What is read from files; it goes through [`EveIntervals::new`].
+#[derive(Deserialize)]
+struct EveParts {
+    scaling: Scaling,
+    estimates: Vec<Estimate>,
+}
+
+impl TryFrom<EveParts> for EveIntervals {
+    type Error = Error;
+    fn try_from(p: EveParts) -> Result<Self> {
+        EveIntervals::new(p.scaling, p.estimates)
+    }
+}
+
 impl EveIntervals {
+    /// At least one estimate, all of the scaling's inputs and outputs.
+    pub fn new(scaling: Scaling, estimates: Vec<Estimate>) -> Result<Self> {
+        if estimates.is_empty() {
+            return Err(Error::Inconsistent { what: "intervals need at least one estimate" });
+        }
+        for net in estimates.iter().map(Estimate::network) {
+            if net.inputs() != scaling.x.columns() {
+                return Err(Error::shape("input columns of the scaling", net.inputs(), scaling.x.columns()));
+            }
+            if net.outputs() != scaling.y.columns() {
+                return Err(Error::shape("target columns of the scaling", net.outputs(), scaling.y.columns()));
+            }
+        }
+        Ok(EveIntervals { scaling, estimates })
+    }
+
     /// Standardises, trains, and estimates what Eve's law needs.
     ///
     /// `start` has the widths of the network to train and its σ²; its weights are the starting point.
@@ -185,15 +248,19 @@ impl EveIntervals {
         eve: Eve,
         seed: Seed,
     ) -> Result<Self> {
-        let estimates = fit
-            .networks
-            .iter()
-            .map(|net| {
-                let variance = eve.variance.residual(net, trainer, start, scaled, seed)?;
-                Estimate::new(net, scaled, eve.refit, variance)
-            })
-            .collect::<Result<_>>()?;
-        Ok(EveIntervals { scaling, estimates })
+        // A held-out variance does not depend on which of the m estimates it is for, and costs k fits.
+        let shared = match eve.variance {
+            Variance::Cv { .. } => Some(eve.variance.residual(fit.network(), trainer, start, scaled, seed)?),
+            _ => None,
+        };
+        let estimate = |net: &StoNet| {
+            let variance = match &shared {
+                Some(variance) => variance.clone(),
+                None => eve.variance.residual(net, trainer, start, scaled, seed)?,
+            };
+            Estimate::new(net, scaled, eve.refit, variance)
+        };
+        EveIntervals::new(scaling, fit.networks.iter().map(estimate).collect::<Result<_>>()?)
     }
 
     /// The m estimates, on standard scale.
@@ -391,6 +458,16 @@ mod tests {
         assert!((&averaged.upper - &mean).iter().all(|d| d.abs() < 1e-12));
         let text = serde_json::to_string(&both).unwrap();
         assert_eq!(serde_json::from_str::<EveIntervals>(&text).unwrap(), both);
+        // Parts that do not belong together are refused, not met later by a panic.
+        for (from, to) in [
+            ("\"support\":[0,", "\"support\":[9,"),
+            ("\"residual_variance\":[0.5,1.0]", "\"residual_variance\":[0.5]"),
+            ("\"neurons\":[[0,", "\"neurons\":[[7,"),
+            ("\"estimates\":[", "\"estimates\":[],\"unused\":["),
+        ] {
+            assert!(text.contains(from), "{from}");
+            assert!(serde_json::from_str::<EveIntervals>(&text.replacen(from, to, 1)).is_err(), "{from}");
+        }
     }
 
     /// D9: a nearly constant unit must not make the variance collapse or explode.
@@ -404,7 +481,9 @@ mod tests {
             let e = Estimate::new(&net, &data, refit, vec![1.0]).unwrap();
             let support = &e.weight_variance[1].grams[0].support;
             assert_eq!(support, &[0, 2]);
-            assert!(e.covariances(data.x()).unwrap().iter().all(|s| s[[0, 0]] < 0.5));
+            // Leverages of a design with intercept sum to its columns: three; hidden layers add little at σ_1² = 1e-5.
+            let total: f64 = e.covariances(data.x()).unwrap().iter().map(|s| s[[0, 0]]).sum();
+            assert!((total - 3.0).abs() < 0.01, "{total}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// z with 1 − Φ(z) = `tail`, for 0 < tail ≤ ½. The tail is the argument because 1 − tail would lose the small ones.
 ///
-/// Halley's method in the logarithm of the tail, from the classical two-term start; five steps always suffice.
+/// Halley's method on the relative error of the tail, from the classical two-term start; five steps always suffice.
 pub(crate) fn upper_quantile(tail: f64) -> f64 {
     let t = (-2.0 * tail.ln()).sqrt();
     // Abramowitz & Stegun 26.2.22, good to 3e-3.

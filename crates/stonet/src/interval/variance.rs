@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dof::degrees_of_freedom;
 use crate::data::{complement, folds};
-use crate::train::Trainer;
+use crate::train::{Trainer, check_sizes};
 use crate::{Dataset, Error, Result, Seed, StoNet};
 
 /// How the variance of the residuals is estimated.
@@ -15,7 +15,8 @@ use crate::{Dataset, Error, Result, Seed, StoNet};
 pub enum Variance {
     /// The mean squared training residual, as `alg:CI` prints it: too small by what the fit has learned of the noise.
     Train,
-    /// The squared training residuals over n − df, df from the trace of the Gauss–Newton hat matrix: the noise alone.
+    /// The squared training residuals over n − df, df from the trace of the Gauss–Newton hat matrix: the noise alone, if
+    /// the count were exact.
     Df,
     /// `Df` times 1 + df/n: the noise and what the estimate itself adds to the error on new rows (Akaike's final
     /// prediction error). The default: Σ̂ holds the hidden weights' part at the model's own tiny σ_i², so `Train` and `Df`
@@ -39,6 +40,7 @@ impl Variance {
         data: &Dataset,
         seed: Seed,
     ) -> Result<Vec<f64>> {
+        check_sizes(net, data)?;
         let n = data.rows() as f64;
         match self {
             Variance::Train => Ok((squared_residuals(net, data)? / n).to_vec()),

@@ -45,6 +45,16 @@ impl InverseGram {
         Some(InverseGram { support, mean, inverse, rows: n })
     }
 
+    /// Whether its parts have one size and its support lies within so many columns.
+    pub(crate) fn fits(&self, columns: usize) -> bool {
+        let q = self.support.len();
+        self.rows > 0
+            && self.mean.len() == q
+            && self.inverse.dim() == (q, q)
+            && self.support.iter().all(|&k| k < columns)
+            && self.mean.iter().chain(&self.inverse).all(|v| v.is_finite())
+    }
+
     /// (1, a_S)ᵀ (X̃ᵀX̃)⁻¹ (1, a_S).
     pub(crate) fn leverage(&self, a: ArrayView1<'_, f64>) -> f64 {
         let d: Array1<f64> = self.support.iter().zip(&self.mean).map(|(&k, m)| a[k] - m).collect();

@@ -4,13 +4,15 @@
 //! per batch   impute   E_h … E_1 by t_HMC sweeps of SGHMC, each layer against the newest deviation above it
 //!             update   W_i ← prox( W_i + (G_i/σ_i²) mean E_i A_{i−1}ᵀ ),   b_i likewise without the prox
 //! ```
-//! What acts is the rate on ½·MSE, `rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1}`, and the strength κ_i of the penalty on the
-//! same scale; σ² and ε cancel, so `Asghmc` is set by rates and κ and derives G_i.
+//! What acts is the rate on ½·MSE, `rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1}` for one Langevin sweep, and the strength κ_i of
+//! the penalty on the same scale; σ² and ε cancel, so `Asghmc` is set by rates and κ and derives G_i. More sweeps or momentum
+//! carry the residual further into the latents; G_i is smaller by as much, so that rates and κ keep their meaning.
 
 use serde::{Deserialize, Serialize};
 
 use super::run::{Outcome, Run};
-use super::{Fit, Observer, Trainer, Warning};
+use super::{Fit, Observer, Trainer, Warning, check_sizes};
+use crate::data::is_constant;
 use crate::imputation::{LayerUpdate, Sghmc};
 use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 
@@ -133,16 +135,12 @@ impl Trainer for Asghmc {
 }
 
 impl Asghmc {
-    /// The same trainer with κ scaled so that layer 1 has this value and the others keep their ratio to it.
+    /// The same trainer with κ scaled so that layer 1 has this value and the others keep their ratio to it; where κ_1 was 0, all
+    /// layers get this value.
     pub fn with_kappa(&self, kappa: f64) -> Self {
         let first = self.kappa.first().copied().unwrap_or(0.0);
         let ratio = |k: f64| if first > 0.0 { k / first } else { 1.0 };
         Asghmc { kappa: self.kappa.iter().map(|&k| kappa * ratio(k)).collect(), ..self.clone() }
-    }
-
-    /// κ of every layer of a network with this many.
-    pub fn layer_kappa(&self, layers: usize) -> Vec<f64> {
-        per_layer(&self.kappa, layers)
     }
 
     pub(super) fn validate(&self, net: &StoNet) -> Result<()> {
@@ -173,10 +171,18 @@ impl Asghmc {
             ("kappa", &self.kappa, layers),
             ("step_ratio", &self.step_ratio, layers - 1),
         ] {
-            if list.is_empty() || list.len() > len.max(1) {
+            if list.len() != 1 && list.len() != len {
                 return Err(Error::shape(format!("{what}: one per layer, or one for all"), len, list.len()));
             }
         }
+        // Deviations of f32: much further down they would underflow, and their gains overflow.
+        let reach = self.reach(layers)[0];
+        check(
+            reach > 1e-30,
+            "step_ratio",
+            &self.step_ratio,
+            "larger, so that the residual reaches the first of so many layers",
+        )?;
         self.penalty.validate()?;
         let steepest = self.rates.iter().fold(0.0f64, |a, &r| a.max(r));
         let convex = steepest * self.penalty.concavity() < 1.0;
@@ -194,17 +200,28 @@ impl Asghmc {
         }
     }
 
-    /// Rate, gain G_i/σ_i² = rate_i / Π_{k=i..h} ε_k/σ²_{k+1}, and κ_i of every layer.
+    /// What a unit of residual adds to the deviation of each of so many layers, weights and slopes aside and to first order in
+    /// ε/σ²: Π_{k=i..h} ε_k/σ²_{k+1} for one Langevin sweep, the sweep's own recursion otherwise.
+    pub(super) fn reach(&self, layers: usize) -> Vec<f64> {
+        let ratio = per_layer(&self.step_ratio, layers - 1);
+        let (mut e, mut v) = (vec![0.0; layers], vec![0.0; layers]);
+        e[layers - 1] = 1.0;
+        for _ in 0..self.hmc_steps {
+            for i in (0..layers - 1).rev() {
+                v[i] = (1.0 - self.friction) * v[i] + ratio[i] * e[i + 1];
+                e[i] += v[i];
+            }
+        }
+        e
+    }
+
+    /// Rate, gain G_i/σ_i² and κ_i of every layer.
     pub(super) fn updates(&self, rates: &[f64], scale: f64) -> Vec<LayerUpdate> {
-        let layers = rates.len();
-        let (ratios, kappa) = (per_layer(&self.step_ratio, layers - 1), per_layer(&self.kappa, layers));
-        (0..layers)
-            .map(|i| {
-                let rate = scale * rates[i];
-                let gain = rate / ratios[i.min(layers - 1)..].iter().product::<f64>();
-                LayerUpdate { rate, gain, kappa: kappa[i] }
-            })
-            .collect()
+        let kappa = per_layer(&self.kappa, rates.len());
+        let reach = self.reach(rates.len());
+        let layer =
+            |i: usize| LayerUpdate { rate: scale * rates[i], gain: scale * rates[i] / reach[i], kappa: kappa[i] };
+        (0..rates.len()).map(layer).collect()
     }
 
     pub(super) fn rate_scale(&self, epoch: usize) -> f64 {
@@ -218,7 +235,7 @@ impl Asghmc {
             warnings.push(Warning::BatchCut { batch_size: self.batch_size, rows: data.rows() });
         }
         for (column, x) in data.x().columns().into_iter().enumerate() {
-            if x.iter().all(|&v| v == x[0]) {
+            if is_constant(x) {
                 warnings.push(Warning::ConstantInput { column });
             }
         }
@@ -232,17 +249,7 @@ impl Asghmc {
     }
 }
 
-/// The list, with its last entry repeated up to `len`.
-pub(crate) fn per_layer(list: &[f64], len: usize) -> Vec<f64> {
-    (0..len).map(|i| list[i.min(list.len() - 1)]).collect()
-}
-
-pub(super) fn check_sizes(net: &StoNet, data: &Dataset) -> Result<()> {
-    if net.inputs() != data.inputs() {
-        return Err(Error::shape("input columns", net.inputs(), data.inputs()));
-    }
-    if net.outputs() != data.outputs() {
-        return Err(Error::shape("target columns", net.outputs(), data.outputs()));
-    }
-    Ok(())
+/// A list with one entry per layer, from one that has them all or a single one; zeros from an empty one, which `validate` refuses.
+pub(super) fn per_layer(list: &[f64], len: usize) -> Vec<f64> {
+    (0..len).map(|i| list.get(i).or(list.last()).copied().unwrap_or(0.0)).collect()
 }

@@ -11,7 +11,7 @@ pub use asghmc::{Asghmc, Collection, Decay};
 pub use paper::{PaperSettings, Preset};
 pub use run::StepBench;
 
-use crate::{Dataset, Penalty, Result, Seed, StoNet};
+use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 
 /// An algorithm that turns a start and data into one or several networks. The value is its own configuration.
 pub trait Trainer: Sync {
@@ -36,7 +36,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The network at the end of training.
+    /// The network at the end of training; trainers return at least one.
     pub fn network(&self) -> &StoNet {
         &self.networks[0]
     }
@@ -96,7 +96,7 @@ impl fmt::Display for Warning {
 pub struct Progress<'a> {
     /// Epochs done, from 1.
     pub epoch: usize,
-    /// Epochs planned.
+    /// Epochs planned, those of the collection included.
     pub epochs: usize,
     /// Mean loss over the epoch's batches, each before its own step.
     pub loss: f64,
@@ -123,7 +123,7 @@ pub enum Stop {
 
 /// Watches a fit: a progress bar, early stopping, Ctrl-C. Closures over [`Progress`] are observers, and `()` is a silent one.
 pub trait Observer {
-    /// Called after every epoch.
+    /// Called after every epoch, those of the collection too.
     fn progress(&mut self, progress: &Progress<'_>) -> ControlFlow<Stop>;
 }
 
@@ -137,4 +137,15 @@ impl<F: FnMut(&Progress<'_>) -> ControlFlow<Stop>> Observer for F {
     fn progress(&mut self, progress: &Progress<'_>) -> ControlFlow<Stop> {
         self(progress)
     }
+}
+
+/// Fails unless the network's inputs and outputs are those of the data.
+pub(crate) fn check_sizes(net: &StoNet, data: &Dataset) -> Result<()> {
+    if net.inputs() != data.inputs() {
+        return Err(Error::shape("input columns", net.inputs(), data.inputs()));
+    }
+    if net.outputs() != data.outputs() {
+        return Err(Error::shape("target columns", net.outputs(), data.outputs()));
+    }
+    Ok(())
 }

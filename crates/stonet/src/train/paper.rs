@@ -23,7 +23,8 @@ pub struct PaperSettings {
 }
 
 impl PaperSettings {
-    /// The trainer that acts the same: rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1} and κ_i = λ_i G_i / rate_i.
+    /// The trainer that acts the same: rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1} (the sweep's own recursion where there are
+    /// more sweeps or momentum) and κ_i = λ_i G_i / rate_i.
     ///
     /// The network needs the same σ²: `net.with_noise_variances(&settings.sigma2)`.
     pub fn trainer(&self) -> Result<Asghmc> {
@@ -38,28 +39,31 @@ impl PaperSettings {
             }
         }
         let ratio: Vec<f64> = (0..layers - 1).map(|k| self.epsilon[k] / self.sigma2[k + 1]).collect();
-        let rates: Vec<f64> =
-            (0..layers).map(|i| self.gain[i] / self.sigma2[i] * ratio[i..].iter().product::<f64>()).collect();
-        let kappa = (0..layers).map(|i| self.lambda[i] * self.gain[i] / rates[i]).collect();
         let step_ratio = if ratio.is_empty() { Asghmc::default().step_ratio } else { ratio };
-        Ok(Asghmc { rates, kappa, step_ratio, friction: self.friction, hmc_steps: self.hmc_steps, ..Asghmc::default() })
+        let (friction, hmc_steps) = (self.friction, self.hmc_steps);
+        let trainer = Asghmc { step_ratio, friction, hmc_steps, ..Asghmc::default() };
+        let reach = trainer.reach(layers);
+        let rates: Vec<f64> = (0..layers).map(|i| self.gain[i] / self.sigma2[i] * reach[i]).collect();
+        let kappa = (0..layers).map(|i| self.lambda[i] * self.gain[i] / rates[i]).collect();
+        Ok(Asghmc { rates, kappa, ..trainer })
     }
 
-    /// The way back, at the σ² of a given network: G_i = rate_i σ_i² Π σ²_{k+1}/ε_k and λ_i = κ_i rate_i / G_i.
-    pub fn of(trainer: &Asghmc, net: &StoNet) -> Self {
+    /// The way back, at the σ² of a given network; the trainer must fit the network.
+    pub fn of(trainer: &Asghmc, net: &StoNet) -> Result<Self> {
+        trainer.validate(net)?;
         let sigma2: Vec<f64> = net.layers().iter().map(|l| l.noise_variance).collect();
         let layers = sigma2.len();
-        let ratio = per_layer(&trainer.step_ratio, layers - 1);
-        let (rates, kappa) = (per_layer(&trainer.rates, layers), trainer.layer_kappa(layers));
-        let gain: Vec<f64> = (0..layers).map(|i| rates[i] * sigma2[i] / ratio[i..].iter().product::<f64>()).collect();
-        PaperSettings {
+        let (ratio, reach) = (per_layer(&trainer.step_ratio, layers - 1), trainer.reach(layers));
+        let (rates, kappa) = (per_layer(&trainer.rates, layers), per_layer(&trainer.kappa, layers));
+        let gain: Vec<f64> = (0..layers).map(|i| rates[i] * sigma2[i] / reach[i]).collect();
+        Ok(PaperSettings {
             epsilon: (0..layers - 1).map(|k| ratio[k] * sigma2[k + 1]).collect(),
             lambda: (0..layers).map(|i| kappa[i] * rates[i] / gain[i]).collect(),
             friction: trainer.friction,
             hmc_steps: trainer.hmc_steps,
             sigma2,
             gain,
-        }
+        })
     }
 }
 
@@ -160,11 +164,18 @@ mod tests {
                 .unwrap()
                 .with_noise_variances(&settings.sigma2)
                 .unwrap();
-            let back = PaperSettings::of(&settings.trainer().unwrap(), &net);
+            let back = PaperSettings::of(&settings.trainer().unwrap(), &net).unwrap();
             assert!(close(&back.gain, &settings.gain), "{}", preset.name());
             assert!(close(&back.lambda, &settings.lambda), "{}", preset.name());
             assert!(close(&back.epsilon, &settings.epsilon), "{}", preset.name());
         }
+    }
+
+    /// D6: the printed λ is taken as κ_1, and the other layers keep the ratio that one λ for all gives them.
+    #[test]
+    fn a_printed_lambda_used_as_kappa_keeps_the_layers_ratio() {
+        let trainer = Preset::by_name("uci").unwrap().settings(1.0).trainer().unwrap().with_kappa(0.05);
+        assert!(close(&trainer.kappa, &[0.05, 5e-4]));
     }
 
     #[test]

@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 
 use rand::seq::SliceRandom;
 
-use super::asghmc::check_sizes;
-use super::{Asghmc, Fit, Observer, Progress, Stop};
+use super::{Asghmc, Fit, Observer, Progress, Stop, check_sizes};
 use crate::imputation::{Imputation, LayerUpdate, PackedRows, Plan, Sghmc};
 use crate::random::Rng;
 use crate::{Dataset, Error, Result, Seed, StoNet};
@@ -61,38 +60,45 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Training, then the collection of the estimates after the first.
     pub(super) fn all(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
         let t = self.trainer;
         let mut loss = f64::NAN;
-        for epoch in 0..t.epochs {
-            loss = self.epoch(t.rate_scale(epoch));
+        let mut networks = Vec::new();
+        for epoch in 0..self.epochs() {
+            let collecting = epoch >= t.epochs;
+            loss = self.epoch(if collecting { t.collection.rate } else { t.rate_scale(epoch) });
             if self.diverged(loss) {
                 return Ok(Outcome::Diverged { epoch });
             }
-            if t.compact_every > 0 && (epoch + 1) % t.compact_every == 0 {
+            if !collecting && t.compact_every > 0 && (epoch + 1) % t.compact_every == 0 {
                 self.compact();
             }
-            let snapshot = || self.state.network().compact();
-            let progress =
-                Progress { epoch: epoch + 1, epochs: t.epochs, loss, restarts: self.restarts, snapshot: &snapshot };
-            match observer.progress(&progress) {
+            match self.report(epoch + 1, loss, observer) {
                 ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs: epoch + 1 }),
                 ControlFlow::Break(Stop::Early) => break,
                 ControlFlow::Continue(()) => {}
             }
-        }
-        let mut networks = vec![self.state.network().compact()];
-        self.sghmc.noise = t.collection.noise;
-        while networks.len() < t.collection.estimates {
-            for _ in 0..t.collection.spacing {
-                loss = self.epoch(t.collection.rate);
-                if self.diverged(loss) {
-                    return Ok(Outcome::Diverged { epoch: t.epochs });
-                }
+            if epoch + 1 >= t.epochs && (epoch + 1 - t.epochs).is_multiple_of(t.collection.spacing) {
+                networks.push(self.state.network().compact());
+                self.sghmc.noise = t.collection.noise;
             }
+        }
+        if networks.is_empty() {
             networks.push(self.state.network().compact());
         }
         Ok(Outcome::Done(Fit { networks, loss, restarts: self.restarts, warnings: Vec::new() }))
+    }
+
+    fn epochs(&self) -> usize {
+        let Asghmc { epochs, collection, .. } = self.trainer;
+        epochs + (collection.estimates - 1) * collection.spacing
+    }
+
+    fn report(&self, epoch: usize, loss: f64, observer: &mut dyn Observer) -> ControlFlow<Stop> {
+        let snapshot = || self.state.network().compact();
+        let (epochs, restarts) = (self.epochs(), self.restarts);
+        observer.progress(&Progress { epoch, epochs, loss, restarts, snapshot: &snapshot })
     }
 
     /// A loss that is not a number or far above where training began, or weights that overflowed in the last step.
