@@ -10,14 +10,17 @@ use stonet_repro::simulation::{Options, Report, Spec, run};
 /// The shipped experiment, made small enough for a test.
 fn small() -> Spec {
     let mut spec = Spec::shipped();
-    spec.rows = 60;
+    spec.rows = 100;
     spec.test_rows = 30;
     spec.epochs = 20;
     spec.pilots = 2;
     spec.folds = 2;
-    // Few units and a strong penalty: sixty rows must leave degrees of freedom for the variance.
+    // Few units and a strong penalty: a hundred rows must leave degrees of freedom for the variance.
     spec.kappas = vec![0.05, 0.1];
-    spec.models.iter_mut().for_each(|m| m.widths[1] = 5);
+    for m in &mut spec.models {
+        let last = m.widths.len() - 1;
+        m.widths[1..last].fill(5);
+    }
     spec
 }
 
