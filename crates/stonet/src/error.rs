@@ -95,6 +95,22 @@ pub enum Error {
         /// What it has to exceed.
         concavity: f64,
     },
+    /// A label that is not a class.
+    #[error("row {row}: label {label} is not below the number of classes, {classes}")]
+    Label {
+        /// Row, from 0.
+        row: usize,
+        /// The label.
+        label: usize,
+        /// K.
+        classes: usize,
+    },
+    /// A class without rows, whose intercept would run to −∞.
+    #[error("class {class} has no rows; leave it out, or merge it with another")]
+    EmptyClass {
+        /// Class, from 0.
+        class: usize,
+    },
     /// A support whose columns are linearly dependent.
     #[error(
         "layer {layer}, neuron {neuron}: the {columns} selected inputs are linearly dependent, so least squares has no unique answer; use `Refit::Mls` or a larger kappa"

@@ -28,7 +28,7 @@ pub use interval::{Estimate, Eve, EveIntervals, Intervals, Level, PredictInterva
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
 pub use random::{Rng, Seed};
-pub use regression::{LinearFit, Refit, Solver, SparseLinear};
+pub use regression::{LinearFit, MultinomialFit, Refit, Solver, SparseLinear, SparseMultinomial};
 pub use select::{PathError, Walk, cross_validate, kappa_path};
 #[doc(hidden)]
 pub use train::StepBench;

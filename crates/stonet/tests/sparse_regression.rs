@@ -227,3 +227,95 @@ fn solutions_agree_with_scikit_learn_and_skglm() {
         }
     }
 }
+
+/// Three classes whose logits are linear in four of the columns; standardised columns.
+fn classes(n: usize, p: usize, scale: f64, seed: u64) -> (Array2<f64>, Vec<usize>) {
+    let mut draws = StandardNormal.sample_iter(Seed::new(seed).rng());
+    let mut next = || -> f64 { draws.next().unwrap() };
+    let x = Array2::from_shape_simple_fn((n, p), &mut next);
+    let labels = x
+        .outer_iter()
+        .map(|r| {
+            let z = [scale * (r[0] - r[1]), scale * r[2], scale * (0.5 * r[3] - r[0])];
+            // The largest of logits with Gumbel noise is a draw from their softmax; −ln of a squared pair of normals is one.
+            let gumbel = |z: f64, a: f64, b: f64| z - (0.5 * (a * a + b * b)).ln();
+            let noisy = z.map(|z| gumbel(z, next(), next()));
+            (0..3).max_by(|&a, &b| noisy[a].total_cmp(&noisy[b])).unwrap()
+        })
+        .collect();
+    (Standardizer::fit(x.view()).apply(x.view()).unwrap(), labels)
+}
+
+fn class_violation(fit: &MultinomialFit, x: &Array2<f64>, labels: &[usize], penalty: Penalty) -> f64 {
+    let mut residual = -fit.probabilities(x.view()).unwrap();
+    labels.iter().enumerate().for_each(|(i, &c)| residual[[i, c]] += 1.0);
+    let n = x.nrows() as f64;
+    let g = x.t().dot(&residual) / n;
+    let free = (residual.sum_axis(Axis(0)) / n).fold(0.0f64, |a, r| a.max(r.abs()));
+    let at = |(c, k): (usize, usize), w: f64| match w {
+        0.0 => (g[[k, c]].abs() - fit.lambda).max(0.0),
+        w => (g[[k, c]] - penalty.derivative(w, fit.lambda) * w.signum()).abs(),
+    };
+    fit.coefficients.indexed_iter().map(|(ck, &w)| at(ck, w)).fold(free, f64::max)
+}
+
+#[test]
+fn every_penalty_reaches_optimality_for_classes_too() {
+    for (n, p) in [(200, 8), (60, 80)] {
+        let (x, labels) = classes(n, p, 1.5, 10);
+        for penalty in PENALTIES {
+            let sparse = SparseMultinomial { penalty, tolerance: 1e-9, max_passes: 20_000, ..Default::default() };
+            let top = sparse.lambda_max(x.view(), &labels, 3).unwrap();
+            for fraction in [1.0, 0.4, 0.1] {
+                let fit = sparse.fit(x.view(), &labels, 3, fraction * top).unwrap();
+                let found = class_violation(&fit, &x, &labels, penalty);
+                assert!(fit.converged && found < 1e-8, "{penalty:?} {n}x{p} at {fraction}: {found}");
+                assert_eq!(fit.coefficients.iter().all(|&w| w == 0.0), fraction == 1.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_class_path_is_continuous_and_equals_separate_fits() {
+    let (x, labels) = classes(150, 10, 1.0, 11);
+    let sparse = SparseMultinomial { tolerance: 1e-9, ..Default::default() };
+    let top = sparse.lambda_max(x.view(), &labels, 3).unwrap();
+    let lambdas: Vec<f64> = (0..30).map(|i| top * 0.85f64.powi(i)).collect();
+    let path = sparse.path(x.view(), &labels, 3, &lambdas).unwrap();
+    let alone = sparse.fit(x.view(), &labels, 3, lambdas[20]).unwrap();
+    assert!((&alone.coefficients - &path[20].coefficients).iter().all(|d| d.abs() < 1e-4));
+    for (w, l) in path.windows(2).zip(lambdas.windows(2)) {
+        let step = (&w[0].coefficients - &w[1].coefficients).iter().fold(0.0f64, |a, d| a.max(d.abs()));
+        // As for the linear path, with curvatures of at most a quarter: slopes stay below forty here, jumps would not.
+        assert!(step < 40.0 * (l[0] - l[1]), "{step}");
+    }
+}
+
+#[test]
+fn separable_classes_converge_under_a_penalty_and_are_reported_without_one() {
+    let x =
+        Array2::from_shape_fn((40, 2), |(i, j)| if j == 0 { i as f64 / 10.0 - 2.0 } else { ((i * 7) as f64).sin() });
+    let labels: Vec<usize> = (0..40).map(|i| usize::from(i >= 20)).collect();
+    let penalised = SparseMultinomial::default().fit(x.view(), &labels, 2, 0.01).unwrap();
+    assert!(penalised.converged && penalised.coefficients.iter().all(|w| w.is_finite()));
+    let free = SparseMultinomial { tolerance: 1e-12, max_passes: 20, ..Default::default() };
+    let fit = free.fit(x.view(), &labels, 2, 0.0).unwrap();
+    assert!(!fit.converged && fit.coefficients.iter().all(|w| w.is_finite()));
+    let right = fit.probabilities(x.view()).unwrap().outer_iter().zip(&labels).filter(|(p, c)| p[**c] > 0.5).count();
+    assert_eq!(right, 40);
+}
+
+#[test]
+fn bad_classes_are_refused_by_name() {
+    let (x, mut labels) = classes(30, 4, 1.0, 12);
+    let sparse = SparseMultinomial::default();
+    let e = sparse.fit(x.view(), &labels, 4, 0.1).unwrap_err().to_string();
+    assert!(e.contains("class 3 has no rows"), "{e}");
+    assert!(sparse.fit(x.view(), &labels[1..], 3, 0.1).is_err());
+    assert!(sparse.fit(x.view(), &labels, 1, 0.1).unwrap_err().to_string().contains("classes"));
+    assert!(sparse.fit(x.view(), &labels, 3, -0.1).unwrap_err().to_string().contains("lambda"));
+    labels[5] = 9;
+    let e = sparse.fit(x.view(), &labels, 3, 0.1).unwrap_err().to_string();
+    assert!(e.contains("row 5: label 9"), "{e}");
+}

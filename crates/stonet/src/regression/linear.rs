@@ -134,15 +134,20 @@ impl SparseLinear {
         self.penalty.validate()?;
         check_finite("inputs", x)?;
         check_finite("targets", y)?;
-        let weights = match &self.weights {
-            None => Array1::ones(x.ncols()),
-            Some(w) if w.len() != x.ncols() => return Err(Error::shape("weights", x.ncols(), w.len())),
-            Some(w) if !w.iter().all(|v| v.is_finite() && *v >= 0.0) => {
-                return Err(Error::setting("weights", w, "finite and not negative"));
-            }
-            Some(w) => w.iter().copied().collect(),
-        };
+        let weights = check_weights(self.weights.as_deref(), x.ncols())?;
         Ok(Problem::new(x, y, weights))
+    }
+}
+
+/// v_k, all 1 if absent.
+pub(super) fn check_weights(weights: Option<&[f64]>, columns: usize) -> Result<Array1<f64>> {
+    match weights {
+        None => Ok(Array1::ones(columns)),
+        Some(w) if w.len() != columns => Err(Error::shape("weights", columns, w.len())),
+        Some(w) if !w.iter().all(|v| v.is_finite() && *v >= 0.0) => {
+            Err(Error::setting("weights", w, "finite and not negative"))
+        }
+        Some(w) => Ok(w.iter().copied().collect()),
     }
 }
 

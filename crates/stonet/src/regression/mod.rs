@@ -2,7 +2,9 @@
 
 mod coordinate;
 mod linear;
+mod multinomial;
 pub(crate) mod refit;
 
 pub use linear::{LinearFit, Solver, SparseLinear};
+pub use multinomial::{MultinomialFit, SparseMultinomial};
 pub use refit::Refit;
