@@ -267,6 +267,11 @@ fn every_penalty_reaches_optimality_for_classes_too() {
             let sparse = SparseMultinomial { penalty, tolerance: 1e-9, max_passes: 20_000, ..Default::default() };
             let top = sparse.lambda_max(x.view(), &labels, 3).unwrap();
             for fraction in [1.0, 0.4, 0.1] {
+                // With more columns than rows the classes separate; a penalty that is flat for large weights then has no
+                // solution at small λ (`concave_penalties_do_not_hide_separable_classes`).
+                if n < p && penalty != Penalty::Lasso && fraction < 0.4 {
+                    continue;
+                }
                 let fit = sparse.fit(x.view(), &labels, 3, fraction * top).unwrap();
                 let found = class_violation(&fit, &x, &labels, penalty);
                 assert!(fit.converged && found < 1e-8, "{penalty:?} {n}x{p} at {fraction}: {found}");
@@ -304,6 +309,23 @@ fn separable_classes_converge_under_a_penalty_and_are_reported_without_one() {
     assert!(!fit.converged && fit.coefficients.iter().all(|w| w.is_finite()));
     let right = fit.probabilities(x.view()).unwrap().outer_iter().zip(&labels).filter(|(p, c)| p[**c] > 0.5).count();
     assert_eq!(right, 40);
+}
+
+#[test]
+fn concave_penalties_do_not_hide_separable_classes() {
+    let (x, labels) = classes(60, 80, 1.5, 10);
+    for penalty in [Penalty::SCAD, Penalty::MCP] {
+        let largest = |max_passes: usize| {
+            let sparse = SparseMultinomial { penalty, tolerance: 1e-9, max_passes, ..Default::default() };
+            let top = sparse.lambda_max(x.view(), &labels, 3).unwrap();
+            let fit = sparse.fit(x.view(), &labels, 3, 0.1 * top).unwrap();
+            assert!(!fit.converged, "{penalty:?}");
+            fit.coefficients.iter().fold(0.0f64, |a, w| a.max(w.abs())) / (0.1 * top)
+        };
+        // Weights beyond the flat point, 3.7 or 3 times λ, and still growing.
+        let (early, late) = (largest(500), largest(2000));
+        assert!(early > 3.7 && late > 1.05 * early, "{penalty:?}: {early} {late}");
+    }
 }
 
 #[test]
