@@ -123,6 +123,11 @@ impl Standardizer {
         self.mean.len().min(self.sd.len())
     }
 
+    /// The centre of each column.
+    pub fn mean(&self) -> &Array1<f64> {
+        &self.mean
+    }
+
     /// The scale of each column.
     pub fn sd(&self) -> &Array1<f64> {
         &self.sd

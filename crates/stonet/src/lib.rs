@@ -32,7 +32,10 @@ pub use regression::{LinearFit, MultinomialFit, Refit, Solver, SparseLinear, Spa
 pub use select::{PathError, Walk, cross_validate, kappa_path};
 #[doc(hidden)]
 pub use train::StepBench;
-pub use train::{Asghmc, Collection, Decay, Fit, Observer, PaperSettings, Preset, Progress, Stop, Trainer, Warning};
+pub use train::{
+    Asghmc, Collection, Decay, Fit, Iro, Kernel, Observer, PaperSettings, Polished, Preset, Progress, Stop, Trainer,
+    Warning,
+};
 
 /// The code of the repository's front page is compiled with the tests.
 #[cfg(doctest)]

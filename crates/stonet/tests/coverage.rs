@@ -17,16 +17,19 @@ fn sample(rows: usize, seed: Seed) -> Dataset {
     Dataset::new(x, y).unwrap()
 }
 
+fn asghmc() -> Asghmc {
+    Asghmc { epochs: 100, rates: vec![0.1], kappa: vec![0.003], ..Asghmc::default() }
+}
+
 /// Whether each output's interval covers in each of so many replications.
-fn hits(eve: Eve, level: Level, replications: u64) -> [usize; 2] {
-    let trainer = Asghmc { epochs: 100, rates: vec![0.1], kappa: vec![0.003], ..Asghmc::default() };
+fn hits(trainer: &dyn Trainer, eve: Eve, level: Level, replications: u64) -> [usize; 2] {
     let covered: Vec<[bool; 2]> = (0..replications)
         .into_par_iter()
         .map(|r| {
             let seed = Seed::new(2024).child(r);
             let (train, test) = (sample(200, seed.child(0)), sample(1, seed.child(1)));
             let start = StoNet::random(&[3, 8, 2], Activation::Tanh, seed.child(2)).unwrap();
-            let (model, _) = EveIntervals::fit(&trainer, &start, &train, eve, seed.child(3), &mut ()).unwrap();
+            let (model, _) = EveIntervals::fit(trainer, &start, &train, eve, seed.child(3), &mut ()).unwrap();
             let c = metrics::covered(&model.intervals(test.x(), level).unwrap(), test.y()).unwrap();
             [c[[0, 0]], c[[0, 1]]]
         })
@@ -46,7 +49,7 @@ fn assert_coverage(hits: usize, replications: u64, level: f64, what: &str) {
 fn intervals_cover_both_outputs_at_several_levels() {
     for (level, refit) in [(0.95, Refit::Mls), (0.8, Refit::Ols)] {
         let eve = Eve { refit, ..Eve::default() };
-        for (j, h) in hits(eve, Level::new(level).unwrap(), 2000).into_iter().enumerate() {
+        for (j, h) in hits(&asghmc(), eve, Level::new(level).unwrap(), 2000).into_iter().enumerate() {
             assert_coverage(h, 2000, level, &format!("output {j}"));
         }
     }
@@ -55,7 +58,16 @@ fn intervals_cover_both_outputs_at_several_levels() {
 #[test]
 fn cross_validated_variance_covers_too() {
     let eve = Eve { variance: Variance::Cv { folds: 5 }, ..Eve::default() };
-    for (j, h) in hits(eve, Level::new(0.9).unwrap(), 500).into_iter().enumerate() {
+    for (j, h) in hits(&asghmc(), eve, Level::new(0.9).unwrap(), 500).into_iter().enumerate() {
         assert_coverage(h, 500, 0.9, &format!("output {j}"));
+    }
+}
+
+#[test]
+fn intervals_of_an_iro_polish_cover_too() {
+    let then = Iro { iterations: 20, kappa: 0.003, ..Iro::default() };
+    let trainer = Polished { first: asghmc(), then };
+    for (j, h) in hits(&trainer, Eve::default(), Level::new(0.9).unwrap(), 600).into_iter().enumerate() {
+        assert_coverage(h, 600, 0.9, &format!("output {j}"));
     }
 }

@@ -224,3 +224,53 @@ fn a_warm_path_survives_a_kappa_that_kills_a_cold_start() {
     let sizes: Vec<usize> = warm.iter().map(|f| f.network().nonzero_weights()).collect();
     assert!(sizes[4] < sizes[0], "{sizes:?}");
 }
+
+/// IRO after ASGHMC removes idle inputs that ASGHMC leaves, and predicts no worse than the fit's own uncertainty.
+#[test]
+fn iro_polishes_what_asghmc_began() {
+    let (train, test) = (data(400, 10, 0.3, 3), data(2000, 10, 0.3, 4));
+    let first = Asghmc { epochs: 200, kappa: vec![0.003], ..quick() };
+    let rough = first.fit(&start(&[10, 20, 1]), &train, Seed::new(1).child(0), &mut ()).unwrap();
+    let rmse = |f: &Fit| metrics::rmse(f.network().predict(test.x()).unwrap().view(), test.y()).unwrap();
+    // A random walk needs more steps than a gradient to carry the residual into the latents.
+    for (kernel, steps) in [(Kernel::Langevin, 5), (Kernel::Metropolis, 30)] {
+        let then = Iro { kappa: 0.01, kernel, steps, iterations: 40, estimates: 3, ..Iro::default() };
+        let trainer = Polished { first: first.clone(), then };
+        let fit = trainer.fit(&start(&[10, 20, 1]), &train, Seed::new(1), &mut ()).unwrap();
+        assert_eq!(fit.networks.len(), 3);
+        let selected = fit.network().selected_inputs();
+        assert!(selected.starts_with(&[0, 1]), "{selected:?}");
+        assert!(selected.len() < rough.network().selected_inputs().len(), "{kernel:?}: {selected:?}");
+        // The rough fit's own error: noise · √(parameters/rows).
+        let own = 0.3 * (rough.network().nonzero_weights() as f64 / 400.0).sqrt();
+        assert!(rmse(&fit).powi(2) < rmse(&rough).powi(2) + own * own, "{kernel:?}: {} {}", rmse(&fit), rmse(&rough));
+    }
+}
+
+#[test]
+fn iro_depends_on_the_seed_alone_and_obeys_its_observer() {
+    let (data, net) = (data(300, 4, 0.3, 2), start(&[4, 5, 3, 1]));
+    let trainer = Iro { iterations: 5, ..Iro::default() };
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| trainer.fit(&net, &data, Seed::new(7), &mut ()).unwrap())
+    };
+    assert_eq!(run(1), run(3));
+    let mut early =
+        |p: &Progress<'_>| if p.epoch == 2 { ControlFlow::Break(Stop::Early) } else { ControlFlow::Continue(()) };
+    assert_eq!(trainer.fit(&net, &data, Seed::new(7), &mut early).unwrap().networks.len(), 1);
+    let mut cancel = |_: &Progress<'_>| ControlFlow::Break(Stop::Cancel);
+    assert_eq!(trainer.fit(&net, &data, Seed::new(7), &mut cancel), Err(Error::Cancelled { epochs: 1 }));
+    for (name, bad) in [
+        ("iterations", Iro { iterations: 0, ..Iro::default() }),
+        ("kappa", Iro { kappa: f64::NAN, ..Iro::default() }),
+        ("steps", Iro { steps: 0, ..Iro::default() }),
+        ("step_size", Iro { step_size: 0.0, ..Iro::default() }),
+        ("hidden_sd", Iro { hidden_sd: -1.0, ..Iro::default() }),
+        ("noise", Iro { noise: -1.0, ..Iro::default() }),
+        ("estimates", Iro { estimates: 101, ..Iro::default() }),
+    ] {
+        let e = bad.fit(&net, &data, Seed::new(1), &mut ()).unwrap_err().to_string();
+        assert!(e.contains(name), "{name}: {e}");
+    }
+}

@@ -1,6 +1,7 @@
 //! What all trainers share: the contract, what they report while they run, and what they return.
 
 mod asghmc;
+mod iro;
 mod paper;
 mod run;
 
@@ -8,6 +9,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 pub use asghmc::{Asghmc, Collection, Decay};
+pub use iro::{Iro, Kernel, Polished};
 pub use paper::{PaperSettings, Preset};
 pub use run::StepBench;
 

@@ -1,0 +1,372 @@
+//! Imputation-regularised optimisation (`IROforstonet`): impute the latents of all rows, then regress every neuron of every layer.
+//!
+//! ```text
+//! per iteration   impute   Y_h … Y_1 of every row by t_MC steps of Langevin or Metropolis, each layer against the newest one above
+//!                 regress  layer i: (1/2n)‖Y_i − b − ψ(Y_{i−1})Wᵀ‖² + Σ ρ_{t_i}(|w|),   t_i = κ_i σ_i²/σ_L²
+//! ```
+//! D8: with t_i ∝ σ_i alone (`ass:4`) a small σ_1 would let the first layer's penalty outgrow its signal, since a deviation of layer i is
+//! worth σ_i²/σ_L² of a residual. With this t_i, κ means what it means for `Asghmc`: the penalty on ½·MSE.
+
+use std::ops::ControlFlow;
+
+use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
+use rand::RngExt;
+use rand_distr::{Distribution, StandardNormal};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Fit, Observer, Progress, Stop, Trainer, Warning, check_sizes};
+use crate::linalg::dense::matmul;
+use crate::random::Rng;
+use crate::{Dataset, Error, Layer, Penalty, Result, Seed, SparseLinear, Standardizer, StoNet};
+
+/// Rows per stream of random numbers; results do not depend on the number of threads, but on this.
+const BLOCK: usize = 128;
+
+/// The transition kernel of the imputation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kernel {
+    /// A gradient step and noise.
+    #[default]
+    Langevin,
+    /// A random step, accepted or not, row by row: exact for any step size.
+    Metropolis,
+}
+
+/// The trainer and its settings. From a random start it stalls; it is meant as a polish after `Asghmc` (`rem:SGMCMC`), see [`Polished`].
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `iterations` | 100 | T | ≥ 1 |
+/// | `kappa` | 0.01 | strength of the penalty, on ½·MSE | ≥ 0 |
+/// | `penalty` | Lasso | its shape; SCAD and MCP act on standardised columns | |
+/// | `kernel` | Langevin | of the imputation | |
+/// | `steps` | 5 | t_MC | ≥ 1 |
+/// | `step_size` | 0.5 | of a step, in units of 1/(1/σ_i² + ‖W_{i+1}‖²/σ²_{i+1}) | > 0 |
+/// | `hidden_sd` | 0.2 | σ_i of the hidden layers | > 0 |
+/// | `noise` | 1 | τ of the first iteration; it falls linearly to 0 | ≥ 0 |
+/// | `estimates` | 1 | m, the last ones | ≥ 1, ≤ T |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Iro {
+    /// T.
+    pub iterations: usize,
+    /// κ of all layers.
+    pub kappa: f64,
+    /// Shape of the penalty.
+    pub penalty: Penalty,
+    /// Kernel of the imputation.
+    pub kernel: Kernel,
+    /// t_MC.
+    pub steps: usize,
+    /// Relative step size.
+    pub step_size: f64,
+    /// σ_i of the hidden layers; σ_L² is the mean squared residual of the current network.
+    pub hidden_sd: f64,
+    /// τ of the first iteration.
+    pub noise: f64,
+    /// m.
+    pub estimates: usize,
+}
+
+impl Default for Iro {
+    fn default() -> Self {
+        Iro {
+            iterations: 100,
+            kappa: 0.01,
+            penalty: Penalty::Lasso,
+            kernel: Kernel::Langevin,
+            steps: 5,
+            step_size: 0.5,
+            hidden_sd: 0.2,
+            noise: 1.0,
+            estimates: 1,
+        }
+    }
+}
+
+impl Trainer for Iro {
+    fn fit(&self, start: &StoNet, data: &Dataset, seed: Seed, observer: &mut dyn Observer) -> Result<Fit> {
+        self.validate()?;
+        check_sizes(start, data)?;
+        let mut net = self.with_variances(start.compact(), data)?;
+        let mut networks = Vec::new();
+        for t in 0..self.iterations {
+            let left = if self.iterations > 1 { 1.0 - t as f64 / (self.iterations - 1) as f64 } else { 0.0 };
+            // From the forward pass: latents kept from iteration to iteration gather noise that the regressions then fit.
+            let mut latents = forward_latents(&net, data.x())?;
+            self.impute(&net, data, &mut latents, self.noise * left, seed.child(t as u64));
+            net = self.with_variances(self.regress(&net, data, &latents)?, data)?;
+            if self.iterations - t <= self.estimates {
+                networks.push(net.compact());
+            }
+            let loss = mean_loss(&net, data)?;
+            let snapshot = || net.compact();
+            let progress = Progress { epoch: t + 1, epochs: self.iterations, loss, restarts: 0, snapshot: &snapshot };
+            match observer.progress(&progress) {
+                ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs: t + 1 }),
+                ControlFlow::Break(Stop::Early) => break,
+                ControlFlow::Continue(()) => {}
+            }
+        }
+        if networks.is_empty() {
+            networks.push(net.compact());
+        }
+        // The estimate at the end of training comes first.
+        networks.reverse();
+        let mut warnings = Vec::new();
+        if networks[0].selected_inputs().is_empty() {
+            warnings.push(Warning::AllUnitsDead { kappa: vec![self.kappa] });
+        }
+        Ok(Fit { loss: mean_loss(&networks[0], data)?, networks, restarts: 0, warnings })
+    }
+
+    fn penalty(&self, layers: usize) -> (Penalty, Vec<f64>) {
+        (self.penalty, vec![self.kappa; layers])
+    }
+}
+
+impl Iro {
+    fn validate(&self) -> Result<()> {
+        let check = |ok: bool, name, value: &dyn std::fmt::Debug, range| {
+            if ok { Ok(()) } else { Err(Error::setting(name, value, range)) }
+        };
+        let positive = |v: f64| v > 0.0 && v.is_finite();
+        check(self.iterations >= 1, "iterations", &self.iterations, "at least 1")?;
+        check(self.kappa >= 0.0 && self.kappa.is_finite(), "kappa", &self.kappa, "finite and not negative")?;
+        check(self.steps >= 1, "steps", &self.steps, "at least 1")?;
+        check(positive(self.step_size), "step_size", &self.step_size, "positive and finite")?;
+        check(positive(self.hidden_sd), "hidden_sd", &self.hidden_sd, "positive and finite")?;
+        check(self.noise >= 0.0 && self.noise.is_finite(), "noise", &self.noise, "finite and not negative")?;
+        let few = (1..=self.iterations).contains(&self.estimates);
+        check(few, "estimates", &self.estimates, "at least 1, at most `iterations`")?;
+        self.penalty.validate()
+    }
+
+    /// The network with σ_i² = `hidden_sd`² and σ_L² its own mean squared residual.
+    fn with_variances(&self, net: StoNet, data: &Dataset) -> Result<StoNet> {
+        let residual = 2.0 * mean_loss(&net, data)? / data.outputs() as f64;
+        let mut sigma2 = vec![self.hidden_sd.powi(2); net.layers().len()];
+        // A perfect fit has no residual, but a positive variance all the same.
+        sigma2[net.layers().len() - 1] = residual.max(1e-12);
+        net.with_noise_variances(&sigma2)
+    }
+
+    /// Moves the latents of all rows, blocks of rows in parallel.
+    fn impute(&self, net: &StoNet, data: &Dataset, latents: &mut [Array2<f64>], noise: f64, seed: Seed) {
+        let blocks: Vec<usize> = (0..data.rows()).step_by(BLOCK).collect();
+        let moved: Vec<Vec<Array2<f64>>> = blocks
+            .par_iter()
+            .map(|&first| {
+                let rows = ndarray::s![first..(first + BLOCK).min(data.rows()), ..];
+                let mut chain = Chain {
+                    net,
+                    x: data.x().slice_move(rows),
+                    y: data.y().slice_move(rows),
+                    latents: latents.iter().map(|l| l.slice(rows).to_owned()).collect(),
+                    rng: seed.child(first as u64).rng(),
+                };
+                for _ in 0..self.steps {
+                    (0..chain.latents.len()).rev().for_each(|i| chain.step(self, i, noise));
+                }
+                chain.latents
+            })
+            .collect();
+        for (&first, block) in blocks.iter().zip(&moved) {
+            for (whole, part) in latents.iter_mut().zip(block) {
+                whole.slice_mut(ndarray::s![first..first + part.nrows(), ..]).assign(part);
+            }
+        }
+    }
+
+    /// Every layer's regression on the pseudo-complete data.
+    fn regress(&self, net: &StoNet, data: &Dataset, latents: &[Array2<f64>]) -> Result<StoNet> {
+        let last = net.layers().len() - 1;
+        let output_variance = net.layers()[last].noise_variance;
+        let layers = (0..=last)
+            .map(|i| {
+                let design =
+                    if i == 0 { data.x().to_owned() } else { latents[i - 1].mapv(|y| net.activation().value(y)) };
+                let response = if i == last { data.y() } else { latents[i].view() };
+                let lambda = self.kappa * net.layers()[i].noise_variance / output_variance;
+                self.layer(&net.layers()[i], design.view(), response, lambda)
+            })
+            .collect::<Result<_>>()?;
+        StoNet::new(layers, net.activation(), net.head())
+    }
+
+    fn layer(&self, old: &Layer, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, lambda: f64) -> Result<Layer> {
+        let sparse = SparseLinear { penalty: self.penalty, ..SparseLinear::default() };
+        // A concave penalty needs columns of unit scale; activations of tanh have less.
+        let scale = match self.penalty {
+            Penalty::Lasso => Standardizer::identity(x.ncols()),
+            Penalty::Scad { .. } | Penalty::Mcp { .. } => Standardizer::fit(x),
+        };
+        let fit = sparse.fit(scale.apply(x)?.view(), y, lambda)?;
+        let weight = fit.coefficients / scale.sd();
+        let bias = fit.intercepts - weight.dot(scale.mean());
+        Ok(Layer { weight, bias, noise_variance: old.noise_variance })
+    }
+}
+
+/// The latents of a block of rows and what moves them.
+struct Chain<'a> {
+    net: &'a StoNet,
+    x: ArrayView2<'a, f64>,
+    y: ArrayView2<'a, f64>,
+    /// Y_1 … Y_h.
+    latents: Vec<Array2<f64>>,
+    rng: Rng,
+}
+
+impl Chain<'_> {
+    /// Y_i − F_i, or the residual of the response for the output layer; `i` from 0.
+    fn deviation(&self, i: usize) -> Array2<f64> {
+        let psi = self.net.activation();
+        let layer = &self.net.layers()[i];
+        let below = if i == 0 { self.x.to_owned() } else { self.latents[i - 1].mapv(|y| psi.value(y)) };
+        let f = matmul(below.view(), layer.weight.t()) + &layer.bias;
+        if i == self.latents.len() { self.net.head().residual(self.y, f.view()) } else { &self.latents[i] - &f }
+    }
+
+    /// One transition of layer `i`.
+    fn step(&mut self, settings: &Iro, i: usize, noise: f64) {
+        let (own, above) = (self.net.layers()[i].noise_variance, &self.net.layers()[i + 1]);
+        let stiffness = 1.0 / own + above.weight.iter().map(|w| w * w).sum::<f64>() / above.noise_variance;
+        let step = settings.step_size / stiffness;
+        match settings.kernel {
+            Kernel::Langevin => self.langevin(i, step, noise),
+            Kernel::Metropolis => self.metropolis(i, step, noise),
+        }
+    }
+
+    fn langevin(&mut self, i: usize, step: f64, noise: f64) {
+        let psi = self.net.activation();
+        let (own, above) = (self.net.layers()[i].noise_variance, &self.net.layers()[i + 1]);
+        let pull = matmul(self.deviation(i + 1).view(), above.weight.view()) / above.noise_variance;
+        let back = self.deviation(i) / own;
+        let sd = noise * (2.0 * step).sqrt();
+        let rng = &mut self.rng;
+        Zip::from(&mut self.latents[i]).and(&pull).and(&back).for_each(|y, &pull, &back| {
+            let draw: f64 = StandardNormal.sample(rng);
+            *y += step * (psi.derivative(*y) * pull - back) + sd * draw;
+        });
+    }
+
+    /// A random step of the same size, accepted row by row with the target raised to 1/τ²; at τ = 0 only improvements are.
+    fn metropolis(&mut self, i: usize, step: f64, noise: f64) {
+        let before = self.log_density(i);
+        let old = self.latents[i].clone();
+        let sd = noise.max(0.1) * (2.0 * step).sqrt();
+        let rng = &mut self.rng;
+        self.latents[i].mapv_inplace(|y| {
+            let draw: f64 = StandardNormal.sample(rng);
+            y + sd * draw
+        });
+        let after = self.log_density(i);
+        for (r, mut row) in self.latents[i].outer_iter_mut().enumerate() {
+            let u: f64 = self.rng.random();
+            if u.ln() * noise * noise >= after[r] - before[r] {
+                row.assign(&old.row(r));
+            }
+        }
+    }
+
+    /// log π(Y_{i+1} | Y_i) + log π(Y_i | Y_{i−1}) of every row, up to a constant.
+    fn log_density(&self, i: usize) -> Array1<f64> {
+        let part = |i: usize| {
+            let e = self.deviation(i);
+            e.map_axis(Axis(1), |e| e.dot(&e)) / (-2.0 * self.net.layers()[i].noise_variance)
+        };
+        part(i) + part(i + 1)
+    }
+}
+
+/// Y_1 … Y_h of the forward pass.
+fn forward_latents(net: &StoNet, x: ArrayView2<'_, f64>) -> Result<Vec<Array2<f64>>> {
+    let mut f = net.preactivations(x)?;
+    f.pop();
+    Ok(f)
+}
+
+fn mean_loss(net: &StoNet, data: &Dataset) -> Result<f64> {
+    let mut f = net.preactivations(data.x())?;
+    let last = f.pop().expect("a network has at least one layer");
+    Ok(net.head().loss(data.y(), last.view()))
+}
+
+/// `Asghmc`, then `Iro` from where it ended (`rem:SGMCMC`).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Polished {
+    /// The first trainer.
+    pub first: super::Asghmc,
+    /// The polish.
+    pub then: Iro,
+}
+
+impl Trainer for Polished {
+    fn fit(&self, start: &StoNet, data: &Dataset, seed: Seed, observer: &mut dyn Observer) -> Result<Fit> {
+        let first = self.first.fit(start, data, seed.child(0), observer)?;
+        let mut fit = self.then.fit(first.network(), data, seed.child(1), observer)?;
+        fit.restarts = first.restarts;
+        fit.warnings.extend(first.warnings.into_iter().filter(|w| !matches!(w, Warning::AllUnitsDead { .. })));
+        Ok(fit)
+    }
+
+    fn penalty(&self, layers: usize) -> (Penalty, Vec<f64>) {
+        self.then.penalty(layers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Activation, Head};
+    use ndarray::array;
+
+    /// ReLU far inside its linear part: Y_1 | y, x is normal with precision 1/σ_1² + w²/σ_2².
+    fn linear_net(w: f64, sigma2: [f64; 2]) -> StoNet {
+        let layer = |weight: f64, bias: f64, noise_variance: f64| Layer {
+            weight: array![[weight]],
+            bias: array![bias],
+            noise_variance,
+        };
+        let layers = vec![layer(1.0, 50.0, sigma2[0]), layer(w, -50.0 * w, sigma2[1])];
+        StoNet::new(layers, Activation::Relu, Head::Gaussian).unwrap()
+    }
+
+    /// Mean and variance of Y_1 over many independent chains after many steps, at τ = 1.
+    fn moments(kernel: Kernel, step_size: f64) -> (f64, f64) {
+        let (net, rows) = (linear_net(0.8, [0.5, 0.3]), 20_000);
+        let (x, y) = (Array2::from_elem((rows, 1), 0.4), Array2::from_elem((rows, 1), 1.5));
+        let mut chain = Chain {
+            net: &net,
+            x: x.view(),
+            y: y.view(),
+            latents: forward_latents(&net, x.view()).unwrap(),
+            rng: Seed::new(3).rng(),
+        };
+        let settings = Iro { kernel, step_size, ..Iro::default() };
+        (0..200).for_each(|_| chain.step(&settings, 0, 1.0));
+        let draws = chain.latents[0].column(0).to_owned();
+        (draws.mean().unwrap(), draws.var(1.0))
+    }
+
+    #[test]
+    fn the_metropolis_kernel_leaves_its_target_invariant_at_any_step() {
+        let precision = 1.0 / 0.5 + 0.8 * 0.8 / 0.3;
+        let variance = 1.0 / precision;
+        let mean = 50.4 + variance * 0.8 * (1.5 - 0.8 * 0.4) / 0.3;
+        let n = 20_000f64;
+        for step_size in [0.3, 1.0, 3.0] {
+            let (m, v) = moments(Kernel::Metropolis, step_size);
+            assert!((m - mean).abs() < 4.5 * (variance / n).sqrt(), "{step_size}: mean {m} for {mean}");
+            assert!((v / variance - 1.0).abs() < 4.5 * (2.0 / n).sqrt(), "{step_size}: variance {v} for {variance}");
+        }
+        // Langevin without acceptance has the variance of its own discretisation: 1/(1 − s/2) with step s/precision.
+        let (m, v) = moments(Kernel::Langevin, 0.3);
+        assert!((m - mean).abs() < 4.5 * (variance / n / 0.85).sqrt());
+        assert!((v / variance * 0.85 - 1.0).abs() < 4.5 * (2.0 / n).sqrt(), "{v}");
+    }
+}
