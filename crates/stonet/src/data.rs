@@ -77,6 +77,10 @@ impl Dataset {
 
 /// Fails with the first NaN or infinity, by row and column.
 pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result<()> {
+    // Plain iteration is several times faster than the indexed one, which is for the error message.
+    if a.iter().all(|v| v.is_finite()) {
+        return Ok(());
+    }
     match a.indexed_iter().find(|(_, v)| !v.is_finite()) {
         None => Ok(()),
         Some(((row, column), v)) => Err(Error::NotFinite { what, row, column, value: v.to_string() }),

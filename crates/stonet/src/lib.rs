@@ -20,6 +20,7 @@ mod train;
 mod interval;
 pub mod metrics;
 mod select;
+mod structure;
 
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, Result};
@@ -30,6 +31,7 @@ pub use penalty::Penalty;
 pub use random::{Rng, Seed};
 pub use regression::{LinearFit, MultinomialFit, Refit, Solver, SparseLinear, SparseMultinomial};
 pub use select::{PathError, Walk, cross_validate, kappa_path};
+pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
 #[doc(hidden)]
 pub use train::StepBench;
 pub use train::{

@@ -31,6 +31,30 @@ pub(crate) fn matmul(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Array2<f
     c
 }
 
+/// aᵀ a: half of the products, mirrored.
+pub(crate) fn gram(a: ArrayView2<'_, f64>) -> Array2<f64> {
+    use faer::linalg::matmul::triangular::{BlockStructure, matmul};
+    let p = a.ncols();
+    let mut g = Array2::zeros((p, p));
+    matmul(
+        faer_view_mut(g.view_mut()),
+        BlockStructure::TriangularLower,
+        Accum::Replace,
+        faer_view(a.t()),
+        BlockStructure::Rectangular,
+        faer_view(a),
+        BlockStructure::Rectangular,
+        1.0,
+        Par::Seq,
+    );
+    for i in 0..p {
+        for j in i + 1..p {
+            g[[i, j]] = g[[j, i]];
+        }
+    }
+    g
+}
+
 /// The inverse of a symmetric positive definite matrix, or nothing if it is not.
 pub(crate) fn spd_inverse(a: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
     let factor = faer_view(a).llt(Side::Lower).ok()?;
@@ -58,6 +82,8 @@ mod tests {
         let product = matmul(a.view(), a.t());
         assert_eq!(product, array![[14.0, 32.0], [32.0, 77.0]]);
         assert_eq!(matmul(a.t(), a.view()), a.t().dot(&a));
+        assert_eq!(gram(a.view()), a.t().dot(&a));
+        assert_eq!(gram(a.t()), a.dot(&a.t()));
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! matrix. Where the whole Gram matrix would cost more than it saves (few responses, few λ, many columns), each response
 //! grows a working set of columns and the Gram matrix of those alone.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Zip, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::coordinate::{check_curvature, descend, violation};
 use crate::data::check_finite;
-use crate::linalg::dense::matmul;
+use crate::linalg::dense::{gram, matmul};
 use crate::{Error, Penalty, Result};
 
 /// Which Gram matrix is formed.
@@ -96,7 +96,7 @@ impl LinearFit {
 impl SparseLinear {
     /// The smallest λ at which every coefficient with a positive weight is zero (before free columns are fitted).
     pub fn lambda_max(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<f64> {
-        Ok(self.problem(x, y)?.lambda_max())
+        Ok(self.problem(x, y)?.lambda_max)
     }
 
     /// The solution at one λ.
@@ -110,18 +110,21 @@ impl SparseLinear {
             return Err(Error::setting("lambda", bad, "finite and not negative"));
         }
         let problem = self.problem(x, y)?;
-        check_curvature(self.penalty, problem.curvature.iter().copied())?;
         let per_response: Vec<Vec<(Array1<f64>, f64)>> = if problem.whole_gram(self.solver, lambdas.len()) {
             let gram = problem.gram();
+            check_curvature(self.penalty, gram.diag().iter().copied())?;
             let solve = |j| problem.response_by_gram(self, gram.view(), j, lambdas);
             (0..y.ncols()).into_par_iter().map(solve).collect()
         } else {
+            if self.penalty.concavity() > 0.0 {
+                check_curvature(self.penalty, problem.curvature())?;
+            }
             (0..y.ncols()).into_par_iter().map(|j| problem.response_by_working_set(self, j, lambdas)).collect()
         };
         Ok((0..lambdas.len()).map(|i| problem.assemble(self, lambdas[i], i, &per_response)).collect())
     }
 
-    fn problem(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<Problem> {
+    fn problem<'a>(&self, x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>) -> Result<Problem<'a>> {
         if x.nrows() != y.nrows() {
             return Err(Error::shape("rows of the targets", x.nrows(), y.nrows()));
         }
@@ -151,35 +154,39 @@ pub(super) fn check_weights(weights: Option<&[f64]>, columns: usize) -> Result<A
     }
 }
 
-/// Centred data and what follows from them.
-struct Problem {
-    /// n × p, centred, by columns.
-    x: Array2<f64>,
+/// The data and what follows from them. Inputs stay where they are: against a centred residual they need no centring.
+struct Problem<'a> {
+    /// n × p.
+    x: ArrayView2<'a, f64>,
+    x_mean: Array1<f64>,
     /// n × q, centred, by columns.
     y: Array2<f64>,
-    x_mean: Array1<f64>,
     y_mean: Array1<f64>,
-    /// XᵀY/n, p × q, by columns.
+    /// XᵀY/n about the means, p × q, by columns.
     correlation: Array2<f64>,
-    /// Diagonal of XᵀX/n.
-    curvature: Array1<f64>,
     weights: Array1<f64>,
+    lambda_max: f64,
 }
 
-impl Problem {
-    fn new(x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, weights: Array1<f64>) -> Self {
-        let (x, x_mean) = centred(x);
-        let (y, y_mean) = centred(y);
+impl<'a> Problem<'a> {
+    fn new(x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>, weights: Array1<f64>) -> Self {
         let n = x.nrows() as f64;
-        let mut correlation = Array2::zeros((x.ncols(), y.ncols()).f());
-        correlation.assign(&(matmul(x.t(), y.view()) / n));
-        let curvature = x.axis_iter(Axis(1)).map(|c| c.dot(&c) / n).collect();
-        Problem { x, y, x_mean, y_mean, correlation, curvature, weights }
+        let (x_mean, y_mean) = (x.sum_axis(Axis(0)) / n, y.sum_axis(Axis(0)) / n);
+        let y = by_columns((&y - &y_mean).view());
+        let correlation = by_columns((matmul(x.t(), y.view()) / n).view());
+        let penalised = correlation.outer_iter().zip(&weights).filter(|(_, v)| **v > 0.0);
+        let lambda_max = penalised.map(|(r, v)| r.fold(0.0f64, |a, r| a.max(r.abs())) / v).fold(0.0, f64::max);
+        Problem { x, x_mean, y, y_mean, correlation, weights, lambda_max }
     }
 
-    fn lambda_max(&self) -> f64 {
-        let penalised = self.correlation.outer_iter().zip(&self.weights).filter(|(_, v)| **v > 0.0);
-        penalised.flat_map(|(row, v)| row.iter().map(|r| r.abs() / v).collect::<Vec<_>>()).fold(0.0, f64::max)
+    /// Diagonal of the Gram matrix.
+    fn curvature(&self) -> impl Iterator<Item = f64> {
+        let n = self.x.nrows() as f64;
+        let mut squares = Array1::<f64>::zeros(self.x.ncols());
+        for row in self.x.outer_iter() {
+            Zip::from(&mut squares).and(row).and(&self.x_mean).for_each(|s, x, m| *s += (x - m) * (x - m) / n);
+        }
+        squares.into_iter()
     }
 
     /// A pass over the data reads n·p numbers from memory, three or so per response and λ; the Gram matrix takes n·p²/2
@@ -193,12 +200,12 @@ impl Problem {
     }
 
     fn gram(&self) -> Array2<f64> {
-        matmul(self.x.t(), self.x.view()) / self.x.nrows() as f64
+        gram((&self.x - &self.x_mean).view()) / self.x.nrows() as f64
     }
 
     fn tolerance(&self, settings: &SparseLinear, lambda: f64) -> f64 {
         // Above λ_max the gradient itself is the scale; a zero response has none.
-        settings.tolerance * self.lambda_max().max(lambda).max(f64::MIN_POSITIVE)
+        settings.tolerance * self.lambda_max.max(lambda).max(f64::MIN_POSITIVE)
     }
 
     fn response_by_gram(
@@ -248,66 +255,62 @@ impl Problem {
     }
 }
 
-fn centred(a: ArrayView2<'_, f64>) -> (Array2<f64>, Array1<f64>) {
-    let mean = a.sum_axis(Axis(0)) / a.nrows() as f64;
-    let mut by_columns = Array2::zeros(a.raw_dim().f());
-    by_columns.assign(&a);
-    by_columns -= &mean;
-    (by_columns, mean)
+fn by_columns(a: ArrayView2<'_, f64>) -> Array2<f64> {
+    let mut columns = Array2::zeros(a.raw_dim().f());
+    columns.assign(&a);
+    columns
 }
 
-/// The columns that have mattered so far, and their Gram matrix.
-struct WorkingSet<'a> {
-    problem: &'a Problem,
+/// The columns that have mattered so far, centred, and their Gram matrix.
+struct WorkingSet<'p, 'x> {
+    problem: &'p Problem<'x>,
     columns: Vec<usize>,
+    /// n × |columns|, centred.
+    x: Array2<f64>,
     gram: Array2<f64>,
 }
 
-impl<'a> WorkingSet<'a> {
-    fn new(problem: &'a Problem) -> Self {
-        WorkingSet { problem, columns: Vec::new(), gram: Array2::zeros((0, 0)) }
+impl<'p, 'x> WorkingSet<'p, 'x> {
+    fn new(problem: &'p Problem<'x>) -> Self {
+        let x = Array2::zeros((problem.x.nrows(), 0).f());
+        WorkingSet { problem, columns: Vec::new(), x, gram: Array2::zeros((0, 0)) }
     }
 
     /// Solves for response `j` from `w`: alternately on the working set and over all columns, until none violates.
     fn solve(&mut self, settings: &SparseLinear, j: usize, lambda: f64, w: &mut Array1<f64>) -> f64 {
         let p = self.problem;
-        let tolerance = p.tolerance(settings, lambda);
+        let (penalty, tolerance) = (settings.penalty, p.tolerance(settings, lambda));
         let strength = |k: usize| lambda * p.weights[k];
         let mut rounds = 0;
         loop {
             let gradient = self.gradient(j, w);
             let violations: Vec<f64> =
-                (0..w.len()).map(|k| violation(settings.penalty, w[k], gradient[k], strength(k))).collect();
+                (0..w.len()).map(|k| violation(penalty, w[k], gradient[k], strength(k))).collect();
             let kkt = violations.iter().copied().fold(0.0, f64::max);
             if kkt <= tolerance || rounds >= settings.max_sweeps {
                 return kkt;
             }
             rounds += 1;
             self.extend(&violations, tolerance);
-            let mut local_w: Vec<f64> = self.columns.iter().map(|&k| w[k]).collect();
-            let mut local_gradient: Vec<f64> = self.columns.iter().map(|&k| gradient[k]).collect();
-            let local_strength: Vec<f64> = self.columns.iter().map(|&k| strength(k)).collect();
-            descend(
-                self.gram.view(),
-                &mut local_gradient,
-                &mut local_w,
-                settings.penalty,
-                &local_strength,
-                0.5 * tolerance,
-                settings.max_sweeps,
-            );
-            self.columns.iter().zip(&local_w).for_each(|(&k, &v)| w[k] = v);
+            let pick = |f: &dyn Fn(usize) -> f64| self.columns.iter().map(|&k| f(k)).collect::<Vec<f64>>();
+            let (mut w_here, mut gradient) = (pick(&|k| w[k]), pick(&|k| gradient[k]));
+            let limits = pick(&strength);
+            let gram = self.gram.view();
+            descend(gram, &mut gradient, &mut w_here, penalty, &limits, 0.5 * tolerance, settings.max_sweeps);
+            self.columns.iter().zip(&w_here).for_each(|(&k, &v)| w[k] = v);
         }
     }
 
-    /// Xᵀ(y_j − Xw)/n over all columns.
+    /// Xᵀ(y_j − Xw)/n over all columns: one pass over the inputs, none at the start, where w is zero.
     fn gradient(&self, j: usize, w: &Array1<f64>) -> Array1<f64> {
         let p = self.problem;
-        let mut residual = p.y.column(j).to_owned();
-        for (k, &v) in w.indexed_iter().filter(|(_, v)| **v != 0.0) {
-            residual.scaled_add(-v, &p.x.column(k));
+        if self.columns.is_empty() {
+            return p.correlation.column(j).to_owned();
         }
-        p.x.axis_iter(Axis(1)).map(|c| c.dot(&residual) / p.x.nrows() as f64).collect()
+        let here: Array1<f64> = self.columns.iter().map(|&k| w[k]).collect();
+        let residual = &p.y.column(j) - &matmul(self.x.view(), here.view().insert_axis(Axis(1))).column(0);
+        let gradient = matmul(p.x.t(), residual.view().insert_axis(Axis(1)));
+        gradient.index_axis_move(Axis(1), 0) / p.x.nrows() as f64
     }
 
     /// Adds the worst violators, as many as there are columns already, and at least fifty.
@@ -319,11 +322,14 @@ impl<'a> WorkingSet<'a> {
         if new.is_empty() {
             return;
         }
-        let (old, x) = (self.columns.len(), &self.problem.x);
+        let (old, p) = (self.columns.len(), self.problem);
+        let fresh = by_columns((p.x.select(Axis(1), &new) - p.x_mean.select(Axis(0), &new)).view());
         self.columns.extend(&new);
-        let n = x.nrows() as f64;
-        let fresh = x.select(Axis(1), &new);
-        let cross = matmul(x.select(Axis(1), &self.columns).t(), fresh.view()) / n;
+        let mut x = Array2::zeros((p.x.nrows(), self.columns.len()).f());
+        x.slice_mut(s![.., ..old]).assign(&self.x);
+        x.slice_mut(s![.., old..]).assign(&fresh);
+        self.x = x;
+        let cross = matmul(self.x.t(), fresh.view()) / p.x.nrows() as f64;
         let mut gram = Array2::zeros((self.columns.len(), self.columns.len()));
         gram.slice_mut(s![..old, ..old]).assign(&self.gram);
         gram.slice_mut(s![.., old..]).assign(&cross);
