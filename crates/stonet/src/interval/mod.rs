@@ -1,6 +1,7 @@
 //! Levels, intervals, and what can predict them.
 
 mod dof;
+mod estimate;
 mod eve;
 mod normal;
 mod variance;
@@ -9,7 +10,8 @@ use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 pub use dof::degrees_of_freedom;
-pub use eve::{Estimate, Eve, EveIntervals};
+pub use estimate::Estimate;
+pub use eve::{Eve, EveIntervals};
 pub use variance::Variance;
 
 use crate::{Error, Result};
