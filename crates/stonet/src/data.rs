@@ -77,9 +77,14 @@ impl Dataset {
 
 /// Fails with the first NaN or infinity, by row and column.
 pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result<()> {
-    // Plain iteration is several times faster than the indexed one, which is for the error message.
-    if a.iter().all(|v| v.is_finite()) {
-        return Ok(());
+    // The usual case in whole vectors: 0 · v is 0 for a finite v and NaN otherwise. The indexed search is for the message.
+    if let Some(values) = a.as_slice_memory_order() {
+        let (chunks, rest) = values.as_chunks::<8>();
+        let mut sums = [0.0; 8];
+        chunks.iter().for_each(|c| (0..8).for_each(|i| sums[i] += 0.0 * c[i]));
+        if sums.iter().sum::<f64>() + rest.iter().map(|v| 0.0 * v).sum::<f64>() == 0.0 {
+            return Ok(());
+        }
     }
     match a.indexed_iter().find(|(_, v)| !v.is_finite()) {
         None => Ok(()),

@@ -1,4 +1,5 @@
-//! Element-wise f32 passes of the training step: activations, the latent update, proximal maps. All auto-vectorise.
+//! Element-wise passes: activations, the latent update and proximal maps of the training step in f32, and one of the sparse
+//! regressions in f64. All auto-vectorise.
 
 use super::simd::{dispatch, fma};
 use crate::Penalty;
@@ -139,6 +140,16 @@ fn latent_relu_body<const FMA: bool>(l: LatentSlices<'_>, s: LatentStep) {
         y[i] = moved;
         a[i] += back[i];
     }
+}
+
+dispatch! {
+    /// y += a x, in f64: the inner loop of coordinate descent.
+    fn axpy(y: &mut [f64], a: f64, x: &[f64]) = axpy_body
+}
+
+#[inline(always)]
+fn axpy_body<const FMA: bool>(y: &mut [f64], a: f64, x: &[f64]) {
+    y.iter_mut().zip(x).for_each(|(y, &x)| *y = if FMA { a.mul_add(x, *y) } else { a * x + *y });
 }
 
 /// w ← prox of every weight for a step of size `rate` under the penalty of strength `kappa`.

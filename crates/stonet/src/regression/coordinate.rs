@@ -5,6 +5,7 @@
 
 use ndarray::{ArrayView2, Axis};
 
+use crate::linalg::elementwise::axpy;
 use crate::{Error, Penalty, Result};
 
 /// A solution's quality: how far it is from satisfying the optimality conditions, and what it cost.
@@ -94,7 +95,7 @@ fn sweep(
         if delta != 0.0 {
             w[k] = new;
             let row = row.to_slice().expect("a Gram matrix is stored by rows");
-            gradient.iter_mut().zip(row).for_each(|(g, &r)| *g -= delta * r);
+            axpy(gradient, -delta, row);
             largest = largest.max(c * delta.abs());
         }
     }

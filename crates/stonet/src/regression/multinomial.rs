@@ -15,6 +15,8 @@ use crate::{Error, Penalty, Result};
 
 /// Newton weights below this would let a step run away where every row of a class is already certain.
 const LEAST_WEIGHT: f64 = 1e-6;
+/// A promised decrease of the objective (which is of order 1) that is not worth a line search.
+const NEGLIGIBLE: f64 = 1e-12;
 /// Halvings of a step before it is given up.
 const MAX_HALVINGS: usize = 30;
 
@@ -261,11 +263,13 @@ impl<'a> State<'a> {
         let before = value(&old);
         // What the model promises to first order; a step must keep a fair part of it.
         let promise = -slope_before.dot(&direction) + value(&(&old + &direction)) - before;
+        // This close to the optimum the change drowns in rounding, and a Newton step needs no check.
+        let unchecked = !newton || promise.abs() < NEGLIGIBLE;
         let mut step = 1.0;
         for _ in 0..MAX_HALVINGS {
             let moved = &old + &(step * &direction);
             let change = self.loss_change(class, &shift, step) + value(&moved) - before;
-            if !newton || change <= 0.1 * step * promise {
+            if unchecked || change <= 0.1 * step * promise {
                 self.accept(class, moved, &shift, step);
                 return;
             }
