@@ -72,6 +72,13 @@ impl Model {
     }
 }
 
+/// The smallest |value| of x1 … x5 and the largest of the others: the first exceeds the second where they are separated.
+pub fn separation(gradient: &[f64]) -> (f64, f64) {
+    let (truly, falsely) = gradient.split_at(TRUE_INPUTS);
+    let smallest = truly.iter().fold(f64::INFINITY, |a, g| a.min(g.abs()));
+    (smallest, falsely.iter().fold(0.0, |a, g| a.max(g.abs())))
+}
+
 /// Standard normal inputs with mutual correlation 0.5: a common factor and a private one.
 pub fn inputs(rows: usize, seed: Seed) -> Array2<f64> {
     let mut normal = normals(seed);
@@ -104,6 +111,14 @@ mod tests {
             assert!((moment(i, j) - 0.5).abs() < tolerance);
             assert!((moment(i, i) - 1.0).abs() < tolerance);
         }
+    }
+
+    #[test]
+    fn separation_by_hand() {
+        let mut g = vec![0.1; INPUTS];
+        g[..TRUE_INPUTS].copy_from_slice(&[1.0, -0.5, 2.0, 3.0, -4.0]);
+        g[7] = -0.3;
+        assert_eq!(separation(&g), (0.5, 0.3));
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! `reproduce selection`: the average output gradient of every input along the κ path (Figure `Lasso_selection_path`).
 
-use ndarray::Array1;
 use rayon::prelude::*;
 use serde::Serialize;
 use stonet::{Asghmc, PathError, Seed, Walk, cross_validate, kappa_path};
 
-use crate::model::{INPUTS, Model, TRUE_INPUTS};
+use crate::model::{INPUTS, Model, TRUE_INPUTS, separation};
 use crate::simulation::{Cell, Spec};
 use crate::svg::{Chart, Style};
 use crate::table::Table;
@@ -91,9 +90,7 @@ fn model_path(spec: &Spec, cell: &Cell, root: Seed, step: &(dyn Fn() -> Result<(
             })
         })
         .collect::<Result<Vec<_>>>()?;
-    let chosen: Array1<f64> = points[error.best()].gradient.iter().map(|g| g.abs()).collect();
-    let smallest_true = chosen.iter().take(TRUE_INPUTS).fold(f64::INFINITY, |a, &g| a.min(g));
-    let largest_false = chosen.iter().skip(TRUE_INPUTS).fold(0.0, |a: f64, &g| a.max(g));
+    let (smallest_true, largest_false) = separation(&points[error.best()].gradient);
     Ok(ModelPath {
         model: cell.model.into(),
         setting: cell.setting.clone(),
@@ -143,20 +140,28 @@ impl ModelPath {
         text
     }
 
-    /// The figure: false inputs first, so that the true ones lie on top.
+    /// The figure.
     pub fn svg(&self) -> String {
         let title = format!("Variable selection path, model {}, setting ({})", self.model, self.setting);
-        let mut chart = Chart::new(&title, "−log λ", "average output gradient");
-        for k in (TRUE_INPUTS..INPUTS).chain(0..TRUE_INPUTS) {
-            // From strong to weak penalty, left to right, so that names stand where paths have spread.
-            let line = self.points.iter().rev().map(|p| (-p.lambda.ln(), p.gradient[k])).collect();
-            let truly = k < TRUE_INPUTS;
-            let name = format!("x{}", k + 1);
-            chart.line(line, if truly { Style::Strong } else { Style::Weak }, truly.then_some(name.as_str()));
-        }
-        if let Some(p) = self.points.iter().find(|p| p.kappa == self.kappa) {
-            chart.vertical(-p.lambda.ln(), "chosen");
-        }
-        chart.render()
+        let points: Vec<(f64, &[f64])> = self.points.iter().map(|p| (-p.lambda.ln(), &p.gradient[..])).collect();
+        let chosen = self.points.iter().find(|p| p.kappa == self.kappa).map(|p| -p.lambda.ln());
+        draw(&title, "−log λ", &points, chosen)
     }
+}
+
+/// Average output gradients against a measure of the penalty's weakness; false inputs first, so that the true ones lie on top.
+///
+/// Points run from weak to strong penalty and are drawn the other way, so that names stand where the paths have spread.
+pub fn draw(title: &str, x_label: &str, points: &[(f64, &[f64])], chosen: Option<f64>) -> String {
+    let mut chart = Chart::new(title, x_label, "average output gradient");
+    for k in (TRUE_INPUTS..INPUTS).chain(0..TRUE_INPUTS) {
+        let line = points.iter().rev().map(|(x, gradient)| (*x, gradient[k])).collect();
+        let name = format!("x{}", k + 1);
+        let truly = k < TRUE_INPUTS;
+        chart.line(line, if truly { Style::Strong } else { Style::Weak }, truly.then_some(name.as_str()));
+    }
+    if let Some(x) = chosen {
+        chart.vertical(x, "chosen");
+    }
+    chart.render()
 }

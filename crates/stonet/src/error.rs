@@ -169,6 +169,11 @@ impl Error {
         Error::Shape { what: what.into(), expected, found }
     }
 
+    /// Fails with [`Error::Setting`] unless `ok`.
+    pub(crate) fn check<V: std::fmt::Debug>(ok: bool, name: &'static str, value: V, range: &'static str) -> Result<()> {
+        if ok { Ok(()) } else { Err(Error::setting(name, value, range)) }
+    }
+
     pub(crate) fn setting(name: &'static str, value: impl std::fmt::Debug, range: &'static str) -> Self {
         Error::Setting { name, value: format!("{value:?}"), range }
     }

@@ -5,7 +5,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::linalg::dense::matmul;
-use crate::{Error, Head, Result, Seed};
+use crate::{Dataset, Error, Head, Result, Seed};
 
 /// ψ, element-wise and Lipschitz.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -222,6 +222,13 @@ impl StoNet {
     pub fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
         let mut all = self.preactivations(x)?;
         Ok(self.head.mean(all.pop().expect("a network has at least one layer")))
+    }
+
+    /// The head's mean loss on these rows.
+    pub(crate) fn loss(&self, data: &Dataset) -> Result<f64> {
+        let mut all = self.preactivations(data.x())?;
+        let f = all.pop().expect("a network has at least one layer");
+        Ok(self.head.loss(data.y(), f.view()))
     }
 
     /// ∂F_L,j / ∂x_k at every row: an array rows × outputs × inputs.

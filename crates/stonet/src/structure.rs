@@ -8,7 +8,7 @@ use std::fmt;
 use ndarray::{ArrayView2, Axis};
 use serde::Serialize;
 
-use crate::linalg::dense::{matmul, symmetric_eigen};
+use crate::linalg::dense::{gram, symmetric_eigen};
 use crate::{Error, Fit, Result, StoNet};
 
 /// Which weights count as selected.
@@ -249,7 +249,7 @@ fn sparse_exponent(net: &StoNet, d: &[f64]) -> f64 {
 fn smallest_eigenvalue(x: ArrayView2<'_, f64>) -> f64 {
     let mean = x.sum_axis(Axis(0)) / x.nrows() as f64;
     let centred = &x - &mean;
-    let covariance = matmul(centred.t(), centred.view()) / x.nrows() as f64;
+    let covariance = gram(centred.view()) / x.nrows() as f64;
     symmetric_eigen(covariance.view()).map_or(0.0, |(values, _)| values.first().map_or(0.0, |v| v.max(0.0)))
 }
 

@@ -10,8 +10,8 @@ use stonet::{
     Seed, StoNet, Walk, cross_validate, kappa_path,
 };
 use stonet_repro::model::{INPUTS, Model, TRUE_INPUTS};
-use stonet_repro::svg::{Chart, Style};
-use stonet_repro::{Result, files};
+use stonet_repro::svg::Chart;
+use stonet_repro::{Result, files, selection};
 
 use super::{pretty, write_all};
 use crate::progress;
@@ -188,16 +188,10 @@ impl Path {
     }
 
     fn draw(&self) -> Result<String> {
-        let mut chart = Chart::new("What each input does, as the penalty falls", "−log κ", "average output gradient");
         let paths: Vec<Vec<f64>> = self.fits.iter().map(|f| self.gradient(f)).collect::<Result<_>>()?;
-        for k in (TRUE_INPUTS..INPUTS).chain(0..TRUE_INPUTS) {
-            let line = KAPPAS.iter().zip(&paths).rev().map(|(kappa, g)| (-kappa.ln(), g[k])).collect();
-            let name = format!("x{}", k + 1);
-            let truly = k < TRUE_INPUTS;
-            chart.line(line, if truly { Style::Strong } else { Style::Weak }, truly.then_some(name.as_str()));
-        }
-        chart.vertical(-self.kappa().ln(), "chosen");
-        Ok(chart.render())
+        let points: Vec<(f64, &[f64])> = KAPPAS.iter().zip(&paths).map(|(kappa, g)| (-kappa.ln(), &g[..])).collect();
+        let title = "What each input does, as the penalty falls";
+        Ok(selection::draw(title, "−log κ", &points, Some(-self.kappa().ln())))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{covered, mean_length, rmse};
 use stonet::{
@@ -12,7 +11,7 @@ use stonet::{
 
 use super::spec::{Cell, Spec};
 use crate::Result;
-use crate::model::{TRUE_INPUTS, inputs};
+use crate::model::{inputs, separation};
 
 /// Test points whose intervals are kept for the figure.
 const EXAMPLES: usize = 20;
@@ -97,15 +96,14 @@ pub(super) fn replicate(spec: &Spec, cell: &Cell, kappa: f64, root: Seed, index:
         let own = mean_own_variance(&model, &test)?;
         judged.insert(name.to_owned(), judge(&intervals, &test, own)?);
     }
-    let gradient = net.average_gradients(train.x())?.mapv(f64::abs);
-    let (truly, falsely) = gradient.row(0).split_at(Axis(0), TRUE_INPUTS);
+    let (smallest_true, largest_false) = separation(&net.average_gradients(train.x())?.row(0).to_vec());
     Ok(Replicate {
         kappa,
         restarts: fit.restarts,
         nonzero_weights: net.nonzero_weights(),
         selected: net.selected_inputs().iter().map(|i| i + 1).collect(),
-        smallest_true: truly.fold(f64::INFINITY, |a, &g| a.min(g)),
-        largest_false: falsely.fold(0.0, |a, &g| a.max(g)),
+        smallest_true,
+        largest_false,
         df: degrees_of_freedom(net, &train, trainer.penalty, &trainer.penalty(net.layers().len()).1)?[0],
         test_rmse: rmse(net.predict(test.x())?.view(), test.y())?,
         variances: judged,

@@ -3,7 +3,7 @@
 //! Minimises `½ wᵀGw − rᵀw + Σ_k ρ_{λ_k}(|w_k|)`, G positive semi-definite. The gradient `r − Gw` is kept up to date, so one
 //! coordinate costs one row of G and a coordinate that stays at zero costs nothing.
 
-use ndarray::{ArrayView2, Axis};
+use ndarray::{Array1, ArrayView2, Axis};
 
 use crate::linalg::elementwise::axpy;
 use crate::{Error, Penalty, Result};
@@ -24,6 +24,25 @@ pub(crate) fn violation(penalty: Penalty, w: f64, gradient: f64, lambda: f64) ->
     } else {
         (gradient - penalty.derivative(w, lambda) * w.signum()).abs()
     }
+}
+
+/// Fails unless every λ, the tolerance and the penalty's shape are in range.
+pub(crate) fn check_settings(penalty: Penalty, tolerance: f64, lambdas: &[f64]) -> Result<()> {
+    for lambda in lambdas {
+        Error::check(lambda.is_finite() && *lambda >= 0.0, "lambda", lambda, "finite and not negative")?;
+    }
+    Error::check(tolerance > 0.0 && tolerance.is_finite(), "tolerance", tolerance, "positive and finite")?;
+    penalty.validate()
+}
+
+/// v_k, all 1 if absent.
+pub(crate) fn check_weights(weights: Option<&[f64]>, columns: usize) -> Result<Array1<f64>> {
+    let Some(w) = weights else { return Ok(Array1::ones(columns)) };
+    if w.len() != columns {
+        return Err(Error::shape("weights", columns, w.len()));
+    }
+    Error::check(w.iter().all(|v| v.is_finite() && *v >= 0.0), "weights", w, "finite and not negative")?;
+    Ok(w.iter().copied().collect())
 }
 
 /// Fails if some coordinate's curvature does not exceed the penalty's concavity: its minimiser would not be unique.

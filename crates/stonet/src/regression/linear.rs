@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Zip, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::coordinate::{check_curvature, descend, violation};
+use super::coordinate::{check_curvature, check_settings, check_weights, descend, violation};
 use crate::data::check_finite;
 use crate::linalg::dense::{gram, matmul};
 use crate::{Error, Penalty, Result};
@@ -96,7 +96,7 @@ impl LinearFit {
 impl SparseLinear {
     /// The smallest λ at which every coefficient with a positive weight is zero (before free columns are fitted).
     pub fn lambda_max(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<f64> {
-        Ok(self.problem(x, y)?.lambda_max)
+        Ok(self.problem(x, y, &[])?.lambda_max)
     }
 
     /// The solution at one λ.
@@ -106,10 +106,7 @@ impl SparseLinear {
 
     /// Solutions along a path of λ, each started from the one before it; descend for speed.
     pub fn path(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, lambdas: &[f64]) -> Result<Vec<LinearFit>> {
-        if let Some(bad) = lambdas.iter().find(|l| !(l.is_finite() && **l >= 0.0)) {
-            return Err(Error::setting("lambda", bad, "finite and not negative"));
-        }
-        let problem = self.problem(x, y)?;
+        let problem = self.problem(x, y, lambdas)?;
         let per_response: Vec<Vec<(Array1<f64>, f64)>> = if problem.whole_gram(self.solver, lambdas.len()) {
             let gram = problem.gram();
             check_curvature(self.penalty, gram.diag().iter().copied())?;
@@ -124,33 +121,18 @@ impl SparseLinear {
         Ok((0..lambdas.len()).map(|i| problem.assemble(self, lambdas[i], i, &per_response)).collect())
     }
 
-    fn problem<'a>(&self, x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>) -> Result<Problem<'a>> {
+    fn problem<'a>(&self, x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>, lambdas: &[f64]) -> Result<Problem<'a>> {
+        check_settings(self.penalty, self.tolerance, lambdas)?;
         if x.nrows() != y.nrows() {
             return Err(Error::shape("rows of the targets", x.nrows(), y.nrows()));
         }
         if x.nrows() == 0 {
             return Err(Error::TooFewRows { what: "a regression", needed: 1, found: 0, remedy: "add rows" });
         }
-        if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
-            return Err(Error::setting("tolerance", self.tolerance, "positive and finite"));
-        }
-        self.penalty.validate()?;
         check_finite("inputs", x)?;
         check_finite("targets", y)?;
         let weights = check_weights(self.weights.as_deref(), x.ncols())?;
         Ok(Problem::new(x, y, weights))
-    }
-}
-
-/// v_k, all 1 if absent.
-pub(super) fn check_weights(weights: Option<&[f64]>, columns: usize) -> Result<Array1<f64>> {
-    match weights {
-        None => Ok(Array1::ones(columns)),
-        Some(w) if w.len() != columns => Err(Error::shape("weights", columns, w.len())),
-        Some(w) if !w.iter().all(|v| v.is_finite() && *v >= 0.0) => {
-            Err(Error::setting("weights", w, "finite and not negative"))
-        }
-        Some(w) => Ok(w.iter().copied().collect()),
     }
 }
 

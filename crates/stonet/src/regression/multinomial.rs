@@ -7,10 +7,9 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
-use super::coordinate::{check_curvature, descend, violation};
-use super::linear::check_weights;
+use super::coordinate::{check_curvature, check_settings, check_weights, descend, violation};
 use crate::data::check_finite;
-use crate::linalg::dense::matmul;
+use crate::linalg::dense::{gram, matmul};
 use crate::{Error, Penalty, Result};
 
 /// Newton weights below this would let a step run away where every row of a class is already certain.
@@ -82,7 +81,7 @@ impl MultinomialFit {
 impl SparseMultinomial {
     /// The smallest λ at which every coefficient with a positive weight is zero (before free columns are fitted).
     pub fn lambda_max(&self, x: ArrayView2<'_, f64>, labels: &[usize], classes: usize) -> Result<f64> {
-        Ok(self.problem(x, labels, classes)?.lambda_max)
+        Ok(self.problem(x, labels, classes, &[])?.lambda_max)
     }
 
     /// The solution at one λ, for labels 0 … `classes` − 1, each of which must occur.
@@ -98,25 +97,19 @@ impl SparseMultinomial {
         classes: usize,
         lambdas: &[f64],
     ) -> Result<Vec<MultinomialFit>> {
-        if let Some(bad) = lambdas.iter().find(|l| !(l.is_finite() && **l >= 0.0)) {
-            return Err(Error::setting("lambda", bad, "finite and not negative"));
-        }
-        let problem = self.problem(x, labels, classes)?;
+        let problem = self.problem(x, labels, classes, lambdas)?;
         let mut state = State::start(&problem);
         Ok(lambdas.iter().map(|&lambda| state.solve(self, lambda)).collect())
     }
 
-    fn problem(&self, x: ArrayView2<'_, f64>, labels: &[usize], classes: usize) -> Result<Problem> {
+    fn problem(&self, x: ArrayView2<'_, f64>, labels: &[usize], classes: usize, lambdas: &[f64]) -> Result<Problem> {
+        check_settings(self.penalty, self.tolerance, lambdas)?;
         if x.nrows() != labels.len() {
             return Err(Error::shape("labels", x.nrows(), labels.len()));
         }
         if classes < 2 {
             return Err(Error::setting("classes", classes, "at least 2"));
         }
-        if !(self.tolerance > 0.0 && self.tolerance.is_finite()) {
-            return Err(Error::setting("tolerance", self.tolerance, "positive and finite"));
-        }
-        self.penalty.validate()?;
         check_finite("inputs", x)?;
         let weights = check_weights(self.weights.as_deref(), x.ncols())?;
         let problem = Problem::new(x, labels, classes, weights)?;
@@ -158,7 +151,7 @@ impl Problem {
         }
         let x = concatenate![Axis(1), Array2::ones((n, 1)), x];
         let weights = concatenate![Axis(0), Array1::zeros(1), weights];
-        let bound = 0.5 * matmul(x.t(), x.view()) / n as f64;
+        let bound = 0.5 * gram(x.view()) / n as f64;
         let gradient = matmul(x.t(), (&onehot - &frequency).view()) / n as f64;
         let penalised = gradient.outer_iter().zip(&weights).filter(|(_, v)| **v > 0.0);
         let lambda_max = penalised.map(|(g, v)| g.fold(0.0, |a: f64, g| a.max(g.abs())) / v).fold(0.0, f64::max);
@@ -300,5 +293,5 @@ impl<'a> State<'a> {
 fn weighted_gram(x: ArrayView2<'_, f64>, probability: &Array1<f64>) -> Array2<f64> {
     let root = probability.mapv(|p| (p * (1.0 - p)).max(LEAST_WEIGHT).sqrt());
     let scaled = &x * &root.insert_axis(Axis(1));
-    matmul(scaled.t(), scaled.view()) / x.nrows() as f64
+    gram(scaled.view()) / x.nrows() as f64
 }

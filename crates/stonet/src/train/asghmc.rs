@@ -147,10 +147,8 @@ impl Asghmc {
         let positive = |list: &[f64]| list.iter().all(|&v| v > 0.0 && v.is_finite());
         let not_negative = |list: &[f64]| list.iter().all(|&v| v >= 0.0 && v.is_finite());
         let unit = |v: f64| v > 0.0 && v <= 1.0;
+        let check = Error::check::<&dyn std::fmt::Debug>;
         let c = &self.collection;
-        let check = |ok: bool, name, value: &dyn std::fmt::Debug, range| {
-            if ok { Ok(()) } else { Err(Error::setting(name, value, range)) }
-        };
         check(self.epochs >= 1, "epochs", &self.epochs, "at least 1")?;
         check(self.batch_size >= 1, "batch_size", &self.batch_size, "at least 1")?;
         check(self.hmc_steps >= 1, "hmc_steps", &self.hmc_steps, "at least 1")?;

@@ -101,7 +101,7 @@ impl Trainer for Iro {
             if self.iterations - t <= self.estimates {
                 networks.push(net.compact());
             }
-            let loss = mean_loss(&net, data)?;
+            let loss = net.loss(data)?;
             let snapshot = || net.compact();
             let progress = Progress { epoch: t + 1, epochs: self.iterations, loss, restarts: 0, snapshot: &snapshot };
             match observer.progress(&progress) {
@@ -119,7 +119,7 @@ impl Trainer for Iro {
         if networks[0].selected_inputs().is_empty() {
             warnings.push(Warning::AllUnitsDead { kappa: vec![self.kappa] });
         }
-        Ok(Fit { loss: mean_loss(&networks[0], data)?, networks, restarts: 0, warnings })
+        Ok(Fit { loss: networks[0].loss(data)?, networks, restarts: 0, warnings })
     }
 
     fn penalty(&self, layers: usize) -> (Penalty, Vec<f64>) {
@@ -129,9 +129,7 @@ impl Trainer for Iro {
 
 impl Iro {
     fn validate(&self) -> Result<()> {
-        let check = |ok: bool, name, value: &dyn std::fmt::Debug, range| {
-            if ok { Ok(()) } else { Err(Error::setting(name, value, range)) }
-        };
+        let check = Error::check::<&dyn std::fmt::Debug>;
         let positive = |v: f64| v > 0.0 && v.is_finite();
         check(self.iterations >= 1, "iterations", &self.iterations, "at least 1")?;
         check(self.kappa >= 0.0 && self.kappa.is_finite(), "kappa", &self.kappa, "finite and not negative")?;
@@ -146,7 +144,7 @@ impl Iro {
 
     /// The network with σ_i² = `hidden_sd`² and σ_L² its own mean squared residual.
     fn with_variances(&self, net: StoNet, data: &Dataset) -> Result<StoNet> {
-        let residual = 2.0 * mean_loss(&net, data)? / data.outputs() as f64;
+        let residual = 2.0 * net.loss(data)? / data.outputs() as f64;
         let mut sigma2 = vec![self.hidden_sd.powi(2); net.layers().len()];
         // A perfect fit has no residual, but a positive variance all the same.
         sigma2[net.layers().len() - 1] = residual.max(1e-12);
@@ -288,12 +286,6 @@ fn forward_latents(net: &StoNet, x: ArrayView2<'_, f64>) -> Result<Vec<Array2<f6
     let mut f = net.preactivations(x)?;
     f.pop();
     Ok(f)
-}
-
-fn mean_loss(net: &StoNet, data: &Dataset) -> Result<f64> {
-    let mut f = net.preactivations(data.x())?;
-    let last = f.pop().expect("a network has at least one layer");
-    Ok(net.head().loss(data.y(), last.view()))
 }
 
 /// `Asghmc`, then `Iro` from where it ended (`rem:SGMCMC`).

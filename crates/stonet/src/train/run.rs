@@ -41,10 +41,9 @@ impl<'a> Run<'a> {
         restarts: usize,
     ) -> Result<Self> {
         let batch = trainer.batch_size.min(data.rows());
-        let f = start.predict(data.x())?;
         let mean = data.y().mean_axis(ndarray::Axis(0)).expect("a data set has rows");
-        let constant = mean.broadcast(f.raw_dim()).expect("one mean per target");
-        let scale = start.head().loss(data.y(), f.view()).max(start.head().loss(data.y(), constant));
+        let constant = mean.broadcast(data.y().raw_dim()).expect("one mean per target");
+        let scale = start.loss(data)?.max(start.head().loss(data.y(), constant));
         Ok(Run {
             trainer,
             rates,
