@@ -40,6 +40,18 @@ impl Dataset {
         Self::new(x, y.insert_axis(Axis(1)))
     }
 
+    /// One-hot targets from labels 0 … `classes` − 1.
+    pub fn classes(x: Array2<f64>, labels: &[usize], classes: usize) -> Result<Self> {
+        let mut y = Array2::zeros((labels.len(), classes));
+        for (row, &label) in labels.iter().enumerate() {
+            if label >= classes {
+                return Err(Error::Label { row, label, classes });
+            }
+            y[[row, label]] = 1.0;
+        }
+        Self::new(x, y)
+    }
+
     /// n.
     pub fn rows(&self) -> usize {
         self.x.nrows()

@@ -105,6 +105,14 @@ pub enum Error {
         /// K.
         classes: usize,
     },
+    /// A row of a class response that does not name one class.
+    #[error(
+        "row {row}: the targets of a classification are one-hot, a single 1 among zeros; make them with `Dataset::classes`"
+    )]
+    NotOneHot {
+        /// Row, from 0.
+        row: usize,
+    },
     /// A class without rows, whose intercept would run to −∞.
     #[error("class {class} has no rows; leave it out, or merge it with another")]
     EmptyClass {
@@ -123,6 +131,21 @@ pub enum Error {
         /// Selected inputs, the intercept not counted.
         columns: usize,
     },
+    /// A multinomial support whose parameters cannot all be told apart.
+    #[error(
+        "the {parameters} selected parameters have rank {rank}: some columns are linearly dependent; use `Refit::Mls` or a larger λ"
+    )]
+    DependentSupport {
+        /// Free parameters, intercepts counted.
+        parameters: usize,
+        /// How many directions the data determine.
+        rank: usize,
+    },
+    /// Classes without a finite maximum-likelihood estimate.
+    #[error(
+        "the selected columns separate the classes, so the unpenalised likelihood has no maximum; keep the penalised fit, or use a larger λ"
+    )]
+    Separable,
     /// More effective parameters than rows can pay for.
     #[error(
         "output {output}: the fit uses {df:.1} degrees of freedom of {rows} rows, which leaves nothing to estimate a variance from; use a larger kappa or the `cv` variance"

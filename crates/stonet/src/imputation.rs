@@ -90,6 +90,11 @@ impl PackedLayer {
         product::add(e, rows(da, batch, self.inputs), self.w().transpose(), -1.0);
     }
 
+    /// f += da wᵀ.
+    fn advance(&self, f: &mut [f32], da: &[f32], batch: usize) {
+        product::add(f, rows(da, batch, self.inputs), self.w().transpose(), 1.0);
+    }
+
     /// g = e w.
     fn back(&self, g: &mut [f32], e: &[f32], batch: usize) {
         product::set(g, rows(e, batch, self.outputs), self.w(), 1.0);
@@ -127,9 +132,9 @@ impl PackedRows {
 struct LayerState {
     /// Y_i; F_L in the output layer.
     y: Vec<f32>,
-    /// A_i.
+    /// A_i; the targets in the output layer.
     a: Vec<f32>,
-    /// E_i.
+    /// E_i; y − E(Y | F_L) in the output layer.
     e: Vec<f32>,
     /// v_i.
     v: Vec<f32>,
@@ -217,13 +222,21 @@ impl Imputation {
                 state.v.fill(0.0);
             }
         }
-        let LayerState { y: f, e, .. } = &mut self.states[last];
-        y.gather(e, rows);
-        let len = b * self.layers[last].outputs;
-        match self.head {
-            Head::Gaussian => e[..len].iter_mut().zip(&*f).for_each(|(e, f)| *e -= f),
-        }
-        0.5 * e[..len].iter().map(|&e| f64::from(e) * f64::from(e)).sum::<f64>() / b as f64
+        let LayerState { y: f, a: targets, e, .. } = &mut self.states[last];
+        let outputs = self.layers[last].outputs;
+        let len = b * outputs;
+        let total: f64 = match self.head {
+            Head::Gaussian => {
+                y.gather(e, rows);
+                e[..len].iter_mut().zip(&*f).for_each(|(e, f)| *e -= f);
+                0.5 * e[..len].iter().map(|&e| f64::from(e) * f64::from(e)).sum::<f64>()
+            }
+            Head::Multinomial => {
+                y.gather(targets, rows);
+                elementwise::class_residual(&mut e[..len], &f[..len], &targets[..len], outputs)
+            }
+        };
+        total / b as f64
     }
 
     /// One SGHMC update of hidden layer `i` (from 0), against the newest E_{i+1}, which then absorbs ΔA_i.
@@ -259,8 +272,13 @@ impl Imputation {
             Activation::Sigmoid => elementwise::latent_sigmoid(slices, scalars),
             Activation::Relu => elementwise::latent_relu(slices, scalars),
         }
-        match self.head {
-            Head::Gaussian => above.absorb(&mut next.e, &state.back, b),
+        if self.head == Head::Multinomial && i + 2 == self.layers.len() {
+            // The softmax is not linear: its residual follows from the new F_L.
+            let (outputs, len) = (above.outputs, b * above.outputs);
+            above.advance(&mut next.y, &state.back, b);
+            elementwise::class_residual(&mut next.e[..len], &next.y[..len], &next.a[..len], outputs);
+        } else {
+            above.absorb(&mut next.e, &state.back, b);
         }
     }
 

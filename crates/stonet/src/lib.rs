@@ -29,7 +29,7 @@ pub use interval::{Estimate, Eve, EveIntervals, Intervals, Level, PredictInterva
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
 pub use random::{Rng, Seed};
-pub use regression::{LinearFit, MultinomialFit, Refit, Solver, SparseLinear, SparseMultinomial};
+pub use regression::{LinearFit, MultinomialFit, MultinomialRefit, Refit, Solver, SparseLinear, SparseMultinomial};
 pub use select::{PathError, Walk, cross_validate, kappa_path};
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
 #[doc(hidden)]

@@ -158,6 +158,12 @@ impl StoNet {
         StoNet::new(layers, activation, Head::Gaussian)
     }
 
+    /// The same network with another distribution of its output.
+    pub fn with_head(mut self, head: Head) -> Self {
+        self.head = head;
+        self
+    }
+
     /// The same network with noise variances σ_1² … σ_L².
     pub fn with_noise_variances(mut self, sigma2: &[f64]) -> Result<Self> {
         if sigma2.len() != self.layers.len() {

@@ -1,6 +1,7 @@
 //! Sparse regressions: optimality of every penalty, agreement of both solvers, and what they do with awkward input.
 
-use ndarray::{Array2, Axis, array};
+use ndarray::{Array1, Array2, Axis, array};
+use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use stonet::*;
 
@@ -340,4 +341,145 @@ fn bad_classes_are_refused_by_name() {
     labels[5] = 9;
     let e = sparse.fit(x.view(), &labels, 3, 0.1).unwrap_err().to_string();
     assert!(e.contains("row 5: label 9"), "{e}");
+}
+
+/// The K = 2 refit is textbook logistic regression: Var(ŵ) = (X̃ᵀ diag(p(1−p)) X̃)⁻¹ with the score at zero.
+#[test]
+fn a_binary_refit_is_the_textbook_logistic_regression() {
+    let (x, labels) = classes(400, 4, 1.0, 5);
+    let labels: Vec<usize> = labels.iter().map(|&l| usize::from(l == 0)).collect();
+    let fit = SparseMultinomial::default().fit(x.view(), &labels, 2, 0.01).unwrap();
+    let refit = fit.refit(x.view(), &labels, Refit::Ols).unwrap();
+    assert!(refit.intercepts[1] == 0.0 && refit.rank == refit.parameters.len());
+    let w = &refit.coefficients.row(0) - &refit.coefficients.row(1);
+    let used: Vec<usize> = (0..4).filter(|&k| fit.coefficients.column(k).iter().any(|&w| w != 0.0)).collect();
+    let design = ndarray::concatenate![Axis(1), Array2::ones((400, 1)), x.select(Axis(1), &used)];
+    let p = (x.dot(&w) + refit.intercepts[0]).mapv(|f| 1.0 / (1.0 + (-f).exp()));
+    let y: Array1<f64> = labels.iter().map(|&l| f64::from(u8::from(l == 0))).collect();
+    let score = design.t().dot(&(&y - &p));
+    assert!(score.iter().all(|s| s.abs() < 1e-4), "{score}");
+    let weighted = &design * &p.mapv(|p| p * (1.0 - p)).insert_axis(Axis(1));
+    let information = design.t().dot(&weighted);
+    let z = array![0.4, -1.0, 0.7, 0.2];
+    let mut point = vec![1.0];
+    point.extend(used.iter().map(|&k| z[k]));
+    let want = quadratic_form_of_inverse(&information, &Array1::from(point));
+    let v = refit.logit_covariance(z.view()).unwrap();
+    let got = v[[0, 0]] + v[[1, 1]] - 2.0 * v[[0, 1]];
+    assert!((got / want - 1.0).abs() < 1e-6, "{got} {want}");
+}
+
+/// zᵀ A⁻¹ z by Gaussian elimination.
+fn quadratic_form_of_inverse(a: &Array2<f64>, z: &Array1<f64>) -> f64 {
+    let (mut a, mut b, n) = (a.clone(), z.clone(), z.len());
+    for i in 0..n {
+        for r in i + 1..n {
+            let f = a[[r, i]] / a[[i, i]];
+            for c in i..n {
+                a[[r, c]] -= f * a[[i, c]];
+            }
+            b[r] -= f * b[i];
+        }
+    }
+    for i in (0..n).rev() {
+        for c in i + 1..n {
+            let taken = a[[i, c]] * b[c];
+            b[i] -= taken;
+        }
+        b[i] /= a[[i, i]];
+    }
+    z.dot(&b)
+}
+
+/// Var(ŵ) is the variance of ŵ over independent samples: standardised errors of a logit contrast have mean square 1.
+#[test]
+fn the_variance_of_a_multinomial_refit_is_that_over_samples() {
+    let truth = array![[1.0, 0.0, -0.5], [0.0, 0.8, 0.0], [0.0, 0.0, 0.0]];
+    let point = array![0.5, -0.5, 1.0];
+    let (mut squares, replications) = (0.0, 300);
+    for seed in 0..replications {
+        let mut rng = Seed::new(900 + seed).rng();
+        let x = Array2::from_shape_simple_fn((600, 3), || StandardNormal.sample(&mut rng));
+        let p = Head::Multinomial.mean(x.dot(&truth.t()));
+        let labels: Vec<usize> = p
+            .outer_iter()
+            .map(|p| {
+                let u: f64 = rng.random();
+                usize::from(u > p[0]) + usize::from(u > p[0] + p[1])
+            })
+            .collect();
+        // The support is given, so that selection adds nothing of its own.
+        let mut fit = SparseMultinomial::default().fit(x.view(), &labels, 3, 0.05).unwrap();
+        fit.coefficients.assign(&truth);
+        let refit = fit.refit(x.view(), &labels, Refit::Mls).unwrap();
+        let f = refit.coefficients.dot(&point) + &refit.intercepts;
+        let v = refit.logit_covariance(point.view()).unwrap();
+        let want = truth.dot(&point);
+        let error = (f[0] - f[1]) - (want[0] - want[1]);
+        squares += error * error / (v[[0, 0]] + v[[1, 1]] - 2.0 * v[[0, 1]]);
+    }
+    let mean = squares / replications as f64;
+    // Mean of 300 squares of nearly standard normals: sd √(2/300); maximum likelihood at n = 600 adds a few per cent.
+    assert!((mean - 1.0).abs() < 4.5 * (2.0 / replications as f64).sqrt() + 0.05, "{mean}");
+}
+
+#[test]
+fn dependent_supports_are_shared_or_refused_and_separated_classes_refused() {
+    let (x, labels) = classes(300, 4, 1.0, 6);
+    let doubled = ndarray::concatenate![Axis(1), x, x.select(Axis(1), &[0])];
+    let mut fit = SparseMultinomial::default().fit(doubled.view(), &labels, 3, 0.01).unwrap();
+    // Both copies of the first column are on the support of the first class, one of them on the second's.
+    fit.coefficients[[0, 0]] = 0.3;
+    fit.coefficients[[0, 4]] = 0.2;
+    let e = fit.refit(doubled.view(), &labels, Refit::Ols).unwrap_err();
+    assert!(matches!(e, Error::DependentSupport { .. }) && e.to_string().contains("Mls"), "{e}");
+    let refit = fit.refit(doubled.view(), &labels, Refit::Mls).unwrap();
+    assert!(refit.rank < refit.parameters.len());
+    let mut single = fit.clone();
+    single.coefficients[[0, 4]] = 0.0;
+    let one = single.refit(doubled.view(), &labels, Refit::Mls).unwrap();
+    let row = doubled.row(7);
+    let (a, b) = (refit.logit_covariance(row).unwrap(), one.logit_covariance(row).unwrap());
+    assert!((&a - &b).iter().all(|d| d.abs() < 1e-6 * a.diag().sum()), "{a} {b}");
+    let f = |r: &MultinomialRefit| r.coefficients.dot(&row) + &r.intercepts;
+    assert!((f(&refit) - f(&one)).iter().all(|d| d.abs() < 1e-5));
+
+    // Separated completely, and only in one direction among noise.
+    let wide: Vec<usize> = x.column(0).iter().map(|&v| usize::from(v > 0.0)).collect();
+    let fit = SparseMultinomial::default().fit(x.view(), &wide, 2, 0.02).unwrap();
+    for refit in [Refit::Ols, Refit::Mls] {
+        assert!(matches!(fit.refit(x.view(), &wide, refit), Err(Error::Separable)));
+    }
+    let mut rng = Seed::new(8).rng();
+    let mut part = x.clone();
+    part.column_mut(1).mapv_inplace(|v| f64::from(u8::from(v > 1.0)));
+    let quasi: Vec<usize> =
+        part.outer_iter().map(|r| if r[1] == 1.0 { 1 } else { usize::from(rng.random::<f64>() > 0.5) }).collect();
+    let fit = SparseMultinomial::default().fit(part.view(), &quasi, 2, 1e-3).unwrap();
+    for refit in [Refit::Ols, Refit::Mls] {
+        assert!(matches!(fit.refit(part.view(), &quasi, refit), Err(Error::Separable)));
+    }
+    assert!(fit.refit(x.slice(ndarray::s![.., ..2]), &quasi, Refit::Mls).is_err());
+}
+
+/// A start changes the way, not the Lasso's solution.
+#[test]
+fn a_warm_start_ends_at_the_same_lasso() {
+    let (x, y) = data(200, 12, 31);
+    for solver in [Solver::Gram, Solver::WorkingSet] {
+        let sparse = SparseLinear { solver, tolerance: 1e-10, ..SparseLinear::default() };
+        let cold = sparse.fit(x.view(), y.view(), 0.05).unwrap();
+        let near = sparse.fit(x.view(), y.view(), 0.04).unwrap();
+        let warm = sparse.fit_from(x.view(), y.view(), 0.05, near.coefficients.view()).unwrap();
+        assert!((&cold.coefficients - &warm.coefficients).iter().all(|d| d.abs() < 1e-8));
+        assert!(sparse.fit_from(x.view(), y.view(), 0.05, x.view()).is_err());
+    }
+    let (x, labels) = classes(300, 4, 1.0, 6);
+    let sparse = SparseMultinomial { tolerance: 1e-9, ..SparseMultinomial::default() };
+    let cold = sparse.fit(x.view(), &labels, 3, 0.02).unwrap();
+    let near = sparse.fit(x.view(), &labels, 3, 0.01).unwrap();
+    let start = (near.coefficients.view(), near.intercepts.view());
+    let warm = sparse.fit_from(x.view(), &labels, 3, 0.02, start).unwrap();
+    let (a, b) = (cold.probabilities(x.view()).unwrap(), warm.probabilities(x.view()).unwrap());
+    assert!((a - b).iter().all(|d| d.abs() < 1e-6));
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::linalg::dense::matmul;
 use crate::regression::refit::{InverseGram, Refit};
 use crate::train::check_sizes;
-use crate::{Dataset, Error, Result, StoNet};
+use crate::{Dataset, Error, Head, Result, StoNet};
 
 /// Activations that vary less than this over the training rows are left out of a design: they are a second intercept.
 const DEAD_SD: f64 = 1e-3;
@@ -66,6 +66,13 @@ impl TryFrom<EstimateParts> for Estimate {
 impl Estimate {
     /// Var(ŵ) of every neuron's regression on the rows the network was trained on. ς²_L,j = `residual_variance[j]`.
     pub fn new(net: &StoNet, data: &Dataset, refit: Refit, residual_variance: Vec<f64>) -> Result<Self> {
+        if net.head() != Head::Gaussian {
+            return Err(Error::setting(
+                "head",
+                net.head(),
+                "gaussian: Eve's law gives intervals for numeric responses",
+            ));
+        }
         check_sizes(net, data)?;
         if residual_variance.len() != net.outputs() {
             return Err(Error::shape("residual variances", net.outputs(), residual_variance.len()));
@@ -174,7 +181,7 @@ mod tests {
     use super::*;
     use crate::Seed;
     use crate::linalg::dense::{spd_inverse, symmetric_eigen};
-    use crate::{Activation, Head, Layer};
+    use crate::{Activation, Layer};
     use ndarray::{array, concatenate};
     use rand_distr::{Distribution, StandardNormal};
 

@@ -7,7 +7,7 @@ use super::{Estimate, Intervals, Level, PredictInterval, Variance};
 use crate::data::{Scaling, check_finite};
 use crate::regression::refit::Refit;
 use crate::train::{Fit, Observer, Trainer};
-use crate::{Dataset, Error, Result, Seed, StoNet};
+use crate::{Dataset, Error, Head, Result, Seed, StoNet};
 
 /// How Var(ŵ) and ς² are estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -68,6 +68,13 @@ impl EveIntervals {
         seed: Seed,
         observer: &mut dyn Observer,
     ) -> Result<(Self, Fit)> {
+        if start.head() != Head::Gaussian {
+            return Err(Error::setting(
+                "head",
+                start.head(),
+                "gaussian: Eve's law gives intervals for numeric responses",
+            ));
+        }
         let scaling = Scaling::fit(data)?;
         let scaled = scaling.apply(data)?;
         let fit = trainer.fit(start, &scaled, seed.child(0), observer)?;

@@ -51,6 +51,20 @@ fn relu_body<const FMA: bool>(a: &mut [f32], f: &[f32]) {
     a.iter_mut().zip(f).for_each(|(a, &f)| *a = f.max(0.0));
 }
 
+/// e = onehot − softmax(f), row by row; returns the sum over rows of −log softmax(f) at the row's class.
+pub(crate) fn class_residual(e: &mut [f32], f: &[f32], onehot: &[f32], classes: usize) -> f64 {
+    let mut total = 0.0;
+    for ((e, f), hot) in e.chunks_exact_mut(classes).zip(f.chunks_exact(classes)).zip(onehot.chunks_exact(classes)) {
+        let top = f.iter().fold(f32::NEG_INFINITY, |a, &z| a.max(z));
+        e.iter_mut().zip(f).for_each(|(e, &z)| *e = (z - top).exp());
+        let sum: f32 = e.iter().sum();
+        let at_class: f32 = f.iter().zip(hot).map(|(z, h)| h * (z - top)).sum();
+        total += f64::from(sum.ln() - at_class);
+        e.iter_mut().zip(hot).for_each(|(e, h)| *e = h - *e / sum);
+    }
+    total
+}
+
 /// One latent layer as the sweep sees it; all slices have the same length.
 pub(crate) struct LatentSlices<'a> {
     /// W_{i+1}ᵀ E_{i+1}, and on return ΔA_i.

@@ -45,6 +45,17 @@ pub(crate) fn check_weights(weights: Option<&[f64]>, columns: usize) -> Result<A
     Ok(w.iter().copied().collect())
 }
 
+/// Fails unless a start has this shape and finite entries.
+pub(crate) fn check_start(start: ArrayView2<'_, f64>, (responses, columns): (usize, usize)) -> Result<()> {
+    if start.nrows() != responses {
+        return Err(Error::shape("rows of the start, one per response", responses, start.nrows()));
+    }
+    if start.ncols() != columns {
+        return Err(Error::shape("columns of the start", columns, start.ncols()));
+    }
+    crate::data::check_finite("start", start)
+}
+
 /// Fails if some coordinate's curvature does not exceed the penalty's concavity: its minimiser would not be unique.
 pub(crate) fn check_curvature(penalty: Penalty, curvature: impl Iterator<Item = f64>) -> Result<()> {
     let needed = penalty.concavity();

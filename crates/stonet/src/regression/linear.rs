@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Zip, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::coordinate::{check_curvature, check_settings, check_weights, descend, violation};
+use super::coordinate::{check_curvature, check_settings, check_start, check_weights, descend, violation};
 use crate::data::check_finite;
 use crate::linalg::dense::{gram, matmul};
 use crate::{Error, Penalty, Result};
@@ -104,19 +104,43 @@ impl SparseLinear {
         Ok(self.path(x, y, &[lambda])?.remove(0))
     }
 
+    /// The solution at one λ, sought from `start` (responses × columns): the same for a Lasso, and sooner where the start is near; a
+    /// concave penalty has several stationary points, and this finds one near the start.
+    pub fn fit_from(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        lambda: f64,
+        start: ArrayView2<'_, f64>,
+    ) -> Result<LinearFit> {
+        check_start(start, (y.ncols(), x.ncols()))?;
+        Ok(self.solve(x, y, &[lambda], Some(start))?.remove(0))
+    }
+
     /// Solutions along a path of λ, each started from the one before it; descend for speed.
     pub fn path(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, lambdas: &[f64]) -> Result<Vec<LinearFit>> {
+        self.solve(x, y, lambdas, None)
+    }
+
+    fn solve(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        lambdas: &[f64],
+        start: Option<ArrayView2<'_, f64>>,
+    ) -> Result<Vec<LinearFit>> {
         let problem = self.problem(x, y, lambdas)?;
+        let from = |j: usize| start.map_or_else(|| Array1::zeros(x.ncols()), |w| w.row(j).to_owned());
         let per_response: Vec<Vec<(Array1<f64>, f64)>> = if problem.whole_gram(self.solver, lambdas.len()) {
             let gram = problem.gram();
             check_curvature(self.penalty, gram.diag().iter().copied())?;
-            let solve = |j| problem.response_by_gram(self, gram.view(), j, lambdas);
+            let solve = |j| problem.response_by_gram(self, gram.view(), j, lambdas, from(j));
             (0..y.ncols()).into_par_iter().map(solve).collect()
         } else {
             if self.penalty.concavity() > 0.0 {
                 check_curvature(self.penalty, problem.curvature())?;
             }
-            (0..y.ncols()).into_par_iter().map(|j| problem.response_by_working_set(self, j, lambdas)).collect()
+            (0..y.ncols()).into_par_iter().map(|j| problem.response_by_working_set(self, j, lambdas, from(j))).collect()
         };
         Ok((0..lambdas.len()).map(|i| problem.assemble(self, lambdas[i], i, &per_response)).collect())
     }
@@ -196,9 +220,13 @@ impl<'a> Problem<'a> {
         gram: ArrayView2<'_, f64>,
         j: usize,
         lambdas: &[f64],
+        from: Array1<f64>,
     ) -> Vec<(Array1<f64>, f64)> {
-        let mut w = vec![0.0; self.x.ncols()];
         let mut gradient = self.correlation.column(j).to_vec();
+        for (k, &w) in from.indexed_iter().filter(|(_, w)| **w != 0.0) {
+            gradient.iter_mut().zip(gram.row(k)).for_each(|(g, c)| *g -= w * c);
+        }
+        let mut w = from.to_vec();
         let solve = |&lambda: &f64| {
             let strength: Vec<f64> = self.weights.iter().map(|v| lambda * v).collect();
             let tolerance = self.tolerance(settings, lambda);
@@ -208,9 +236,15 @@ impl<'a> Problem<'a> {
         lambdas.iter().map(solve).collect()
     }
 
-    fn response_by_working_set(&self, settings: &SparseLinear, j: usize, lambdas: &[f64]) -> Vec<(Array1<f64>, f64)> {
+    fn response_by_working_set(
+        &self,
+        settings: &SparseLinear,
+        j: usize,
+        lambdas: &[f64],
+        mut w: Array1<f64>,
+    ) -> Vec<(Array1<f64>, f64)> {
         let mut set = WorkingSet::new(self);
-        let mut w = Array1::zeros(self.x.ncols());
+        set.add(&(0..w.len()).filter(|&k| w[k] != 0.0).collect::<Vec<_>>());
         let solve = |&lambda: &f64| {
             let kkt = set.solve(settings, j, lambda, &mut w);
             (w.clone(), kkt)
@@ -301,12 +335,16 @@ impl<'p, 'x> WorkingSet<'p, 'x> {
             (0..violations.len()).filter(|k| violations[*k] > tolerance && !self.columns.contains(k)).collect();
         new.sort_by(|&a, &b| violations[b].total_cmp(&violations[a]));
         new.truncate(self.columns.len().max(50));
+        self.add(&new);
+    }
+
+    fn add(&mut self, new: &[usize]) {
         if new.is_empty() {
             return;
         }
         let (old, p) = (self.columns.len(), self.problem);
-        let fresh = by_columns((p.x.select(Axis(1), &new) - p.x_mean.select(Axis(0), &new)).view());
-        self.columns.extend(&new);
+        let fresh = by_columns((p.x.select(Axis(1), new) - p.x_mean.select(Axis(0), new)).view());
+        self.columns.extend(new);
         let mut x = Array2::zeros((p.x.nrows(), self.columns.len()).f());
         x.slice_mut(s![.., ..old]).assign(&self.x);
         x.slice_mut(s![.., old..]).assign(&fresh);

@@ -7,10 +7,11 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
-use super::coordinate::{check_curvature, check_settings, check_weights, descend, violation};
+use super::coordinate::{check_curvature, check_settings, check_start, check_weights, descend, violation};
 use crate::data::check_finite;
+use crate::head::log_sum_exp;
 use crate::linalg::dense::{gram, matmul};
-use crate::{Error, Penalty, Result};
+use crate::{Error, Head, Penalty, Result};
 
 /// Newton weights below this would let a step run away where every row of a class is already certain.
 const LEAST_WEIGHT: f64 = 1e-6;
@@ -67,14 +68,7 @@ impl MultinomialFit {
         if x.ncols() != self.coefficients.ncols() {
             return Err(Error::shape("input columns", self.coefficients.ncols(), x.ncols()));
         }
-        let mut p = matmul(x, self.coefficients.t()) + &self.intercepts;
-        for mut row in p.outer_iter_mut() {
-            let top = row.fold(f64::NEG_INFINITY, |a, &z| a.max(z));
-            row.mapv_inplace(|z| (z - top).exp());
-            let sum = row.sum();
-            row /= sum;
-        }
-        Ok(p)
+        Ok(Head::Multinomial.mean(matmul(x, self.coefficients.t()) + &self.intercepts))
     }
 }
 
@@ -87,6 +81,25 @@ impl SparseMultinomial {
     /// The solution at one λ, for labels 0 … `classes` − 1, each of which must occur.
     pub fn fit(&self, x: ArrayView2<'_, f64>, labels: &[usize], classes: usize, lambda: f64) -> Result<MultinomialFit> {
         Ok(self.path(x, labels, classes, &[lambda])?.remove(0))
+    }
+
+    /// The solution at one λ, sought from an earlier one's coefficients and intercepts; see [`SparseLinear::fit_from`](crate::SparseLinear::fit_from).
+    pub fn fit_from(
+        &self,
+        x: ArrayView2<'_, f64>,
+        labels: &[usize],
+        classes: usize,
+        lambda: f64,
+        start: (ArrayView2<'_, f64>, ArrayView1<'_, f64>),
+    ) -> Result<MultinomialFit> {
+        check_start(start.0, (classes, x.ncols()))?;
+        check_start(start.1.insert_axis(Axis(0)), (1, classes))?;
+        let problem = self.problem(x, labels, classes, &[lambda])?;
+        let mut state = State::start(&problem);
+        state.w.row_mut(0).assign(&start.1);
+        state.w.slice_mut(ndarray::s![1.., ..]).assign(&start.0.t());
+        state.refresh();
+        Ok(state.solve(self, lambda))
     }
 
     /// Solutions along a path of λ, each started from the one before it; descend for speed.
@@ -182,10 +195,7 @@ impl<'a> State<'a> {
     /// Logits and their sums from the weights, so that rounding does not build up over the passes.
     fn refresh(&mut self) {
         self.logits = matmul(self.problem.x.view(), self.w.view());
-        self.log_sum = self.logits.map_axis(Axis(1), |z| {
-            let top = z.fold(f64::NEG_INFINITY, |a, &z| a.max(z));
-            top + z.iter().map(|z| (z - top).exp()).sum::<f64>().ln()
-        });
+        self.log_sum = self.logits.map_axis(Axis(1), |z| log_sum_exp(z.iter().copied()));
     }
 
     fn solve(&mut self, settings: &SparseMultinomial, lambda: f64) -> MultinomialFit {

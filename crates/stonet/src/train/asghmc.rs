@@ -11,8 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::run::{Outcome, Run};
-use super::{Fit, Observer, Trainer, Warning, check_sizes};
-use crate::data::is_constant;
+use super::{Fit, Observer, Trainer, Warning, check_sizes, constant_inputs};
 use crate::imputation::{LayerUpdate, Sghmc};
 use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 
@@ -228,14 +227,9 @@ impl Asghmc {
     }
 
     fn warnings(&self, data: &Dataset, fit: &Fit, rates: &[f64]) -> Vec<Warning> {
-        let mut warnings = Vec::new();
+        let mut warnings = constant_inputs(data);
         if data.rows() < self.batch_size {
             warnings.push(Warning::BatchCut { batch_size: self.batch_size, rows: data.rows() });
-        }
-        for (column, x) in data.x().columns().into_iter().enumerate() {
-            if is_constant(x) {
-                warnings.push(Warning::ConstantInput { column });
-            }
         }
         if fit.network().selected_inputs().is_empty() {
             warnings.push(Warning::AllUnitsDead { kappa: self.kappa.clone() });

@@ -9,16 +9,18 @@
 
 use std::ops::ControlFlow;
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, Zip};
+use ndarray::{Array1, Array2, ArrayView2, Zip};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{Fit, Observer, Progress, Stop, Trainer, Warning, check_sizes};
+use super::{Fit, Observer, Progress, Stop, Trainer, Warning, check_sizes, constant_inputs};
 use crate::linalg::dense::matmul;
 use crate::random::Rng;
-use crate::{Dataset, Error, Layer, Penalty, Result, Seed, SparseLinear, Standardizer, StoNet};
+use crate::{
+    Dataset, Error, Head, Layer, Penalty, Result, Seed, SparseLinear, SparseMultinomial, Standardizer, StoNet,
+};
 
 /// Rows per stream of random numbers; results do not depend on the number of threads, but on this.
 const BLOCK: usize = 128;
@@ -115,7 +117,7 @@ impl Trainer for Iro {
         }
         // The estimate at the end of training comes first.
         networks.reverse();
-        let mut warnings = Vec::new();
+        let mut warnings = constant_inputs(data);
         if networks[0].selected_inputs().is_empty() {
             warnings.push(Warning::AllUnitsDead { kappa: vec![self.kappa] });
         }
@@ -142,12 +144,14 @@ impl Iro {
         self.penalty.validate()
     }
 
-    /// The network with σ_i² = `hidden_sd`² and σ_L² its own mean squared residual.
+    /// The network with σ_i² = `hidden_sd`² and σ_L² its own mean squared residual; for classes σ_L² = 1, the likelihood as it is.
     fn with_variances(&self, net: StoNet, data: &Dataset) -> Result<StoNet> {
-        let residual = 2.0 * net.loss(data)? / data.outputs() as f64;
         let mut sigma2 = vec![self.hidden_sd.powi(2); net.layers().len()];
-        // A perfect fit has no residual, but a positive variance all the same.
-        sigma2[net.layers().len() - 1] = residual.max(1e-12);
+        sigma2[net.layers().len() - 1] = match net.head() {
+            // A perfect fit has no residual, but a positive variance all the same.
+            Head::Gaussian => (2.0 * net.loss(data)? / data.outputs() as f64).max(1e-12),
+            Head::Multinomial => 1.0,
+        };
         net.with_noise_variances(&sigma2)
     }
 
@@ -183,28 +187,61 @@ impl Iro {
         let last = net.layers().len() - 1;
         let output_variance = net.layers()[last].noise_variance;
         let layers = (0..=last)
+            .into_par_iter()
             .map(|i| {
                 let design =
                     if i == 0 { data.x().to_owned() } else { latents[i - 1].mapv(|y| net.activation().value(y)) };
                 let response = if i == last { data.y() } else { latents[i].view() };
                 let lambda = self.kappa * net.layers()[i].noise_variance / output_variance;
-                self.layer(&net.layers()[i], design.view(), response, lambda)
+                let classes = i == last && net.head() == Head::Multinomial;
+                self.layer(&net.layers()[i], design.view(), response, lambda, classes)
             })
             .collect::<Result<_>>()?;
         StoNet::new(layers, net.activation(), net.head())
     }
 
-    fn layer(&self, old: &Layer, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, lambda: f64) -> Result<Layer> {
-        let sparse = SparseLinear { penalty: self.penalty, ..SparseLinear::default() };
+    /// One layer's regressions, from its weights as they are.
+    fn layer(
+        &self,
+        old: &Layer,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        lambda: f64,
+        classes: bool,
+    ) -> Result<Layer> {
         // A concave penalty needs columns of unit scale; activations of tanh have less.
         let scale = match self.penalty {
             Penalty::Lasso => Standardizer::identity(x.ncols()),
             Penalty::Scad { .. } | Penalty::Mcp { .. } => Standardizer::fit(x),
         };
-        let fit = sparse.fit(scale.apply(x)?.view(), y, lambda)?;
-        let weight = fit.coefficients / scale.sd();
-        let bias = fit.intercepts - weight.dot(scale.mean());
+        let scaled = scale.apply(x)?;
+        let (weight, intercept) = match (classes, self.penalty) {
+            (false, Penalty::Lasso) => {
+                let fit = self.linear().fit_from(scaled.view(), y, lambda, old.weight.view())?;
+                (fit.coefficients, fit.intercepts)
+            }
+            // From zero: of a concave penalty's stationary points that is the sparse one, and sparsity is what the polish is for.
+            (false, _) => {
+                let fit = self.linear().fit(scaled.view(), y, lambda)?;
+                (fit.coefficients, fit.intercepts)
+            }
+            (true, penalty) => {
+                let sparse = SparseMultinomial { penalty, ..SparseMultinomial::default() };
+                let labels: Vec<usize> =
+                    y.outer_iter().map(|r| r.iter().position(|&v| v == 1.0).unwrap_or(0)).collect();
+                let fit = sparse.fit(scaled.view(), &labels, y.ncols(), lambda)?;
+                (fit.coefficients, fit.intercepts)
+            }
+        };
+        let weight = weight / scale.sd();
+        let bias = intercept - weight.dot(scale.mean());
         Ok(Layer { weight, bias, noise_variance: old.noise_variance })
+    }
+}
+
+impl Iro {
+    fn linear(&self) -> SparseLinear {
+        SparseLinear { penalty: self.penalty, ..SparseLinear::default() }
     }
 }
 
@@ -219,12 +256,17 @@ struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// Y_i − F_i, or the residual of the response for the output layer; `i` from 0.
-    fn deviation(&self, i: usize) -> Array2<f64> {
+    /// F_i; `i` from 0.
+    fn feed(&self, i: usize) -> Array2<f64> {
         let psi = self.net.activation();
         let layer = &self.net.layers()[i];
         let below = if i == 0 { self.x.to_owned() } else { self.latents[i - 1].mapv(|y| psi.value(y)) };
-        let f = matmul(below.view(), layer.weight.t()) + &layer.bias;
+        matmul(below.view(), layer.weight.t()) + &layer.bias
+    }
+
+    /// Y_i − F_i, or the residual of the response for the output layer.
+    fn deviation(&self, i: usize) -> Array2<f64> {
+        let f = self.feed(i);
         if i == self.latents.len() { self.net.head().residual(self.y, f.view()) } else { &self.latents[i] - &f }
     }
 
@@ -274,8 +316,12 @@ impl Chain<'_> {
     /// log π(Y_{i+1} | Y_i) + log π(Y_i | Y_{i−1}) of every row, up to a constant.
     fn log_density(&self, i: usize) -> Array1<f64> {
         let part = |i: usize| {
-            let e = self.deviation(i);
-            e.map_axis(Axis(1), |e| e.dot(&e)) / (-2.0 * self.net.layers()[i].noise_variance)
+            let (f, variance) = (self.feed(i), self.net.layers()[i].noise_variance);
+            let likelihood = match self.latents.get(i) {
+                Some(latents) => Head::Gaussian.log_likelihood(latents.view(), f.view()),
+                None => self.net.head().log_likelihood(self.y, f.view()),
+            };
+            likelihood / variance
         };
         part(i) + part(i + 1)
     }
@@ -302,7 +348,9 @@ impl Trainer for Polished {
         let first = self.first.fit(start, data, seed.child(0), observer)?;
         let mut fit = self.then.fit(first.network(), data, seed.child(1), observer)?;
         fit.restarts = first.restarts;
-        fit.warnings.extend(first.warnings.into_iter().filter(|w| !matches!(w, Warning::AllUnitsDead { .. })));
+        // What is said of the data has been said by the second; a network that ended dead stays dead there.
+        let of_training = |w: &Warning| !matches!(w, Warning::AllUnitsDead { .. } | Warning::ConstantInput { .. });
+        fit.warnings.extend(first.warnings.into_iter().filter(of_training));
         Ok(fit)
     }
 

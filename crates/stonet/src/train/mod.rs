@@ -13,6 +13,7 @@ pub use iro::{Iro, Kernel, Polished};
 pub use paper::{PaperSettings, Preset};
 pub use run::StepBench;
 
+use crate::data::is_constant;
 use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 
 /// An algorithm that turns a start and data into one or several networks. The value is its own configuration.
@@ -29,7 +30,7 @@ pub trait Trainer: Sync {
 pub struct Fit {
     /// θ̂^(1) … θ̂^(m), compacted; the first is the one at the end of training.
     pub networks: Vec<StoNet>,
-    /// Mean loss of the last epoch (½ the mean squared error).
+    /// Mean loss of the last epoch (½ the mean squared error, or the cross-entropy).
     pub loss: f64,
     /// How often training diverged and was begun again at half the rates.
     pub restarts: usize,
@@ -141,7 +142,7 @@ impl<F: FnMut(&Progress<'_>) -> ControlFlow<Stop>> Observer for F {
     }
 }
 
-/// Fails unless the network's inputs and outputs are those of the data.
+/// Fails unless the network's inputs and outputs are those of the data, and the targets are its head's.
 pub(crate) fn check_sizes(net: &StoNet, data: &Dataset) -> Result<()> {
     if net.inputs() != data.inputs() {
         return Err(Error::shape("input columns", net.inputs(), data.inputs()));
@@ -149,5 +150,12 @@ pub(crate) fn check_sizes(net: &StoNet, data: &Dataset) -> Result<()> {
     if net.outputs() != data.outputs() {
         return Err(Error::shape("target columns", net.outputs(), data.outputs()));
     }
-    Ok(())
+    net.head().check(data.y())
+}
+
+/// A warning for every input that never changes.
+pub(crate) fn constant_inputs(data: &Dataset) -> Vec<Warning> {
+    let columns = data.x();
+    let constant = columns.columns().into_iter().enumerate().filter(|(_, x)| is_constant(*x));
+    constant.map(|(column, _)| Warning::ConstantInput { column }).collect()
 }
