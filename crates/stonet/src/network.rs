@@ -1,10 +1,11 @@
 //! The StoNet: layers, activations, forward pass, input gradients, compaction (`eq:DNN`, `eq:stonet`).
 
-use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, Zip};
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::linalg::dense::matmul;
+use crate::linalg::elementwise::tanh_in_place;
 use crate::{Dataset, Error, Head, Result, Seed};
 
 /// ψ, element-wise and Lipschitz.
@@ -30,6 +31,33 @@ impl Activation {
             Activation::Tanh => y.tanh(),
             Activation::Sigmoid => 1.0 / (1.0 + (-y).exp()),
             Activation::Relu => y.max(0.0),
+        }
+    }
+
+    /// ψ of a whole array, much faster than one by one; the two agree to a few units in the last place.
+    pub fn values(self, mut y: Array2<f64>) -> Array2<f64> {
+        let tanh = |y: &mut Array2<f64>| match y.as_slice_memory_order_mut() {
+            Some(slice) => tanh_in_place(slice),
+            None => y.mapv_inplace(f64::tanh),
+        };
+        match self {
+            Activation::Tanh => tanh(&mut y),
+            Activation::Sigmoid => {
+                y *= 0.5;
+                tanh(&mut y);
+                y.mapv_inplace(|t| 0.5 + 0.5 * t);
+            }
+            Activation::Relu => y.mapv_inplace(|y| y.max(0.0)),
+        }
+        y
+    }
+
+    /// ψ′ of a whole array.
+    pub fn derivatives(self, y: Array2<f64>) -> Array2<f64> {
+        match self {
+            Activation::Tanh => self.values(y).mapv_into(|a| 1.0 - a * a),
+            Activation::Sigmoid => self.values(y).mapv_into(|a| a * (1.0 - a)),
+            Activation::Relu => y.mapv_into(|y| f64::from(u8::from(y > 0.0))),
         }
     }
 
@@ -217,7 +245,7 @@ impl StoNet {
         for layer in &self.layers {
             let f = match all.last() {
                 None => layer.feed(x),
-                Some(below) => layer.feed(below.mapv(|y| self.activation.value(y)).view()),
+                Some(below) => layer.feed(self.activation.values(below.clone()).view()),
             };
             all.push(f);
         }
@@ -246,7 +274,7 @@ impl StoNet {
             let output_weights = self.layers[self.layers.len() - 1].weight.row(j);
             let mut g = output_weights.broadcast((rows, output_weights.len())).expect("rows").to_owned();
             for (layer, f) in self.layers.iter().zip(&f).rev().skip(1) {
-                Zip::from(&mut g).and(f).for_each(|g, &y| *g *= self.activation.derivative(y));
+                g *= &self.activation.derivatives(f.clone());
                 g = matmul(g.view(), layer.weight.view());
             }
             gradients.index_axis_mut(Axis(1), j).assign(&g);
@@ -326,6 +354,11 @@ mod tests {
                 let (y, h) = (0.0937 * i as f64 + 0.01, 1e-6);
                 let numeric = (psi.value(y + h) - psi.value(y - h)) / (2.0 * h);
                 assert!((numeric - psi.derivative(y)).abs() < 1e-8, "{psi:?} at {y}");
+                // Whole arrays, in either layout and through a stride.
+                for layout in [array![[y, 0.5], [y, y]], array![[y, y], [0.5, y]].reversed_axes()] {
+                    assert!((psi.values(layout.clone())[[0, 0]] - psi.value(y)).abs() < 1e-15);
+                    assert!((psi.derivatives(layout)[[0, 0]] - psi.derivative(y)).abs() < 1e-15);
+                }
             }
         }
     }

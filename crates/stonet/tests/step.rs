@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2};
 use rand_distr::{Distribution, StandardNormal};
-use stonet::{Activation, Asghmc, Dataset, Layer, Penalty, Rng, Seed, StepBench, StoNet};
+use stonet::{Activation, Asghmc, Dataset, Head, Layer, Penalty, Rng, Seed, StepBench, StoNet};
 
 fn data(rows: usize, inputs: usize, outputs: usize) -> Dataset {
     let mut draws = StandardNormal.sample_iter(Seed::new(11).rng());
@@ -11,11 +11,23 @@ fn data(rows: usize, inputs: usize, outputs: usize) -> Dataset {
     Dataset::new(x, Array2::from_shape_simple_fn((rows, outputs), next)).unwrap()
 }
 
+/// The same inputs with classes in turn.
+fn of_head(data: Dataset, head: Head) -> Dataset {
+    match head {
+        Head::Multinomial => {
+            let labels: Vec<usize> = (0..data.rows()).map(|i| i % data.outputs()).collect();
+            Dataset::classes(data.x().to_owned(), &labels, data.outputs()).unwrap()
+        }
+        _ => data,
+    }
+}
+
 /// `ASGHMC` with D1–D3 and no cleverness.
 struct Plain<'a> {
     trainer: &'a Asghmc,
     layers: Vec<Layer>,
     psi: Activation,
+    head: Head,
     rng: Rng,
 }
 
@@ -30,7 +42,8 @@ impl Plain<'_> {
     }
 
     fn deviation(&self, i: usize, x: &Array2<f64>, y: &[Array2<f64>]) -> Array2<f64> {
-        &y[i] - &self.feed(i, &self.below(i, x, y))
+        let f = self.feed(i, &self.below(i, x, y));
+        if i + 1 == self.layers.len() { self.head.residual(y[i].view(), f.view()) } else { &y[i] - &f }
     }
 
     fn step(&mut self, data: &Dataset) {
@@ -92,14 +105,15 @@ fn reach(t: &Asghmc, hidden: usize) -> Vec<f64> {
     e
 }
 
-fn agrees(trainer: &Asghmc, widths: &[usize], psi: Activation, tolerance: f64) {
+fn agrees(trainer: &Asghmc, widths: &[usize], psi: Activation, head: Head, tolerance: f64) {
     // Variances of order one make every term count; the paper's tiny ones would hide all but the first.
     let sigma2: Vec<f64> = (1..widths.len()).map(|i| 0.3 + 0.2 * i as f64).collect();
-    let start = StoNet::random(widths, psi, Seed::new(5)).unwrap().with_noise_variances(&sigma2).unwrap();
-    let data = data(trainer.batch_size, widths[0], widths[widths.len() - 1]);
+    let start =
+        StoNet::random(widths, psi, Seed::new(5)).unwrap().with_noise_variances(&sigma2).unwrap().with_head(head);
+    let data = of_head(data(trainer.batch_size, widths[0], widths[widths.len() - 1]), head);
     let mut fast = StepBench::new(trainer, &start, &data).unwrap();
     let layers = start.layers().to_vec();
-    let mut plain = Plain { trainer, layers, psi, rng: Seed::new(1).child(0).rng() };
+    let mut plain = Plain { trainer, layers, psi, head, rng: Seed::new(1).child(0).rng() };
     for _ in 0..3 {
         fast.step();
         plain.step(&data);
@@ -107,15 +121,17 @@ fn agrees(trainer: &Asghmc, widths: &[usize], psi: Activation, tolerance: f64) {
     for (a, b) in fast.network().layers().iter().zip(&plain.layers) {
         let weights = a.weight.iter().zip(&b.weight).chain(a.bias.iter().zip(&b.bias));
         for (a, b) in weights {
-            assert!((a - b).abs() < tolerance, "{psi:?} {widths:?} {trainer:?}: {a} {b}");
+            assert!((a - b).abs() < tolerance, "{psi:?} {head:?} {widths:?} {trainer:?}: {a} {b}");
         }
     }
 }
 
 #[test]
 fn deviation_form_equals_the_plain_recomputation() {
-    for psi in Activation::ALL {
-        for widths in [vec![3, 1], vec![3, 5, 1], vec![10, 9, 2], vec![4, 17, 8, 3], vec![2, 9, 9, 9, 9]] {
+    let shapes = [vec![3, 1], vec![3, 5, 1], vec![3, 2], vec![10, 9, 2], vec![4, 17, 8, 3], vec![2, 9, 9, 9, 9]];
+    for (psi, head) in Activation::ALL.into_iter().flat_map(|psi| Head::ALL.map(|head| (psi, head))) {
+        // One class alone is no classification.
+        for widths in shapes.iter().filter(|w| head == Head::Gaussian || w[w.len() - 1] > 1) {
             let layers = widths.len() - 1;
             let langevin = Asghmc {
                 batch_size: 13,
@@ -124,11 +140,11 @@ fn deviation_form_equals_the_plain_recomputation() {
                 step_ratio: vec![0.3],
                 ..Asghmc::default()
             };
-            agrees(&langevin, &widths, psi, 2e-5);
+            agrees(&langevin, widths, psi, head, 2e-5);
             let momentum = Asghmc { hmc_steps: 4, friction: 0.3, penalty: Penalty::MCP, ..langevin.clone() };
-            agrees(&momentum, &widths, psi, 2e-5);
+            agrees(&momentum, widths, psi, head, 2e-5);
             let noisy = Asghmc { noise: 0.2, hmc_steps: 2, penalty: Penalty::SCAD, ..langevin };
-            agrees(&noisy, &widths, psi, 2e-5);
+            agrees(&noisy, widths, psi, head, 2e-5);
         }
     }
 }

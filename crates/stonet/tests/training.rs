@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use ndarray::{Array1, Array2, array};
+use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use stonet::*;
 
@@ -273,4 +274,60 @@ fn iro_depends_on_the_seed_alone_and_obeys_its_observer() {
         let e = bad.fit(&net, &data, Seed::new(1), &mut ()).unwrap_err().to_string();
         assert!(e.contains(name), "{name}: {e}");
     }
+}
+
+/// Three classes whose logits are (3 tanh(2 x0 − x1), 2 x2, 0); other inputs idle.
+fn class_data(rows: usize, inputs: usize, seed: u64) -> (Dataset, Array2<f64>) {
+    let mut rng = Seed::new(seed).rng();
+    let x: Array2<f64> = Array2::from_shape_simple_fn((rows, inputs), || StandardNormal.sample(&mut rng));
+    let logits = Array2::from_shape_fn((rows, 3), |(i, c)| match c {
+        0 => 3.0 * (2.0 * x[[i, 0]] - x[[i, 1]]).tanh(),
+        1 => 2.0 * x[[i, 2]],
+        _ => 0.0,
+    });
+    let labels: Vec<usize> = (Head::Multinomial.mean(logits.clone()).outer_iter())
+        .map(|p| {
+            let u: f64 = rng.random();
+            usize::from(u > p[0]) + usize::from(u > p[0] + p[1])
+        })
+        .collect();
+    (Dataset::classes(x, &labels, 3).unwrap(), logits)
+}
+
+#[test]
+fn every_trainer_learns_class_probabilities() {
+    let (train, _) = class_data(1000, 6, 1);
+    let (test, logits) = class_data(4000, 6, 2);
+    let start = start(&[6, 12, 3]).with_head(Head::Multinomial);
+    let asghmc = Asghmc { epochs: 150, kappa: vec![0.003], ..Asghmc::default() };
+    let iro = Iro { kappa: 0.003, iterations: 10, ..Iro::default() };
+    let best = Head::Multinomial.loss(test.y(), logits.view());
+    let trainers: [(&dyn Trainer, f64); 4] = [
+        (&asghmc, 0.05),
+        (&Polished { first: asghmc.clone(), then: iro.clone() }, 0.05),
+        (&Polished { first: asghmc.clone(), then: Iro { penalty: Penalty::MCP, kappa: 0.02, ..iro.clone() } }, 0.05),
+        // From a random start it learns, but stalls.
+        (&Iro { iterations: 20, ..iro }, 0.25),
+    ];
+    for (i, (trainer, slack)) in trainers.into_iter().enumerate() {
+        let fit = trainer.fit(&start, &train, Seed::new(5), &mut ()).unwrap();
+        let p = fit.network().predict(test.x()).unwrap();
+        assert!(p.sum_axis(ndarray::Axis(1)).iter().all(|s| (s - 1.0).abs() < 1e-12));
+        let nll = -(&p.mapv(f64::ln) * &test.y()).sum() / 4000.0;
+        assert!(nll < best + slack, "trainer {i}: {nll} against {best}");
+    }
+}
+
+#[test]
+fn heads_refuse_what_is_not_theirs() {
+    let numeric = data(60, 3, 0.3, 1);
+    let classes = start(&[3, 4, 1]).with_head(Head::Multinomial);
+    assert!(quick().fit(&classes, &numeric, Seed::new(1), &mut ()).unwrap_err().to_string().contains("at least 2"));
+    let two = Dataset::new(numeric.x().to_owned(), Array2::from_elem((60, 2), 0.5)).unwrap();
+    let classes = start(&[3, 4, 2]).with_head(Head::Multinomial);
+    assert!(matches!(quick().fit(&classes, &two, Seed::new(1), &mut ()), Err(Error::NotOneHot { row: 0 })));
+    assert!(matches!(Iro::default().fit(&classes, &two, Seed::new(1), &mut ()), Err(Error::NotOneHot { row: 0 })));
+    let e = EveIntervals::fit(&quick(), &classes, &two, Eve::default(), Seed::new(1), &mut ()).unwrap_err();
+    assert!(e.to_string().contains("numeric"), "{e}");
+    assert!(matches!(Dataset::classes(Array2::zeros((2, 1)), &[0, 2], 2), Err(Error::Label { row: 1, .. })));
 }

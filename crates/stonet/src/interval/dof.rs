@@ -77,7 +77,7 @@ fn jacobian(net: &StoNet, x: ArrayView2<'_, f64>, output: usize) -> Result<Array
     let mut delta = Array2::zeros((x.nrows(), net.outputs()));
     delta.column_mut(output).fill(1.0);
     for i in (0..layers.len()).rev() {
-        let below = if i == 0 { x.to_owned() } else { f[i - 1].mapv(|y| net.activation().value(y)) };
+        let below = if i == 0 { x.to_owned() } else { net.activation().values(f[i - 1].clone()) };
         let mut here = Vec::new();
         for (j, row) in layers[i].weight.outer_iter().enumerate() {
             let free = row.iter().enumerate().filter(|(_, w)| **w != 0.0);
@@ -86,7 +86,7 @@ fn jacobian(net: &StoNet, x: ArrayView2<'_, f64>, output: usize) -> Result<Array
         }
         columns.splice(0..0, here);
         if i > 0 {
-            delta = matmul(delta.view(), layers[i].weight.view()) * f[i - 1].mapv(|y| net.activation().derivative(y));
+            delta = matmul(delta.view(), layers[i].weight.view()) * net.activation().derivatives(f[i - 1].clone());
         }
     }
     let views: Vec<_> = columns.iter().map(|c| c.view()).collect();

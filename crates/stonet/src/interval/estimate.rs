@@ -87,7 +87,7 @@ impl Estimate {
                 if i + 1 == net.layers().len() { residual_variance[j] } else { layer.noise_variance }
             };
             weight_variance.push(LayerVariance::new(i + 1, layer.weight.view(), design.view(), refit, noise)?);
-            design = f.mapv(|y| net.activation().value(y));
+            design = net.activation().values(f);
         }
         Ok(Estimate { net, weight_variance, residual_variance })
     }

@@ -227,10 +227,11 @@ impl Asghmc {
     }
 
     fn warnings(&self, data: &Dataset, fit: &Fit, rates: &[f64]) -> Vec<Warning> {
-        let mut warnings = constant_inputs(data);
+        let mut warnings = Vec::new();
         if data.rows() < self.batch_size {
             warnings.push(Warning::BatchCut { batch_size: self.batch_size, rows: data.rows() });
         }
+        warnings.extend(constant_inputs(data));
         if fit.network().selected_inputs().is_empty() {
             warnings.push(Warning::AllUnitsDead { kappa: self.kappa.clone() });
         }

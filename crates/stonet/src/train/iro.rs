@@ -24,6 +24,10 @@ use crate::{
 
 /// Rows per stream of random numbers; results do not depend on the number of threads, but on this.
 const BLOCK: usize = 128;
+/// Of the regressions; finer than the noise of an imputation would be lost.
+const TOLERANCE: f64 = 1e-4;
+/// Of a linear regression. Activations of a random start are nearly collinear, and the next iteration goes on where this one stopped.
+const SWEEPS: usize = 200;
 
 /// The transition kernel of the imputation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -36,6 +40,18 @@ pub enum Kernel {
     Metropolis,
 }
 
+/// What a layer's regression has as its inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Design {
+    /// The activations of the forward pass through the layers below, as just regressed (D9).
+    #[default]
+    Forward,
+    /// ψ of the imputed latents, as `IROforstonet` prints it; all layers in parallel. Latents carry noise, which flattens the weights,
+    /// and, as the noise falls, the response itself, which a layer above then seems to explain.
+    Imputed,
+}
+
 /// The trainer and its settings. From a random start it stalls; it is meant as a polish after `Asghmc` (`rem:SGMCMC`), see [`Polished`].
 ///
 /// | name | default | purpose | range |
@@ -43,6 +59,7 @@ pub enum Kernel {
 /// | `iterations` | 100 | T | ≥ 1 |
 /// | `kappa` | 0.01 | strength of the penalty, on ½·MSE | ≥ 0 |
 /// | `penalty` | Lasso | its shape; SCAD and MCP act on standardised columns | |
+/// | `design` | forward | inputs of the regressions | |
 /// | `kernel` | Langevin | of the imputation | |
 /// | `steps` | 5 | t_MC | ≥ 1 |
 /// | `step_size` | 0.5 | of a step, in units of 1/(1/σ_i² + ‖W_{i+1}‖²/σ²_{i+1}) | > 0 |
@@ -58,6 +75,8 @@ pub struct Iro {
     pub kappa: f64,
     /// Shape of the penalty.
     pub penalty: Penalty,
+    /// Inputs of the regressions.
+    pub design: Design,
     /// Kernel of the imputation.
     pub kernel: Kernel,
     /// t_MC.
@@ -78,6 +97,7 @@ impl Default for Iro {
             iterations: 100,
             kappa: 0.01,
             penalty: Penalty::Lasso,
+            design: Design::Forward,
             kernel: Kernel::Langevin,
             steps: 5,
             step_size: 0.5,
@@ -185,18 +205,28 @@ impl Iro {
     /// Every layer's regression on the pseudo-complete data.
     fn regress(&self, net: &StoNet, data: &Dataset, latents: &[Array2<f64>]) -> Result<StoNet> {
         let last = net.layers().len() - 1;
-        let output_variance = net.layers()[last].noise_variance;
-        let layers = (0..=last)
-            .into_par_iter()
-            .map(|i| {
-                let design =
-                    if i == 0 { data.x().to_owned() } else { latents[i - 1].mapv(|y| net.activation().value(y)) };
-                let response = if i == last { data.y() } else { latents[i].view() };
-                let lambda = self.kappa * net.layers()[i].noise_variance / output_variance;
-                let classes = i == last && net.head() == Head::Multinomial;
-                self.layer(&net.layers()[i], design.view(), response, lambda, classes)
-            })
-            .collect::<Result<_>>()?;
+        let psi = |a: &Array2<f64>| net.activation().values(a.clone());
+        let regress = |i: usize, design: ArrayView2<'_, f64>| {
+            let (old, output_variance) = (&net.layers()[i], net.layers()[last].noise_variance);
+            let response = if i == last { data.y() } else { latents[i].view() };
+            let lambda = self.kappa * old.noise_variance / output_variance;
+            self.layer(old, design, response, lambda, i == last && net.head() == Head::Multinomial)
+        };
+        let layers = match self.design {
+            Design::Imputed => (0..=last)
+                .into_par_iter()
+                .map(|i| if i == 0 { regress(0, data.x()) } else { regress(i, psi(&latents[i - 1]).view()) })
+                .collect::<Result<_>>()?,
+            Design::Forward => {
+                let (mut layers, mut design) = (Vec::new(), data.x().to_owned());
+                for i in 0..=last {
+                    let layer = regress(i, design.view())?;
+                    design = psi(&(matmul(design.view(), layer.weight.t()) + &layer.bias));
+                    layers.push(layer);
+                }
+                layers
+            }
+        };
         StoNet::new(layers, net.activation(), net.head())
     }
 
@@ -226,10 +256,14 @@ impl Iro {
                 (fit.coefficients, fit.intercepts)
             }
             (true, penalty) => {
-                let sparse = SparseMultinomial { penalty, ..SparseMultinomial::default() };
+                let sparse = SparseMultinomial { penalty, tolerance: TOLERANCE, ..SparseMultinomial::default() };
                 let labels: Vec<usize> =
                     y.outer_iter().map(|r| r.iter().position(|&v| v == 1.0).unwrap_or(0)).collect();
-                let fit = sparse.fit(scaled.view(), &labels, y.ncols(), lambda)?;
+                let start = (old.weight.view(), old.bias.view());
+                let fit = match penalty {
+                    Penalty::Lasso => sparse.fit_from(scaled.view(), &labels, y.ncols(), lambda, start)?,
+                    _ => sparse.fit(scaled.view(), &labels, y.ncols(), lambda)?,
+                };
                 (fit.coefficients, fit.intercepts)
             }
         };
@@ -241,7 +275,7 @@ impl Iro {
 
 impl Iro {
     fn linear(&self) -> SparseLinear {
-        SparseLinear { penalty: self.penalty, ..SparseLinear::default() }
+        SparseLinear { penalty: self.penalty, tolerance: TOLERANCE, max_sweeps: SWEEPS, ..SparseLinear::default() }
     }
 }
 
@@ -260,7 +294,7 @@ impl Chain<'_> {
     fn feed(&self, i: usize) -> Array2<f64> {
         let psi = self.net.activation();
         let layer = &self.net.layers()[i];
-        let below = if i == 0 { self.x.to_owned() } else { self.latents[i - 1].mapv(|y| psi.value(y)) };
+        let below = if i == 0 { self.x.to_owned() } else { psi.values(self.latents[i - 1].clone()) };
         matmul(below.view(), layer.weight.t()) + &layer.bias
     }
 
@@ -282,15 +316,15 @@ impl Chain<'_> {
     }
 
     fn langevin(&mut self, i: usize, step: f64, noise: f64) {
-        let psi = self.net.activation();
+        let slope = self.net.activation().derivatives(self.latents[i].clone());
         let (own, above) = (self.net.layers()[i].noise_variance, &self.net.layers()[i + 1]);
-        let pull = matmul(self.deviation(i + 1).view(), above.weight.view()) / above.noise_variance;
+        let pull = slope * matmul(self.deviation(i + 1).view(), above.weight.view()) / above.noise_variance;
         let back = self.deviation(i) / own;
         let sd = noise * (2.0 * step).sqrt();
         let rng = &mut self.rng;
         Zip::from(&mut self.latents[i]).and(&pull).and(&back).for_each(|y, &pull, &back| {
             let draw: f64 = StandardNormal.sample(rng);
-            *y += step * (psi.derivative(*y) * pull - back) + sd * draw;
+            *y += step * (pull - back) + sd * draw;
         });
     }
 
@@ -408,5 +442,35 @@ mod tests {
         let (m, v) = moments(Kernel::Langevin, 0.3);
         assert!((m - mean).abs() < 4.5 * (variance / n / 0.85).sqrt());
         assert!((v / variance * 0.85 - 1.0).abs() < 4.5 * (2.0 / n).sqrt(), "{v}");
+    }
+
+    /// A softmax above the latent: moments of Y_1 by quadrature.
+    #[test]
+    fn the_metropolis_kernel_leaves_the_target_under_a_softmax_invariant() {
+        let layers = vec![
+            Layer { weight: array![[1.0]], bias: array![0.0], noise_variance: 0.5 },
+            Layer { weight: array![[2.0], [-1.0]], bias: array![0.1, 0.0], noise_variance: 1.0 },
+        ];
+        let net = StoNet::new(layers, Activation::Tanh, Head::Multinomial).unwrap();
+        let rows = 20_000;
+        let (x, mut y) = (Array2::from_elem((rows, 1), 0.3), Array2::zeros((rows, 2)));
+        y.column_mut(1).fill(1.0);
+        let latents = forward_latents(&net, x.view()).unwrap();
+        let mut chain = Chain { net: &net, x: x.view(), y: y.view(), latents, rng: Seed::new(4).rng() };
+        let settings = Iro { kernel: Kernel::Metropolis, step_size: 1.0, ..Iro::default() };
+        (0..200).for_each(|_| chain.step(&settings, 0, 1.0));
+        let density = |v: f64| {
+            let f = [2.0 * v.tanh() + 0.1, -v.tanh()];
+            (-(v - 0.3).powi(2) / (2.0 * 0.5)).exp() / (1.0 + (f[0] - f[1]).exp())
+        };
+        let grid = || (0..8000).map(|i| -6.0 + i as f64 * 1.5e-3);
+        let mass: f64 = grid().map(density).sum();
+        let mean = grid().map(|v| v * density(v)).sum::<f64>() / mass;
+        let variance = grid().map(|v| (v - mean).powi(2) * density(v)).sum::<f64>() / mass;
+        let draws = chain.latents[0].column(0).to_owned();
+        let n = rows as f64;
+        assert!((draws.mean().unwrap() - mean).abs() < 4.5 * (variance / n).sqrt());
+        // The target is close to normal; twice its sampling error covers the difference.
+        assert!((draws.var(1.0) / variance - 1.0).abs() < 9.0 * (2.0 / n).sqrt());
     }
 }

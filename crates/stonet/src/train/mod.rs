@@ -9,7 +9,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 pub use asghmc::{Asghmc, Collection, Decay};
-pub use iro::{Iro, Kernel, Polished};
+pub use iro::{Design, Iro, Kernel, Polished};
 pub use paper::{PaperSettings, Preset};
 pub use run::StepBench;
 
