@@ -6,7 +6,9 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +56,29 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
         let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         files::append_line(&mut file, &self.path, &json(record))
     }
+}
+
+/// Told `(done, total)` after each piece of work; returning false ends the run.
+pub type Tick<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
+
+/// Does every job in parallel and saves each record as soon as it is there; `done` of `total` were finished before.
+pub fn complete<J: Send, R: Serialize + DeserializeOwned + Send>(
+    journal: &Journal<R>,
+    jobs: Vec<J>,
+    (done, total): (usize, usize),
+    tick: Tick<'_>,
+    work: impl Fn(J) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let count = AtomicUsize::new(done);
+    tick(done, total);
+    jobs.into_par_iter()
+        .map(|job| {
+            let record = work(job)?;
+            journal.append(&record)?;
+            let done = count.fetch_add(1, Ordering::Relaxed) + 1;
+            if tick(done, total) { Ok(record) } else { Err(Error::Cancelled) }
+        })
+        .collect()
 }
 
 fn broken(path: &Path, index: usize, e: &serde_json::Error) -> Error {

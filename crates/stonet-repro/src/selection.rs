@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 use stonet::{Asghmc, PathError, Seed, Walk, cross_validate, kappa_path};
 
+use crate::journal::Tick;
 use crate::model::{INPUTS, Model, TRUE_INPUTS, separation};
 use crate::simulation::{Cell, Spec};
 use crate::svg::{Chart, Style};
@@ -55,8 +56,8 @@ pub struct PathPoint {
     pub gradient: Vec<f64>,
 }
 
-/// Walks the path of every model; `tick(done, total)` as in [`simulation::run`](crate::simulation::run).
-pub fn run(spec: &Spec, models: &[Model], seed: u64, tick: &(dyn Fn(usize, usize) -> bool + Sync)) -> Result<Report> {
+/// Walks the path of every model.
+pub fn run(spec: &Spec, models: &[Model], seed: u64, tick: Tick<'_>) -> Result<Report> {
     let cells = spec.cells(models, std::slice::from_ref(&spec.selection.setting))?;
     let done = std::sync::atomic::AtomicUsize::new(0);
     let total = 2 * cells.len();

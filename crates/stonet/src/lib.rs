@@ -35,8 +35,8 @@ pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
 #[doc(hidden)]
 pub use train::StepBench;
 pub use train::{
-    Asghmc, Collection, Decay, Design, Fit, Iro, Kernel, Observer, PaperSettings, Polished, Preset, Progress, Stop,
-    Trainer, Warning,
+    Algorithm, Asghmc, Collection, Decay, Design, Fit, Iro, Kernel, Observer, PaperSettings, Polished, Preset,
+    Progress, Stop, Trainer, Warning,
 };
 
 /// The code of the repository's front page is compiled with the tests.

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use stonet::Algorithm;
 use stonet_repro::model::Model;
 use stonet_repro::simulation::{self, Options, Spec};
-use stonet_repro::{Result, files, selection};
+use stonet_repro::{Result, consistency, files, selection};
 
 use super::{on_threads, pretty, write_all};
 use crate::progress;
@@ -27,6 +28,13 @@ enum Experiment {
     /// Variable-selection paths on the illustrative example (Figure 2)
     #[command(after_help = "Example: stonet reproduce selection --out paths")]
     Selection(Selection),
+    /// Prediction error and input selection as n grows, for every trainer and penalty (Theorem 3)
+    ///
+    /// Every finished fit is saved at once; after a kill, the same command goes on where it was.
+    #[command(
+        after_help = "Example: stonet reproduce consistency --models 1 --trainer asghmc,asghmc+iro --replicates 5"
+    )]
+    Consistency(Consistency),
 }
 
 #[derive(Args)]
@@ -60,6 +68,24 @@ struct Selection {
 }
 
 #[derive(Args)]
+struct Consistency {
+    /// Models to run
+    #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = parse_model)]
+    models: Vec<Model>,
+    /// Trainers to compare: asghmc, iro, asghmc+iro
+    #[arg(long, value_delimiter = ',', default_value = "asghmc,iro,asghmc+iro")]
+    trainer: Vec<Algorithm>,
+    /// Training sets per model and n
+    #[arg(long, default_value_t = 20)]
+    replicates: usize,
+    #[command(flatten)]
+    common: Common,
+    /// Where the journal, table and figures go
+    #[arg(long, default_value = "stonet-out/consistency")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
 struct Common {
     /// Root of all randomness; results depend on it alone
     #[arg(long, default_value_t = 1)]
@@ -82,6 +108,7 @@ impl Reproduce {
         match self.experiment {
             Experiment::Simulation(s) => s.run(),
             Experiment::Selection(s) => s.run(),
+            Experiment::Consistency(c) => c.run(),
         }
     }
 }
@@ -117,6 +144,33 @@ impl Simulation {
                 );
             }
             println!("\nFigures and JSON are in {}", self.out.display());
+        }
+        Ok(())
+    }
+}
+
+impl Consistency {
+    fn run(self) -> Result<()> {
+        let options = consistency::Options {
+            models: self.models,
+            trainers: self.trainer,
+            replicates: self.replicates,
+            seed: self.common.seed,
+        };
+        let bar = progress::bar("consistency");
+        let tick = progress::ticker(&bar);
+        let spec = consistency::Spec::shipped();
+        let report = on_threads(self.common.jobs, || consistency::run(&spec, &options, &self.out, &tick))?;
+        bar.finish_and_clear();
+        let (json, table) = (pretty(&report), report.table());
+        let mut contents = report.figures();
+        contents.push(("consistency.json".into(), json.clone()));
+        contents.push(("consistency.md".into(), table.clone()));
+        write_all(&self.out, &contents)?;
+        if self.common.json {
+            print!("{json}");
+        } else {
+            println!("{table}\nFigures and JSON are in {}", self.out.display());
         }
         Ok(())
     }

@@ -11,7 +11,6 @@ mod spec;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use stonet::{PathError, Seed};
 
@@ -19,7 +18,7 @@ pub use replicate::Replicate;
 pub use report::{CellReport, Report};
 pub use spec::{Cell, ModelSpec, SelectionSpec, Spec};
 
-use crate::journal::Journal;
+use crate::journal::{Journal, Tick, complete};
 use crate::model::Model;
 use crate::{Error, Result, files};
 
@@ -71,9 +70,8 @@ impl Finished {
     }
 }
 
-/// Runs what `dir`'s journal does not hold yet and reports on all of it; `tick(done, total)` is called after each piece of
-/// work and may end the run by returning false.
-pub fn run(spec: &Spec, options: &Options, dir: &Path, tick: &(dyn Fn(usize, usize) -> bool + Sync)) -> Result<Report> {
+/// Runs what `dir`'s journal does not hold yet and reports on all of it.
+pub fn run(spec: &Spec, options: &Options, dir: &Path, tick: Tick<'_>) -> Result<Report> {
     if options.replicates == 0 {
         return Err(Error::Range { name: "--replicates", range: "at least 1" });
     }
@@ -99,7 +97,7 @@ struct Runner<'a> {
     spec: &'a Spec,
     options: &'a Options,
     journal: &'a Journal<Record>,
-    tick: &'a (dyn Fn(usize, usize) -> bool + Sync),
+    tick: Tick<'a>,
     total: usize,
 }
 
@@ -136,17 +134,8 @@ impl Runner<'_> {
         finished: &mut Finished,
         work: impl Fn(&Cell, usize) -> Result<Record> + Sync,
     ) -> Result<()> {
-        let count = std::sync::atomic::AtomicUsize::new(done);
-        (self.tick)(done, self.total);
-        let records: Vec<Record> = jobs
-            .into_par_iter()
-            .map(|(cell, index)| {
-                let record = work(&cell, index)?;
-                self.journal.append(&record)?;
-                let done = count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-                if (self.tick)(done, self.total) { Ok(record) } else { Err(Error::Cancelled) }
-            })
-            .collect::<Result<_>>()?;
+        let work = |(cell, index): (Cell, usize)| work(&cell, index);
+        let records = complete(self.journal, jobs, (done, self.total), self.tick, work)?;
         records.into_iter().for_each(|r| finished.add(r));
         Ok(())
     }

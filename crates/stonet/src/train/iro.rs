@@ -63,7 +63,7 @@ pub enum Design {
 /// | `kernel` | Langevin | of the imputation | |
 /// | `steps` | 5 | t_MC | ≥ 1 |
 /// | `step_size` | 0.5 | of a step, in units of 1/(1/σ_i² + ‖W_{i+1}‖²/σ²_{i+1}) | > 0 |
-/// | `hidden_sd` | 0.2 | σ_i of the hidden layers | > 0 |
+/// | `hidden_sd` | 0.5 | σ_i of the hidden layers | > 0 |
 /// | `noise` | 1 | τ of the first iteration; it falls linearly to 0 | ≥ 0 |
 /// | `estimates` | 1 | m, the last ones | ≥ 1, ≤ T |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -101,7 +101,7 @@ impl Default for Iro {
             kernel: Kernel::Langevin,
             steps: 5,
             step_size: 0.5,
-            hidden_sd: 0.2,
+            hidden_sd: 0.5,
             noise: 1.0,
             estimates: 1,
         }

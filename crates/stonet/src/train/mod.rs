@@ -1,5 +1,6 @@
 //! What all trainers share: the contract, what they report while they run, and what they return.
 
+mod algorithm;
 mod asghmc;
 mod iro;
 mod paper;
@@ -8,6 +9,7 @@ mod run;
 use std::fmt;
 use std::ops::ControlFlow;
 
+pub use algorithm::Algorithm;
 pub use asghmc::{Asghmc, Collection, Decay};
 pub use iro::{Design, Iro, Kernel, Polished};
 pub use paper::{PaperSettings, Preset};
