@@ -2,7 +2,8 @@
 
 use faer::linalg::solvers::Solve;
 use faer::{Accum, MatMut, MatRef, Par, Side};
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2};
+use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use rayon::prelude::*;
 
 fn faer_view<'a>(a: ArrayView2<'a, f64>) -> MatRef<'a, f64> {
     let (rows, cols, strides) = (a.nrows(), a.ncols(), [a.strides()[0], a.strides()[1]]);
@@ -33,13 +34,38 @@ pub(crate) fn matmul(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Array2<f
 
 /// aᵀ a: half of the products, mirrored.
 pub(crate) fn gram(a: ArrayView2<'_, f64>) -> Array2<f64> {
+    let mut g = Array2::zeros((a.ncols(), a.ncols()));
+    add_gram(&mut g, a);
+    mirror(&mut g);
+    g
+}
+
+/// (a − 1mᵀ)ᵀ (a − 1mᵀ) in one pass over the rows. Blocks are centred in cache, and a few runs of blocks go in parallel; how many
+/// depends on the shape alone, so the result does not depend on the number of threads.
+pub(crate) fn centred_gram(a: ArrayView2<'_, f64>, mean: &Array1<f64>) -> Array2<f64> {
+    const BLOCK: usize = 256;
+    const RUNS: usize = 4;
+    let run = a.nrows().div_ceil(RUNS).next_multiple_of(BLOCK);
+    let starts: Vec<usize> = (0..a.nrows()).step_by(run.max(1)).collect();
+    let partial = |&first: &usize| {
+        let mut g = Array2::zeros((a.ncols(), a.ncols()));
+        let rows = a.slice(s![first..(first + run).min(a.nrows()), ..]);
+        rows.axis_chunks_iter(Axis(0), BLOCK).for_each(|block| add_gram(&mut g, (&block - mean).view()));
+        g
+    };
+    let parts: Vec<Array2<f64>> = starts.par_iter().map(partial).collect();
+    let mut total = parts.into_iter().reduce(|a, b| a + b).unwrap_or_else(|| Array2::zeros((a.ncols(), a.ncols())));
+    mirror(&mut total);
+    total
+}
+
+/// The lower half of g += aᵀ a.
+fn add_gram(g: &mut Array2<f64>, a: ArrayView2<'_, f64>) {
     use faer::linalg::matmul::triangular::{BlockStructure, matmul};
-    let p = a.ncols();
-    let mut g = Array2::zeros((p, p));
     matmul(
         faer_view_mut(g.view_mut()),
         BlockStructure::TriangularLower,
-        Accum::Replace,
+        Accum::Add,
         faer_view(a.t()),
         BlockStructure::Rectangular,
         faer_view(a),
@@ -47,12 +73,14 @@ pub(crate) fn gram(a: ArrayView2<'_, f64>) -> Array2<f64> {
         1.0,
         Par::Seq,
     );
-    for i in 0..p {
-        for j in i + 1..p {
+}
+
+fn mirror(g: &mut Array2<f64>) {
+    for i in 0..g.nrows() {
+        for j in i + 1..g.nrows() {
             g[[i, j]] = g[[j, i]];
         }
     }
-    g
 }
 
 /// The inverse of a symmetric positive definite matrix, or nothing if it is not.
@@ -84,6 +112,11 @@ mod tests {
         assert_eq!(matmul(a.t(), a.view()), a.t().dot(&a));
         assert_eq!(gram(a.view()), a.t().dot(&a));
         assert_eq!(gram(a.t()), a.dot(&a.t()));
+        let long = Array2::from_shape_fn((1500, 3), |(i, j)| ((i * (j + 2)) as f64 * 0.37).sin() + 5.0);
+        let mean = long.mean_axis(Axis(0)).unwrap();
+        let want = gram((&long - &mean).view());
+        assert!((centred_gram(long.view(), &mean) - want).iter().all(|d| d.abs() < 1e-9));
+        assert_eq!(centred_gram(long.slice(s![..0, ..]), &mean), Array2::<f64>::zeros((3, 3)));
     }
 
     #[test]

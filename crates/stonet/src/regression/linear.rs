@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::coordinate::{check_curvature, check_settings, check_start, check_weights, descend, violation};
 use crate::data::check_finite;
-use crate::linalg::dense::{gram, matmul};
+use crate::linalg::dense::{centred_gram, matmul};
 use crate::{Error, Penalty, Result};
 
 /// Which Gram matrix is formed.
@@ -153,10 +153,14 @@ impl SparseLinear {
         if x.nrows() == 0 {
             return Err(Error::TooFewRows { what: "a regression", needed: 1, found: 0, remedy: "add rows" });
         }
-        check_finite("inputs", x)?;
-        check_finite("targets", y)?;
         let weights = check_weights(self.weights.as_deref(), x.ncols())?;
-        Ok(Problem::new(x, y, weights))
+        let problem = Problem::new(x, y, weights);
+        // NaN and infinities reach the sums, so that only then every entry has to be looked at.
+        if !problem.x_mean.iter().chain(&problem.y_mean).all(|m| m.is_finite()) {
+            check_finite("inputs", x)?;
+            check_finite("targets", y)?;
+        }
+        Ok(problem)
     }
 }
 
@@ -206,7 +210,7 @@ impl<'a> Problem<'a> {
     }
 
     fn gram(&self) -> Array2<f64> {
-        gram((&self.x - &self.x_mean).view()) / self.x.nrows() as f64
+        centred_gram(self.x, &self.x_mean) / self.x.nrows() as f64
     }
 
     fn tolerance(&self, settings: &SparseLinear, lambda: f64) -> f64 {
