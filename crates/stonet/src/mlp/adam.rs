@@ -1,6 +1,6 @@
 //! Adam (Kingma & Ba 2015) with decoupled weight decay: its moments, and its scalars for each step.
 
-use super::pass::Piece;
+use super::pass::Part;
 use super::{Mlp, Training};
 use crate::linalg::perceptron::{self, AdamStep};
 
@@ -34,8 +34,8 @@ impl Adam {
         }
     }
 
-    /// Counts a step; what it returns applies it, piece by piece.
-    pub(super) fn step(&mut self) -> impl FnMut(Piece, &mut [f32], &[f32]) + '_ {
+    /// Counts a step; what it returns applies it, part by part.
+    pub(super) fn step(&mut self) -> impl FnMut(Part, &mut [f32], &[f32]) + '_ {
         self.steps += 1.0;
         let [beta1, beta2] = self.betas;
         let correction = |beta: f64| 1.0 - beta.powf(self.steps);
@@ -50,10 +50,12 @@ impl Adam {
         // Biases do not decay: a constant in the targets is not to be shrunk.
         let biases = AdamStep { keep: 1.0, ..weights };
         let moments = &mut self.moments;
-        move |piece, parameters, gradient| {
-            let layer = &mut moments[piece.layer];
-            let ([m, v], s) = if piece.bias { (&mut layer.bias, biases) } else { (&mut layer.weight, weights) };
-            perceptron::adam(parameters, &mut m[piece.offset..], &mut v[piece.offset..], gradient, s);
+        move |part, parameters, gradient| {
+            let ([m, v], s) = match part {
+                Part::Weight(i) => (&mut moments[i].weight, weights),
+                Part::Bias(i) => (&mut moments[i].bias, biases),
+            };
+            perceptron::adam(parameters, m, v, gradient, s);
         }
     }
 }

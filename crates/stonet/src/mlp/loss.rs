@@ -132,12 +132,12 @@ fn one_hot(data: &Dataset) -> Result<usize> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use ndarray::{Array2, array};
 
     /// Every loss with targets of four rows that suit it.
-    pub(crate) fn all() -> Vec<(Loss, Array2<f64>)> {
+    pub(in crate::mlp) fn all() -> Vec<(Loss, Array2<f64>)> {
         let real = array![[0.3, -1.0, 0.2], [2.0, 0.1, 0.0], [-0.4, 0.5, 1.0], [0.0, 0.9, -2.0]];
         let single = array![[0.3], [2.0], [-0.4], [0.05]];
         let classes = array![[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]];

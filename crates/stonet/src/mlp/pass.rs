@@ -3,12 +3,10 @@
 use ndarray::ArrayView1;
 
 use super::Mlp;
+use super::network::Dense;
 use crate::Activation;
 use crate::linalg::perceptron;
 use crate::linalg::product::{self, rows};
-
-/// Rows of a weight matrix whose gradient is formed at a time: it is used up while it lies in a near cache.
-const GRADIENT_ROWS: usize = 250;
 
 /// The values of a batch: inputs, activations of each hidden layer, outputs; rows × width each.
 pub(super) struct Pass {
@@ -23,10 +21,15 @@ impl Pass {
         Pass { values: widths.iter().map(|width| vec![0.0; capacity * width]).collect(), widths }
     }
 
-    /// Takes the inputs of a batch, and says how many rows there were.
-    pub(super) fn load<'a>(&mut self, rows: impl Iterator<Item = ArrayView1<'a, f64>>) -> usize {
-        let slots = self.values[0].chunks_exact_mut(self.widths[0]);
-        slots.zip(rows).map(|(slot, row)| slot.iter_mut().zip(row).for_each(|(s, &v)| *s = v as f32)).count()
+    /// Takes the inputs of a batch.
+    pub(super) fn load<'a>(&mut self, rows: impl Iterator<Item = ArrayView1<'a, f64>>) {
+        for (slot, row) in self.values[0].chunks_exact_mut(self.widths[0]).zip(rows) {
+            match row.to_slice() {
+                // Contiguous rows convert in whole vectors.
+                Some(row) => slot.iter_mut().zip(row).for_each(|(s, &v)| *s = v as f32),
+                None => slot.iter_mut().zip(row).for_each(|(s, &v)| *s = v as f32),
+            }
+        }
     }
 
     /// The values of the first `count` rows behind `depth` layers.
@@ -44,31 +47,26 @@ impl Pass {
             if i + 1 == net.layers.len() {
                 perceptron::bias_only(out, bias);
             } else {
-                match net.activation() {
-                    Activation::Tanh => perceptron::bias_tanh(out, bias),
-                    Activation::Sigmoid => perceptron::bias_sigmoid(out, bias),
-                    Activation::Relu => perceptron::bias_relu(out, bias),
-                }
+                activate(net.activation(), out, bias);
             }
         }
     }
 }
 
-/// Which parameters a piece of a gradient belongs to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
-    /// Layer, from 0.
-    pub layer: usize,
-    /// Biases, or weights row by row.
-    pub bias: bool,
-    /// The first of them.
-    pub offset: usize,
+/// Which parameters a gradient belongs to; the layer counts from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Row by row.
+    Weight(usize),
+    /// One per output.
+    Bias(usize),
 }
 
 /// The way back: the gradient of the loss in what each layer adds up.
 pub(super) struct Backward {
     /// Behind each layer, rows × width.
     deltas: Vec<Vec<f32>>,
+    /// Of one layer at a time: gradients are used up at once, while they lie in a near cache.
     weight: Vec<f32>,
     bias: Vec<f32>,
 }
@@ -76,12 +74,11 @@ pub(super) struct Backward {
 impl Backward {
     /// Room for so many rows.
     pub(super) fn new(net: &Mlp, capacity: usize) -> Self {
-        let largest = |sizes: &mut dyn Iterator<Item = usize>| vec![0.0; sizes.max().unwrap_or(0)];
-        let layers = || net.layers.iter();
+        let largest = |size: fn(&Dense) -> usize| vec![0.0; net.layers.iter().map(size).max().unwrap_or(0)];
         Backward {
-            deltas: layers().map(|l| vec![0.0; capacity * l.outputs()]).collect(),
-            weight: largest(&mut layers().map(|l| l.outputs().min(GRADIENT_ROWS) * l.inputs())),
-            bias: largest(&mut layers().map(|l| l.outputs())),
+            deltas: net.layers.iter().map(|l| vec![0.0; capacity * l.outputs()]).collect(),
+            weight: largest(|l| l.weight.len()),
+            bias: largest(Dense::outputs),
         }
     }
 
@@ -90,43 +87,125 @@ impl Backward {
         self.deltas.last_mut().expect("a network has layers")
     }
 
-    /// Gives every piece of the gradient to `update`, with its parameters, from the output layer down.
+    /// Hands each layer's gradients, with the parameters they belong to, to `update`, from the output layer down.
     pub(super) fn run(
         &mut self,
         net: &mut Mlp,
         pass: &Pass,
         count: usize,
-        mut update: impl FnMut(Piece, &mut [f32], &[f32]),
+        mut update: impl FnMut(Part, &mut [f32], &[f32]),
     ) {
-        let last = net.layers.len() - 1;
-        perceptron::column_sums(
-            &self.deltas[last][..count * pass.widths[last + 1]],
-            &mut self.bias[..pass.widths[last + 1]],
-        );
-        for i in (0..=last).rev() {
+        let activation = net.activation();
+        for (i, layer) in net.layers.iter_mut().enumerate().rev() {
             let (inputs, outputs) = (pass.widths[i], pass.widths[i + 1]);
             let (below, here) = self.deltas.split_at_mut(i);
-            let delta = rows(&here[0], count, outputs);
+            let delta = &mut here[0][..count * outputs];
+            let sums = &mut self.bias[..outputs];
+            if i + 1 < pass.widths.len() - 1 {
+                slope(activation, delta, pass.values(i + 1, count), sums);
+            } else {
+                perceptron::column_sums(delta, sums);
+            }
+            let delta = rows(delta, count, outputs);
             if let Some(below) = below.last_mut() {
                 // Before the weights move.
-                product::set(below, delta, net.layers[i].parts().0, 1.0);
+                product::set(below, delta, layer.parts().0, 1.0);
             }
-            let (weight, bias) = net.layers[i].parts_mut();
-            update(Piece { layer: i, bias: true, offset: 0 }, bias, &self.bias[..outputs]);
-            for (block, w) in weight.chunks_mut(GRADIENT_ROWS * inputs).enumerate() {
-                let first = block * GRADIENT_ROWS;
-                let g = &mut self.weight[..w.len()];
-                let part = delta.subcols(first, w.len() / inputs);
-                product::set(g, part.transpose(), rows(&pass.values[i], count, inputs), 1.0);
-                update(Piece { layer: i, bias: false, offset: first * inputs }, w, g);
+            let g = &mut self.weight[..inputs * outputs];
+            product::set(g, delta.transpose(), rows(&pass.values[i], count, inputs), 1.0);
+            let (weight, bias) = layer.parts_mut();
+            update(Part::Weight(i), weight, g);
+            update(Part::Bias(i), bias, sums);
+        }
+    }
+}
+
+/// a = ψ(a + b).
+fn activate(activation: Activation, a: &mut [f32], bias: &[f32]) {
+    match activation {
+        Activation::Tanh => perceptron::bias_tanh(a, bias),
+        Activation::Sigmoid => perceptron::bias_sigmoid(a, bias),
+        Activation::Relu => perceptron::bias_relu(a, bias),
+    }
+}
+
+/// delta *= ψ′, which is a function of the activations a, with the column sums of the result.
+fn slope(activation: Activation, delta: &mut [f32], a: &[f32], sums: &mut [f32]) {
+    match activation {
+        Activation::Tanh => perceptron::slope_tanh(delta, a, sums),
+        Activation::Sigmoid => perceptron::slope_sigmoid(delta, a, sums),
+        Activation::Relu => perceptron::slope_relu(delta, a, sums),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mlp::judge::Judge;
+    use crate::mlp::{Loss, loss};
+    use crate::{Dataset, Seed};
+    use ndarray::{Array1, Array2};
+
+    /// Weights and biases in double precision.
+    type Exact = Vec<(Array2<f64>, Array1<f64>)>;
+
+    /// The loss by the definition of the network, in double precision.
+    fn exact_loss(loss: &Loss, layers: &Exact, psi: Activation, data: &Dataset) -> f64 {
+        let mut a = data.x().to_owned();
+        for (i, (weight, bias)) in layers.iter().enumerate() {
+            a = a.dot(&weight.t()) + bias;
+            if i + 1 < layers.len() {
+                a.mapv_inplace(|f| psi.value(f));
             }
-            if let Some(below) = below.last_mut() {
-                let (delta, a) = (&mut below[..count * inputs], pass.values(i, count));
-                let sums = &mut self.bias[..inputs];
-                match net.activation() {
-                    Activation::Tanh => perceptron::slope_tanh(delta, a, sums),
-                    Activation::Sigmoid => perceptron::slope_sigmoid(delta, a, sums),
-                    Activation::Relu => perceptron::slope_relu(delta, a, sums),
+        }
+        loss.gradient(a.view(), data.y(), &mut vec![0.0; a.len()], &mut vec![0.0; 3 * a.nrows()])
+    }
+
+    /// Central differences of the exact loss in the parameters of one part.
+    fn numeric(loss: &Loss, net: &Mlp, data: &Dataset, part: Part) -> Vec<f64> {
+        let mut layers: Exact = net.layers.iter().map(|l| (l.weight.mapv(f64::from), l.bias.mapv(f64::from))).collect();
+        let entry = |layers: &mut Exact, k: usize, d: f64| match part {
+            Part::Weight(i) => layers[i].0.as_slice_mut().unwrap()[k] += d,
+            Part::Bias(i) => layers[i].1[k] += d,
+        };
+        let (len, h) = match part {
+            Part::Weight(i) => (net.layers[i].weight.len(), 1e-6),
+            Part::Bias(i) => (net.layers[i].bias.len(), 1e-6),
+        };
+        let mut at = |k: usize, d: f64| {
+            entry(&mut layers, k, d);
+            let value = exact_loss(loss, &layers, net.activation(), data);
+            entry(&mut layers, k, -d);
+            value
+        };
+        (0..len).map(|k| (at(k, h) - at(k, -h)) / (2.0 * h)).collect()
+    }
+
+    #[test]
+    fn gradients_of_the_network_agree_with_central_differences() {
+        for (loss, y) in loss::tests::all() {
+            for psi in Activation::ALL {
+                for hidden in [vec![7], vec![6, 5]] {
+                    let x = Array2::from_shape_fn((4, 3), |(i, j)| (1.7 * i as f64 + 2.9 * j as f64).sin());
+                    let data = Dataset::new(x, y.clone()).unwrap();
+                    let widths: Vec<usize> = [3].into_iter().chain(hidden).chain([3]).collect();
+                    let mut net = Mlp::random(&widths, psi, Seed::new(4));
+                    let start = net.clone();
+                    let mut judge = Judge::new(&net, &data, 5);
+                    judge.loss(&loss, &net, &data, &[0, 1, 2, 3]);
+                    let mut backward = Backward::new(&net, 5);
+                    judge.gradient(backward.output());
+                    let mut parts = Vec::new();
+                    backward.run(&mut net, &judge.pass, 4, |part, parameters, g| {
+                        parts.push(part);
+                        let want = numeric(&loss, &start, &data, part);
+                        assert_eq!((want.len(), parameters.len()), (g.len(), g.len()));
+                        for (&g, want) in g.iter().zip(&want) {
+                            // Single precision: some rounding errors of 6e-8 in numbers of order 1.
+                            assert!((f64::from(g) - want).abs() < 2e-6, "{loss:?} {psi:?} {part:?}: {g} for {want}");
+                        }
+                    });
+                    assert_eq!(parts.len(), 2 * net.layers.len());
                 }
             }
         }
