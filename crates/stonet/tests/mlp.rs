@@ -66,6 +66,20 @@ fn columns_in_any_layout_are_read_alike() {
 }
 
 #[test]
+fn layers_from_elsewhere_may_lie_in_any_order() {
+    let net = Training { epochs: 1, ..quick() }.fit(&smooth(50, 27), Seed::new(1), &mut ()).unwrap().network;
+    let mut layers = net.layers().to_vec();
+    for layer in &mut layers {
+        layer.weight = layer.weight.t().as_standard_layout().into_owned().reversed_axes();
+        let mut backwards: Array1<f32> = layer.bias.iter().rev().copied().collect();
+        backwards.invert_axis(Axis(0));
+        layer.bias = backwards;
+    }
+    let (same, x) = (Mlp::new(layers, net.activation()).unwrap(), draws(300, 2, 28));
+    assert_eq!((same.predict(x.view()), &same), (net.predict(x.view()), &net));
+}
+
+#[test]
 fn quantiles_have_their_nominal_coverage() {
     // Noise that grows with x, so that quantiles are curves of different slope.
     let simulate = |rows: usize, seed: u64| {
@@ -283,5 +297,6 @@ fn networks_and_settings_survive_serde_and_hostile_files_are_refused() {
     let text = serde_json::to_string(&training).unwrap();
     assert_eq!(serde_json::from_str::<Training>(&text).unwrap(), training);
     assert_eq!(serde_json::from_str::<Training>(r#"{"loss": {"focal": {}}}"#).unwrap().loss, Loss::FOCAL);
+    assert_eq!(serde_json::from_str::<Training>(r#"{"loss": "cross_entropy"}"#).unwrap().loss, Loss::CrossEntropy);
     assert!(serde_json::from_str::<Training>(r#"{"epoch": 3}"#).is_err());
 }

@@ -73,7 +73,7 @@ fn mmce(confidence: &[f64], excess: &[f64], slope: &mut [f64]) -> f64 {
             let weighted = its * (-(r - other).abs() / KERNEL_WIDTH).exp();
             level += weighted;
             // The kernel has a kink where two confidences meet; there the slopes cancel.
-            tilt += if r == other { 0.0 } else { weighted.copysign(weighted * (r - other)) };
+            tilt += if r == other { 0.0 } else { weighted * (r - other).signum() };
         }
         sum += e * level;
         *slope = -level - e * tilt / KERNEL_WIDTH;

@@ -10,7 +10,7 @@ use crate::{Dataset, Error, Result};
 
 /// The loss of a batch of m rows with targets y and outputs F.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Loss {
     /// ½ the mean squared error, `1/m Σ_i ½ ‖y_i − F_i‖²`. One output per target.

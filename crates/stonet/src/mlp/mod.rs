@@ -1,7 +1,7 @@
-//! Plain perceptrons: the networks that are already trained, and the intervals are for.
+//! Plain perceptrons: networks to be trained as usual and processed afterwards.
 //!
-//! [`Training`] fits an [`Mlp`] by Adam under a [`Loss`]; its [features](Mlp::features) or [predictions](Mlp::predict) are
-//! what is processed afterwards.
+//! [`Training`] fits an [`Mlp`] by Adam under a [`Loss`]; what is processed are its [predictions](Mlp::predict), quantiles or
+//! logits, or the [features](Mlp::features) of its last hidden layer.
 
 mod adam;
 mod classes;

@@ -1,6 +1,6 @@
 //! The trained perceptron: layers in single precision, predictions and features by blocks of rows.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -189,7 +189,7 @@ impl Mlp {
             || Pass::new(self, BLOCK.min(x.nrows())),
             |pass, (block, out)| {
                 let count = out.len() / width;
-                pass.load(x.outer_iter().skip(block * BLOCK).take(count));
+                pass.load(x.slice(s![block * BLOCK..block * BLOCK + count, ..]).outer_iter());
                 pass.forward(self, depth, count);
                 out.iter_mut().zip(pass.values(depth, count)).for_each(|(o, &v)| *o = f64::from(v));
             },
@@ -200,6 +200,10 @@ impl Mlp {
 
 /// Fails with the first value that is not finite in single precision, by row and column.
 pub(super) fn check_single(what: &'static str, a: ArrayView2<'_, f64>) -> Result<()> {
+    // The usual case in whole vectors; the indexed search is for the message.
+    if a.fold(true, |finite, &v| finite & (v as f32).is_finite()) {
+        return Ok(());
+    }
     match a.indexed_iter().find(|(_, v)| !(**v as f32).is_finite()) {
         None => Ok(()),
         Some(((row, column), v)) => Err(Error::NotFinite { what, row, column, value: v.to_string() }),
