@@ -5,7 +5,7 @@
 
 Both train the same network: tanh, squared error, Adam at rate 1e-3, batches of 50 of 2000 rows in a new random order each epoch,
 single precision, one thread. Torch runs with each of its three Adams; the ratio is to the fastest of them. A run times all
-four, one after the other; several runs show the spread.
+four in turn, three times over, so that a busy moment of the machine does not meet one of them alone; several runs show the spread.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SHAPES = ["90-1000-100-1", "20-500-1", "100-20-1"]
-BATCH, ROWS, EPOCHS = 50, 2000, 16
+BATCH, ROWS, EPOCHS, ROUNDS = 50, 2000, 16, 3
 ADAMS = {"loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
 
 
@@ -62,11 +62,15 @@ def stonet_microseconds(shape):
 
 
 def run(shape):
+    """Medians over rounds, and the ratio of torch's fastest to ours."""
     widths = [int(width) for width in shape.split("-")]
-    row = {"shape": shape, "stonet": stonet_microseconds(shape)}
-    row |= {f"torch_{name}": microseconds(Epoch(widths, adam)) for name, adam in ADAMS.items()}
-    row["ratio"] = min(row[f"torch_{name}"] for name in ADAMS) / row["stonet"]
-    return row
+    timers = {"stonet": lambda: stonet_microseconds(shape)}
+    for name, adam in ADAMS.items():
+        timers[f"torch_{name}"] = lambda epoch=Epoch(widths, adam): microseconds(epoch)
+    rounds = [{name: timer() for name, timer in timers.items()} for _ in range(ROUNDS)]
+    row = {name: statistics.median(times[name] for times in rounds) for name in timers}
+    ratio = min(row[f"torch_{name}"] for name in ADAMS) / row["stonet"]
+    return {"shape": shape, **row, "ratio": ratio}
 
 
 def main():
