@@ -109,7 +109,7 @@ fn clouds(rows: usize, seed: u64) -> Dataset {
     let mut x = draws(rows, 2, seed);
     let centres = [[0.0, 0.0], [3.0, 0.0], [1.5, 2.598]];
     x.outer_iter_mut().enumerate().for_each(|(i, mut r)| (0..2).for_each(|j| r[j] += centres[i % 3][j]));
-    Dataset::new(x, Array2::from_shape_fn((rows, 3), |(i, j)| if i % 3 == j { 1.0 } else { 0.0 })).unwrap()
+    Dataset::classes(x, &(0..rows).map(|i| i % 3).collect::<Vec<_>>(), 3).unwrap()
 }
 
 fn accuracy(scores: &Array2<f64>, data: &Dataset) -> f64 {
@@ -231,7 +231,7 @@ fn data_that_do_not_suit_are_refused() {
         Training { loss, ..quick() }.fit(&data, Seed::new(1), &mut ()).unwrap_err()
     };
     let e = fit(Loss::CrossEntropy, ndarray::array![[1.0, 0.0], [0.4, 0.6]]);
-    assert!(e.to_string().contains("row 1: the targets are not one-hot"), "{e}");
+    assert!(e.to_string().contains("row 1: the targets of a classification are one-hot"), "{e}");
     let e = fit(Loss::Pinball { levels: vec![0.1, 0.9] }, Array2::zeros((3, 2)));
     assert_eq!(e, Error::Shape { what: "target columns of the pinball loss".into(), expected: 1, found: 2 });
     let e = fit(Loss::Squared, ndarray::array![[1.0], [1e300]]);

@@ -65,9 +65,8 @@ fn a_step_allocates_nothing() {
 
 #[test]
 fn an_epoch_of_a_perceptron_allocates_nothing() {
-    let classes = Array2::from_shape_fn((120, 3), |(i, j)| if i % 3 == j { 1.0 } else { 0.0 });
     let x = Array2::from_shape_fn((120, 90), |(i, j)| ((i * 7 + j * 3) as f64).sin());
-    let data = Dataset::new(x, classes).unwrap();
+    let data = Dataset::classes(x, &(0..120).map(|i| i % 3).collect::<Vec<_>>(), 3).unwrap();
     for loss in [Loss::Squared, Loss::CrossEntropy, Loss::FOCAL, Loss::Mmce { weight: 1.0 }] {
         for activation in Activation::ALL {
             let training = Training { loss: loss.clone(), activation, epochs: 3, ..Training::default() };

@@ -2,14 +2,10 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
+use crate::head::log_sum_exp;
+
 /// Width of the Laplacian kernel between confidences.
 const KERNEL_WIDTH: f64 = 0.4;
-
-/// log Σ_k exp(f_k), without overflow.
-fn log_sum_exp(f: ArrayView1<'_, f64>) -> f64 {
-    let largest = f.fold(f64::NEG_INFINITY, |a, &b| a.max(b));
-    largest + f.iter().map(|f| (f - largest).exp()).sum::<f64>().ln()
-}
 
 /// The first of the largest entries.
 fn top(row: ArrayView1<'_, f64>) -> usize {
@@ -21,7 +17,7 @@ pub(super) fn focal(gamma: f64, f: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, 
     let m = f.nrows() as f64;
     let mut total = 0.0;
     for ((f, y), g) in f.outer_iter().zip(y.outer_iter()).zip(g.chunks_exact_mut(f.ncols())) {
-        let (class, log_sum) = (top(y), log_sum_exp(f));
+        let (class, log_sum) = (top(y), log_sum_exp(f.iter().copied()));
         let log_p = f[class] - log_sum;
         let miss = -log_p.exp_m1();
         total -= miss.powf(gamma) * log_p;
@@ -49,12 +45,12 @@ pub(super) fn add_mmce(
     let (excess, slope) = rest.split_at_mut(m);
     for (i, (f, y)) in f.outer_iter().zip(y.outer_iter()).enumerate() {
         let guess = top(f);
-        confidence[i] = (f[guess] - log_sum_exp(f)).exp();
+        confidence[i] = (f[guess] - log_sum_exp(f.iter().copied())).exp();
         excess[i] = y[guess] - confidence[i];
     }
     let mmce = mmce(confidence, excess, slope);
     for ((f, slope), g) in f.outer_iter().zip(slope).zip(g.chunks_exact_mut(f.ncols())) {
-        let (guess, log_sum) = (top(f), log_sum_exp(f));
+        let (guess, log_sum) = (top(f), log_sum_exp(f.iter().copied()));
         let scale = weight * *slope * (f[guess] - log_sum).exp();
         for (k, g) in g.iter_mut().enumerate() {
             let own = if k == guess { 1.0 } else { 0.0 };

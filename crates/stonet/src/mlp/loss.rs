@@ -2,11 +2,11 @@
 //!
 //! A loss is a mean over rows; its gradient is in the network's outputs F. Both are computed in f64, batch by batch.
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::classes;
-use crate::{Dataset, Error, Result};
+use crate::{Dataset, Error, Head, Result};
 
 /// The loss of a batch of m rows with targets y and outputs F.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -21,7 +21,8 @@ pub enum Loss {
         /// τ_1 < τ_2 < …, all in (0, 1).
         levels: Vec<f64>,
     },
-    /// `−1/m Σ_i log p_i`, where p_i is the softmax probability of the row's class. Outputs are logits, targets one-hot.
+    /// `−1/m Σ_i log p_i`, where p_i is the softmax probability of the row's class. Outputs are logits, targets one-hot
+    /// ([`Dataset::classes`]).
     CrossEntropy,
     /// Focal loss (Lin et al. 2017), `−1/m Σ_i (1 − p_i)^γ log p_i`: rows that are already right count less.
     Focal {
@@ -70,7 +71,9 @@ impl Loss {
             Loss::Squared => Ok(data.outputs()),
             Loss::Pinball { levels } if data.outputs() == 1 => Ok(levels.len()),
             Loss::Pinball { .. } => Err(Error::shape("target columns of the pinball loss", 1, data.outputs())),
-            Loss::CrossEntropy | Loss::Focal { .. } | Loss::Mmce { .. } => one_hot(data),
+            Loss::CrossEntropy | Loss::Focal { .. } | Loss::Mmce { .. } => {
+                Head::Multinomial.check(data.y()).map(|()| data.outputs())
+            }
         }
     }
 
@@ -115,20 +118,6 @@ fn pinball(levels: &[f64], f: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, g: &m
         }
     }
     total / m
-}
-
-/// The number of classes, if every row of the targets is a single 1 among zeros.
-fn one_hot(data: &Dataset) -> Result<usize> {
-    let classes = data.outputs();
-    if classes < 2 {
-        return Err(Error::shape("target columns, one per class (at least)", 2, classes));
-    }
-    let count = |row: ArrayView1<'_, f64>, value: f64| row.iter().filter(|&&v| v == value).count();
-    let wrong = |row: ArrayView1<'_, f64>| count(row, 1.0) != 1 || count(row, 0.0) != classes - 1;
-    match data.y().outer_iter().position(wrong) {
-        None => Ok(classes),
-        Some(row) => Err(Error::NotOneHot { row }),
-    }
 }
 
 #[cfg(test)]
