@@ -83,6 +83,16 @@ pub enum Error {
         /// Rates of the last failure.
         rates: Vec<f64>,
     },
+    /// A perceptron's loss or weights that left the range of numbers.
+    #[error(
+        "the loss or a weight stopped being finite in epoch {epoch}, at rate {rate}; choose a smaller `rate`, or standardise the inputs and targets"
+    )]
+    Overflow {
+        /// Epoch, from 1.
+        epoch: usize,
+        /// The learning rate.
+        rate: f64,
+    },
     /// A column too flat for a concave penalty.
     #[error(
         "column {column}: curvature {curvature:.1e} does not exceed the penalty's concavity {concavity:.1e}; standardise the columns, or choose a larger `a` or `gamma`"

@@ -22,6 +22,8 @@ pub mod metrics;
 mod select;
 mod structure;
 
+pub mod mlp;
+
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, Result};
 pub use head::Head;

@@ -1,19 +1,28 @@
-//! The training step allocates nothing, at every depth and with every feature switched on.
+//! The training steps allocate nothing, at every depth and with every feature switched on.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::cell::Cell;
+use std::ops::ControlFlow;
 
 use ndarray::Array2;
-use stonet::{Activation, Asghmc, Dataset, Penalty, Seed, StepBench, StoNet};
+use stonet::mlp::{Loss, Training};
+use stonet::{Activation, Asghmc, Dataset, Penalty, Progress, Seed, StepBench, StoNet};
 
 struct Counting;
 
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+thread_local! {
+    /// Of this thread, since tests run side by side.
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+fn allocations() -> usize {
+    ALLOCATIONS.get()
+}
 
 // SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
@@ -43,13 +52,31 @@ fn a_step_allocates_nothing() {
             let start = StoNet::random(&widths, psi, Seed::new(1)).unwrap();
             let mut bench = StepBench::new(&trainer, &start, &Dataset::new(x, y).unwrap()).unwrap();
             bench.step();
-            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            let before = allocations();
             let mut loss = 0.0;
             for _ in 0..20 {
                 loss += bench.step();
             }
-            assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before, "{widths:?} {psi:?}");
+            assert_eq!(allocations(), before, "{widths:?} {psi:?}");
             assert!(loss.is_finite());
+        }
+    }
+}
+
+#[test]
+fn an_epoch_of_a_perceptron_allocates_nothing() {
+    let x = Array2::from_shape_fn((120, 90), |(i, j)| ((i * 7 + j * 3) as f64).sin());
+    let data = Dataset::classes(x, &(0..120).map(|i| i % 3).collect::<Vec<_>>(), 3).unwrap();
+    for loss in [Loss::Squared, Loss::CrossEntropy, Loss::FOCAL, Loss::Mmce { weight: 1.0 }] {
+        for activation in Activation::ALL {
+            let training = Training { loss: loss.clone(), activation, epochs: 3, ..Training::default() };
+            let mut seen = [0; 3];
+            let mut count = |p: &Progress<'_>| {
+                seen[p.epoch - 1] = allocations();
+                ControlFlow::Continue(())
+            };
+            training.fit(&data, Seed::new(1), &mut count).unwrap();
+            assert_eq!(seen[2], seen[0], "{loss:?} {activation:?}");
         }
     }
 }

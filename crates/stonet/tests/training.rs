@@ -113,7 +113,7 @@ fn observers_see_every_epoch_and_can_stop_or_cancel() {
     let mut seen = Vec::new();
     let mut watch = |p: &Progress<'_>| {
         seen.push((p.epoch, p.epochs));
-        assert_eq!(p.network().inputs(), 3);
+        assert_eq!(p.network().map(|net| net.inputs()), Some(3));
         if p.epoch == 7 { ControlFlow::Break(Stop::Early) } else { ControlFlow::Continue(()) }
     };
     let early = quick().fit(&start, &data, Seed::new(1), &mut watch).unwrap();

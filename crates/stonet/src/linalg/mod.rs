@@ -3,5 +3,6 @@
 
 pub(crate) mod dense;
 pub(crate) mod elementwise;
+pub(crate) mod perceptron;
 pub(crate) mod product;
 mod simd;

@@ -125,7 +125,8 @@ impl Trainer for Iro {
             }
             let loss = net.loss(data)?;
             let snapshot = || net.compact();
-            let progress = Progress { epoch: t + 1, epochs: self.iterations, loss, restarts: 0, snapshot: &snapshot };
+            let (epoch, epochs, snapshot) = (t + 1, self.iterations, Some(&snapshot as &dyn Fn() -> StoNet));
+            let progress = Progress { epoch, epochs, loss, restarts: 0, held_out: None, snapshot };
             match observer.progress(&progress) {
                 ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs: t + 1 }),
                 ControlFlow::Break(Stop::Early) => break,

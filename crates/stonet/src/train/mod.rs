@@ -107,13 +107,15 @@ pub struct Progress<'a> {
     pub loss: f64,
     /// Divergences so far.
     pub restarts: usize,
-    pub(crate) snapshot: &'a dyn Fn() -> StoNet,
+    /// Loss on rows held out, where there are any.
+    pub held_out: Option<f64>,
+    pub(crate) snapshot: Option<&'a dyn Fn() -> StoNet>,
 }
 
 impl Progress<'_> {
-    /// The network as it stands (a copy, made on request).
-    pub fn network(&self) -> StoNet {
-        (self.snapshot)()
+    /// The StoNet as it stands (a copy, made on request); none while a [perceptron](crate::mlp) is trained.
+    pub fn network(&self) -> Option<StoNet> {
+        self.snapshot.map(|copy| copy())
     }
 }
 

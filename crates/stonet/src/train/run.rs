@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
     fn report(&self, epoch: usize, loss: f64, observer: &mut dyn Observer) -> ControlFlow<Stop> {
         let snapshot = || self.state.network().compact();
         let (epochs, restarts) = (self.epochs(), self.restarts);
-        observer.progress(&Progress { epoch, epochs, loss, restarts, snapshot: &snapshot })
+        observer.progress(&Progress { epoch, epochs, loss, restarts, held_out: None, snapshot: Some(&snapshot) })
     }
 
     /// A loss that is not a number or far above where training began, or weights that overflowed in the last step.
