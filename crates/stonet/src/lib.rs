@@ -4,6 +4,7 @@
 mod error;
 mod random;
 
+mod calibration_rows;
 mod data;
 mod penalty;
 
@@ -24,10 +25,14 @@ mod structure;
 
 pub mod mlp;
 
+pub use calibration_rows::{Calibration, NewRows};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, Result};
 pub use head::Head;
-pub use interval::{Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Variance, degrees_of_freedom};
+pub use interval::{
+    Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,
+    cv_plus_guarantee, degrees_of_freedom, rows_needed,
+};
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
 pub use random::{Rng, Seed};

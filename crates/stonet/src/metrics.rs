@@ -22,6 +22,35 @@ pub fn mean_length(intervals: &Intervals) -> f64 {
     (&intervals.upper - &intervals.lower).sum() / n
 }
 
+/// The median length over rows and outputs.
+pub fn median_length(intervals: &Intervals) -> f64 {
+    let mut lengths: Vec<f64> = (&intervals.upper - &intervals.lower).into_iter().collect();
+    lengths.sort_by(f64::total_cmp);
+    let n = lengths.len();
+    if n % 2 == 1 { lengths[n / 2] } else { 0.5 * (lengths[n / 2 - 1] + lengths[n / 2]) }
+}
+
+/// The mean interval (Winkler) score: the length, plus 2/α for every unit by which a target lies outside. Smaller is better; in
+/// expectation the true quantiles of level α/2 and 1 − α/2 have the smallest.
+pub fn winkler(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<f64> {
+    check_shape(intervals.lower.view(), y)?;
+    let price = 2.0 / (1.0 - intervals.level.get());
+    let score = |l: &f64, u: &f64, y: &f64| u - l + price * ((l - y).max(0.0) + (y - u).max(0.0));
+    Ok(Zip::from(&intervals.lower).and(&intervals.upper).and(y).map_collect(score).sum() / y.len() as f64)
+}
+
+/// Coverage among the fifth of the targets with the shortest intervals, and among the fifth with the longest: honest intervals are as
+/// right where they are sure as where they are not. Ties are broken by the order of rows.
+pub fn coverage_by_width(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<(f64, f64)> {
+    let hits: Vec<bool> = covered(intervals, y)?.into_iter().collect();
+    let lengths: Vec<f64> = (&intervals.upper - &intervals.lower).into_iter().collect();
+    let mut order: Vec<usize> = (0..hits.len()).collect();
+    order.sort_by(|&a, &b| lengths[a].total_cmp(&lengths[b]));
+    let fifth = hits.len().div_ceil(5);
+    let of = |rows: &[usize]| rows.iter().filter(|&&r| hits[r]).count() as f64 / rows.len() as f64;
+    Ok((of(&order[..fifth]), of(&order[order.len() - fifth..])))
+}
+
 /// Root mean squared error over rows and outputs.
 pub fn rmse(prediction: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<f64> {
     check_shape(prediction, y)?;
@@ -64,6 +93,10 @@ mod tests {
         assert_eq!(coverage(&i, y.view()).unwrap(), 2.0 / 3.0);
         assert!(coverage(&i, y.t()).is_err() && rmse(y.view(), y.t()).is_err());
         assert_eq!(mean_length(&i), 5.0 / 3.0);
+        assert_eq!(median_length(&i), 2.0);
+        // 1 + 2 + 2, and the second misses by .5 at a price of 20.
+        assert!((winkler(&i, y.view()).unwrap() - 15.0 / 3.0).abs() < 1e-12);
+        assert_eq!(coverage_by_width(&i, y.view()).unwrap(), (1.0, 1.0));
         assert!((rmse(i.prediction.view(), y.view()).unwrap() - (2.5f64 / 3.0).sqrt()).abs() < 1e-15);
         assert_eq!(mean_sd(&[1.0, 3.0]), (2.0, 2f64.sqrt()));
         assert_eq!(mean_sd(&[4.0]), (4.0, 0.0));

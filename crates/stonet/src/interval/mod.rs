@@ -1,5 +1,6 @@
 //! Levels, intervals, and what can predict them.
 
+pub(crate) mod conformal;
 mod dof;
 mod estimate;
 mod eve;
@@ -9,6 +10,7 @@ mod variance;
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
+pub use conformal::{Side, conformal_quantile, conformal_rank, cv_plus_guarantee, rows_needed};
 pub use dof::degrees_of_freedom;
 pub use estimate::Estimate;
 pub use eve::{Eve, EveIntervals};

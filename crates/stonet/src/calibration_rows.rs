@@ -1,0 +1,120 @@
+//! What post-hoc methods learn from and predict for: features of rows that the network was not trained on.
+
+use ndarray::{ArrayView1, ArrayView2};
+
+use crate::data::check_finite;
+use crate::{Error, Result};
+
+/// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions and groups.
+///
+/// **The network must not have been trained on these rows.** On rows it has seen its errors are too small, and every guarantee is void.
+#[derive(Debug, Clone, Copy)]
+pub struct Calibration<'a> {
+    features: ArrayView2<'a, f64>,
+    y: ArrayView2<'a, f64>,
+    prediction: Option<ArrayView2<'a, f64>>,
+    groups: Option<&'a [usize]>,
+}
+
+impl<'a> Calibration<'a> {
+    /// Checks sizes and finiteness once, so that nothing behind it has to.
+    pub fn new(features: ArrayView2<'a, f64>, y: ArrayView2<'a, f64>) -> Result<Self> {
+        check_rows("rows of the targets", features.nrows(), y.nrows())?;
+        if y.ncols() == 0 {
+            return Err(Error::shape("columns of the targets (at least)", 1, 0));
+        }
+        check_finite("features", features)?;
+        check_finite("targets", y)?;
+        Ok(Calibration { features, y, prediction: None, groups: None })
+    }
+
+    /// With the network's own predictions, one column per target.
+    pub fn with_prediction(self, prediction: ArrayView2<'a, f64>) -> Result<Self> {
+        check_rows("rows of the predictions", self.y.nrows(), prediction.nrows())?;
+        if prediction.ncols() != self.y.ncols() {
+            return Err(Error::shape("columns of the predictions", self.y.ncols(), prediction.ncols()));
+        }
+        check_finite("predictions", prediction)?;
+        Ok(Calibration { prediction: Some(prediction), ..self })
+    }
+
+    /// With a group per row, such as a subject: rows of a group are never split between fitting and judging.
+    pub fn with_groups(self, groups: &'a [usize]) -> Result<Self> {
+        check_rows("groups", self.y.nrows(), groups.len())?;
+        Ok(Calibration { groups: Some(groups), ..self })
+    }
+
+    /// n.
+    pub fn rows(&self) -> usize {
+        self.y.nrows()
+    }
+
+    /// n × p.
+    pub fn features(&self) -> ArrayView2<'a, f64> {
+        self.features
+    }
+
+    /// n × outputs.
+    pub fn y(&self) -> ArrayView2<'a, f64> {
+        self.y
+    }
+
+    /// n × outputs.
+    pub fn prediction(&self) -> Option<ArrayView2<'a, f64>> {
+        self.prediction
+    }
+
+    /// One per row.
+    pub fn groups(&self) -> Option<&'a [usize]> {
+        self.groups
+    }
+
+    /// The same rows with one of the targets alone.
+    pub(crate) fn output(&self, j: usize) -> Single<'a> {
+        Single {
+            features: self.features,
+            y: column(self.y, j),
+            prediction: self.prediction.map(|d| column(d, j)),
+            groups: self.groups,
+        }
+    }
+}
+
+/// Calibration rows of one target, already checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Single<'a> {
+    pub features: ArrayView2<'a, f64>,
+    pub y: ArrayView1<'a, f64>,
+    pub prediction: Option<ArrayView1<'a, f64>>,
+    pub groups: Option<&'a [usize]>,
+}
+
+/// Rows to predict for.
+#[derive(Debug, Clone, Copy)]
+pub struct NewRows<'a> {
+    pub(crate) features: ArrayView2<'a, f64>,
+    pub(crate) prediction: Option<ArrayView2<'a, f64>>,
+}
+
+impl<'a> NewRows<'a> {
+    /// Rows of features.
+    pub fn new(features: ArrayView2<'a, f64>) -> Result<Self> {
+        check_finite("features", features)?;
+        Ok(NewRows { features, prediction: None })
+    }
+
+    /// With the network's own predictions.
+    pub fn with_prediction(self, prediction: ArrayView2<'a, f64>) -> Result<Self> {
+        check_rows("rows of the predictions", self.features.nrows(), prediction.nrows())?;
+        check_finite("predictions", prediction)?;
+        Ok(NewRows { prediction: Some(prediction), ..self })
+    }
+}
+
+fn column<'a>(a: ArrayView2<'a, f64>, j: usize) -> ArrayView1<'a, f64> {
+    a.index_axis_move(ndarray::Axis(1), j)
+}
+
+fn check_rows(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::shape(what, expected, found)) }
+}
