@@ -9,7 +9,7 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::linalg::elementwise::{self, LatentSlices, LatentStep};
 use crate::linalg::product::{self, MatRef, rows};
 use crate::random::Rng;
-use crate::{Activation, Head, Layer, Penalty, StoNet};
+use crate::{Activation, Dataset, Head, Layer, Penalty, Standardizer, StoNet};
 
 /// How latents move: the settings of step 1 of `ASGHMC`, for every hidden layer.
 #[derive(Debug, Clone)]
@@ -120,10 +120,32 @@ impl PackedRows {
         PackedRows { width: a.ncols(), data: a.iter().map(|&v| v as f32).collect() }
     }
 
+    /// These rows of `a`, each column moved and scaled; nothing of `a` is copied beside it.
+    pub(crate) fn scaled(a: ArrayView2<'_, f64>, rows: &[usize], scale: &Standardizer) -> Self {
+        let mut data = Vec::with_capacity(rows.len() * a.ncols());
+        for &r in rows {
+            data.extend(a.row(r).iter().zip(scale.mean()).zip(scale.sd()).map(|((v, m), s)| ((v - m) / s) as f32));
+        }
+        PackedRows { width: a.ncols(), data }
+    }
+
     fn gather(&self, out: &mut [f32], rows: &[usize]) {
         for (t, &r) in out.chunks_exact_mut(self.width.max(1)).zip(rows) {
             t.copy_from_slice(&self.data[r * self.width..(r + 1) * self.width]);
         }
+    }
+}
+
+/// Training rows in f32, packed once for all fits on them.
+pub(crate) struct Packed {
+    pub x: PackedRows,
+    pub y: PackedRows,
+    pub rows: usize,
+}
+
+impl Packed {
+    pub(crate) fn new(data: &Dataset) -> Self {
+        Packed { x: PackedRows::new(data.x()), y: PackedRows::new(data.y()), rows: data.rows() }
     }
 }
 
@@ -185,6 +207,30 @@ impl Imputation {
     pub(crate) fn network(&self) -> StoNet {
         let layers = self.layers.iter().zip(&self.sigma2).map(|(l, &s)| l.unpack(s)).collect();
         StoNet::new(layers, self.activation, self.head).expect("a finite packed network is well formed")
+    }
+
+    /// The mean loss over all rows.
+    pub(crate) fn loss(&mut self, data: &Packed) -> f64 {
+        let all: Vec<usize> = (0..data.rows).collect();
+        let batches = all.chunks(self.capacity);
+        batches.map(|b| self.forward(&data.x, &data.y, b) * b.len() as f64).sum::<f64>() / data.rows as f64
+    }
+
+    /// The mean loss of the best constant prediction.
+    pub(crate) fn loss_of_a_constant(&self, data: &Packed) -> f64 {
+        let n = data.rows as f64;
+        let sums = |f: &dyn Fn(f64) -> f64| {
+            let mut sums = vec![0.0; data.y.width];
+            for row in data.y.data.chunks_exact(data.y.width) {
+                sums.iter_mut().zip(row).for_each(|(s, &y)| *s += f(f64::from(y)) / n);
+            }
+            sums
+        };
+        let (mean, square) = (sums(&|y| y), sums(&|y| y * y));
+        match self.head {
+            Head::Gaussian => 0.5 * square.iter().zip(&mean).map(|(s, m)| (s - m * m).max(0.0)).sum::<f64>(),
+            Head::Multinomial => -mean.iter().filter(|m| **m > 0.0).map(|m| m * m.ln()).sum::<f64>(),
+        }
     }
 
     /// One iteration of `ASGHMC` on these rows; returns the batch's mean loss before the step.

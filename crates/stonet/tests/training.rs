@@ -235,7 +235,7 @@ fn iro_polishes_what_asghmc_began() {
     let rmse = |f: &Fit| metrics::rmse(f.network().predict(test.x()).unwrap().view(), test.y()).unwrap();
     // A random walk needs more steps than a gradient to carry the residual into the latents.
     for (kernel, steps) in [(Kernel::Langevin, 5), (Kernel::Metropolis, 30)] {
-        let then = Iro { kappa: 0.01, kernel, steps, iterations: 40, estimates: 3, ..Iro::default() };
+        let then = Iro { kappa: 0.02, kernel, steps, iterations: 40, estimates: 3, ..Iro::default() };
         let trainer = Polished { first: first.clone(), then };
         let fit = trainer.fit(&start(&[10, 20, 1]), &train, Seed::new(1), &mut ()).unwrap();
         assert_eq!(fit.networks.len(), 3);
@@ -300,7 +300,7 @@ fn every_trainer_learns_class_probabilities() {
     let (test, logits) = class_data(4000, 6, 2);
     let start = start(&[6, 12, 3]).with_head(Head::Multinomial);
     let asghmc = Asghmc { epochs: 150, kappa: vec![0.003], ..Asghmc::default() };
-    let iro = Iro { kappa: 0.003, iterations: 10, ..Iro::default() };
+    let iro = Iro { kappa: 0.003, penalty: Penalty::Lasso, iterations: 10, ..Iro::default() };
     let best = Head::Multinomial.loss(test.y(), logits.view());
     let trainers: [(&dyn Trainer, f64); 4] = [
         (&asghmc, 0.05),

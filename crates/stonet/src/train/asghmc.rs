@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::run::{Outcome, Run};
 use super::{Fit, Observer, Trainer, Warning, check_sizes, constant_inputs};
-use crate::imputation::{LayerUpdate, Sghmc};
+use crate::imputation::{LayerUpdate, Packed, Sghmc};
 use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 
 /// The trainer and its settings; start from `Asghmc::default()` or a [`Preset`](super::Preset).
@@ -109,14 +109,34 @@ impl Default for Asghmc {
 
 impl Trainer for Asghmc {
     fn fit(&self, start: &StoNet, data: &Dataset, seed: Seed, observer: &mut dyn Observer) -> Result<Fit> {
-        self.validate(start)?;
         check_sizes(start, data)?;
+        let mut fit = self.fit_packed(start, &Packed::new(data), seed, observer)?;
+        // What is said of the data comes before what is said of the training.
+        fit.warnings.splice(0..0, self.warnings(data));
+        Ok(fit)
+    }
+
+    fn penalty(&self, layers: usize) -> (Penalty, Vec<f64>) {
+        (self.penalty, per_layer(&self.kappa, layers))
+    }
+}
+
+impl Asghmc {
+    /// [`fit`](Trainer::fit) on rows that are packed already and known to suit the network.
+    pub(crate) fn fit_packed(
+        &self,
+        start: &StoNet,
+        data: &Packed,
+        seed: Seed,
+        observer: &mut dyn Observer,
+    ) -> Result<Fit> {
+        self.validate(start)?;
         let mut rates = per_layer(&self.rates, start.layers().len());
         for restarts in 0.. {
-            let mut run = Run::new(self, start, data, &rates, seed, restarts)?;
+            let mut run = Run::new(self, start, data, &rates, seed, restarts);
             match run.all(observer)? {
                 Outcome::Done(mut fit) => {
-                    fit.warnings = self.warnings(data, &fit, &rates);
+                    fit.warnings = self.outcome_warnings(&fit, &rates);
                     return Ok(fit);
                 }
                 Outcome::Diverged { epoch } if restarts == self.max_restarts => {
@@ -128,12 +148,6 @@ impl Trainer for Asghmc {
         unreachable!("the loop ends at max_restarts")
     }
 
-    fn penalty(&self, layers: usize) -> (Penalty, Vec<f64>) {
-        (self.penalty, per_layer(&self.kappa, layers))
-    }
-}
-
-impl Asghmc {
     /// The same trainer with κ scaled so that layer 1 has this value and the others keep their ratio to it; where κ_1 was 0, all
     /// layers get this value.
     pub fn with_kappa(&self, kappa: f64) -> Self {
@@ -226,12 +240,17 @@ impl Asghmc {
         if done <= from || from >= 1.0 { 1.0 } else { 1.0 - (1.0 - to) * (done - from) / (1.0 - from) }
     }
 
-    fn warnings(&self, data: &Dataset, fit: &Fit, rates: &[f64]) -> Vec<Warning> {
+    fn warnings(&self, data: &Dataset) -> Vec<Warning> {
         let mut warnings = Vec::new();
         if data.rows() < self.batch_size {
             warnings.push(Warning::BatchCut { batch_size: self.batch_size, rows: data.rows() });
         }
         warnings.extend(constant_inputs(data));
+        warnings
+    }
+
+    fn outcome_warnings(&self, fit: &Fit, rates: &[f64]) -> Vec<Warning> {
+        let mut warnings = Vec::new();
         if fit.network().selected_inputs().is_empty() {
             warnings.push(Warning::AllUnitsDead { kappa: self.kappa.clone() });
         }

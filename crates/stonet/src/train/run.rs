@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use rand::seq::SliceRandom;
 
 use super::{Asghmc, Fit, Observer, Progress, Stop, check_sizes};
-use crate::imputation::{Imputation, LayerUpdate, PackedRows, Plan, Sghmc};
+use crate::imputation::{Imputation, LayerUpdate, Packed, Plan, Sghmc};
 use crate::random::Rng;
 use crate::{Dataset, Error, Result, Seed, StoNet};
 
@@ -19,8 +19,7 @@ pub(super) enum Outcome {
 pub(super) struct Run<'a> {
     trainer: &'a Asghmc,
     rates: &'a [f64],
-    x: PackedRows,
-    y: PackedRows,
+    data: &'a Packed,
     order: Vec<usize>,
     batch: usize,
     sghmc: Sghmc,
@@ -35,28 +34,26 @@ impl<'a> Run<'a> {
     pub(super) fn new(
         trainer: &'a Asghmc,
         start: &StoNet,
-        data: &Dataset,
+        data: &'a Packed,
         rates: &'a [f64],
         seed: Seed,
         restarts: usize,
-    ) -> Result<Self> {
-        let batch = trainer.batch_size.min(data.rows());
-        let mean = data.y().mean_axis(ndarray::Axis(0)).expect("a data set has rows");
-        let constant = mean.broadcast(data.y().raw_dim()).expect("one mean per target");
-        let scale = start.loss(data)?.max(start.head().loss(data.y(), constant));
-        Ok(Run {
+    ) -> Self {
+        let batch = trainer.batch_size.min(data.rows);
+        let mut state = Imputation::new(start, batch);
+        let scale = state.loss(data).max(state.loss_of_a_constant(data));
+        Run {
             trainer,
             rates,
-            x: PackedRows::new(data.x()),
-            y: PackedRows::new(data.y()),
-            order: (0..data.rows()).collect(),
+            data,
+            order: (0..data.rows).collect(),
             batch,
             sghmc: trainer.sghmc(start),
-            state: Imputation::new(start, batch),
+            state,
             rng: seed.child(restarts as u64).rng(),
             ceiling: 10.0 * scale,
             restarts,
-        })
+        }
     }
 
     /// Training, then the collection of the estimates after the first.
@@ -112,7 +109,7 @@ impl<'a> Run<'a> {
         let mut total = 0.0;
         for rows in self.order.chunks(self.batch) {
             let plan = Plan { sghmc: &self.sghmc, penalty: self.trainer.penalty, updates: &updates };
-            let loss = self.state.step(&self.x, &self.y, rows, plan, &mut self.rng);
+            let loss = self.state.step(&self.data.x, &self.data.y, rows, plan, &mut self.rng);
             total += loss * rows.len() as f64;
         }
         total / self.order.len() as f64
@@ -141,7 +138,9 @@ impl<'a> StepBench<'a> {
         trainer.validate(start)?;
         check_sizes(start, data)?;
         assert_eq!(trainer.rates.len(), start.layers().len(), "one rate per layer");
-        let run = Run::new(trainer, start, data, &trainer.rates, Seed::new(1), 0)?;
+        // A benchmark ends with its process.
+        let packed = Box::leak(Box::new(Packed::new(data)));
+        let run = Run::new(trainer, start, packed, &trainer.rates, Seed::new(1), 0);
         Ok(StepBench { updates: trainer.updates(&trainer.rates, 1.0), run })
     }
 
@@ -149,7 +148,7 @@ impl<'a> StepBench<'a> {
     pub fn step(&mut self) -> f64 {
         let r = &mut self.run;
         let plan = Plan { sghmc: &r.sghmc, penalty: r.trainer.penalty, updates: &self.updates };
-        r.state.step(&r.x, &r.y, &r.order[..r.batch], plan, &mut r.rng)
+        r.state.step(&r.data.x, &r.data.y, &r.order[..r.batch], plan, &mut r.rng)
     }
 
     /// The network as it stands.
