@@ -1,6 +1,6 @@
 //! Rows of inputs and targets, their standardisation, and their division into folds.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +130,31 @@ impl Standardizer {
                 if is_constant(column) { 1.0 } else { sd }
             })
             .collect();
+        Standardizer { mean, sd }
+    }
+
+    /// The same from some of the rows, none of which is copied.
+    pub(crate) fn fit_rows(a: ArrayView2<'_, f64>, rows: &[usize]) -> Self {
+        let n = rows.len().max(1) as f64;
+        let mut mean = Array1::<f64>::zeros(a.ncols());
+        let mut low = Array1::from_elem(a.ncols(), f64::INFINITY);
+        let mut high = Array1::from_elem(a.ncols(), f64::NEG_INFINITY);
+        for &r in rows {
+            Zip::from(&mut mean).and(&mut low).and(&mut high).and(a.row(r)).for_each(|m, l, h, &v| {
+                *m += v / n;
+                *l = l.min(v);
+                *h = h.max(v);
+            });
+        }
+        let mut variance = Array1::<f64>::zeros(a.ncols());
+        for &r in rows {
+            Zip::from(&mut variance).and(&mean).and(a.row(r)).for_each(|s, m, &v| *s += (v - m) * (v - m) / n);
+        }
+        let constant = |l: f64, h: f64| h - l <= 1e-12 * h.abs().max(l.abs());
+        let sd = Zip::from(&variance)
+            .and(&low)
+            .and(&high)
+            .map_collect(|v, &l, &h| if constant(l, h) { 1.0 } else { v.sqrt() });
         Standardizer { mean, sd }
     }
 

@@ -9,7 +9,7 @@ use rand_distr::{Distribution, StandardNormal};
 use crate::linalg::elementwise::{self, LatentSlices, LatentStep};
 use crate::linalg::product::{self, MatRef, rows};
 use crate::random::Rng;
-use crate::{Activation, Dataset, Head, Layer, Penalty, Standardizer, StoNet};
+use crate::{Activation, Dataset, Head, Layer, Penalty, Result, Standardizer, StoNet};
 
 /// How latents move: the settings of step 1 of `ASGHMC`, for every hidden layer.
 #[derive(Debug, Clone)]
@@ -146,6 +146,13 @@ pub(crate) struct Packed {
 impl Packed {
     pub(crate) fn new(data: &Dataset) -> Self {
         Packed { x: PackedRows::new(data.x()), y: PackedRows::new(data.y()), rows: data.rows() }
+    }
+
+    /// The rows in f64 again.
+    pub(crate) fn unpack(&self) -> Result<Dataset> {
+        let wide =
+            |p: &PackedRows| Array2::from_shape_fn((self.rows, p.width), |(r, c)| f64::from(p.data[r * p.width + c]));
+        Dataset::new(wide(&self.x), wide(&self.y))
     }
 }
 

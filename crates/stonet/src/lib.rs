@@ -23,6 +23,11 @@ pub mod metrics;
 mod select;
 mod structure;
 
+mod ridge;
+mod stack;
+
+mod post_stonet;
+
 pub mod mlp;
 
 pub use calibration_rows::{Calibration, NewRows};
@@ -35,9 +40,11 @@ pub use interval::{
 };
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
+pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, seen_in_training};
 pub use random::{Rng, Seed};
 pub use regression::{LinearFit, MultinomialFit, MultinomialRefit, Refit, Solver, SparseLinear, SparseMultinomial};
 pub use select::{PathError, Walk, cross_validate, kappa_path};
+pub use stack::{Members, Scheme, Stack, StoNetSettings, Ticker};
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
 #[doc(hidden)]
 pub use train::StepBench;

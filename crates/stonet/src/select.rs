@@ -29,6 +29,17 @@ pub fn kappa_path(
     walk: Walk,
     seed: Seed,
 ) -> Result<Vec<Fit>> {
+    path_of(trainer, start, kappas, walk, |t, from, i| t.fit(from, data, seed.child(i), &mut ()))
+}
+
+/// The path, each fit made by `fit(trainer at κ, start, index)`.
+pub(crate) fn path_of(
+    trainer: &Asghmc,
+    start: &StoNet,
+    kappas: &[f64],
+    walk: Walk,
+    fit: impl Fn(&Asghmc, &StoNet, u64) -> Result<Fit>,
+) -> Result<Vec<Fit>> {
     check_grid(kappas)?;
     let mut fits: Vec<Fit> = Vec::with_capacity(kappas.len());
     for (i, &kappa) in kappas.iter().enumerate() {
@@ -41,8 +52,7 @@ pub fn kappa_path(
             }
             _ => start,
         };
-        let fit = here.fit(from, data, seed.child(i as u64), &mut ())?;
-        fits.push(fit);
+        fits.push(fit(&here, from, i as u64)?);
     }
     Ok(fits)
 }

@@ -1,0 +1,184 @@
+//! The intervals of Eve's law behind `paper` and `cv`: one StoNet for all outputs, its κ chosen by k folds.
+
+use ndarray::{Array1, Array2, ArrayView2, Axis};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{Kind, Model, PostStoNet};
+use crate::data::{complement, folds};
+use crate::imputation::Packed;
+use crate::metrics::{coverage, mean_sd};
+use crate::{
+    Calibration, Dataset, Error, Estimate, EveIntervals, Fit, Intervals, Level, PathError, PredictInterval, Refit,
+    Result, Scaling, Seed, Side, StoNetSettings, Ticker,
+};
+
+/// The λ of the paper's grid, each used as κ of layer 1 (D6).
+const PAPER_GRID: [f64; 11] = [5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.04, 0.05, 0.08, 0.1];
+
+/// How κ is chosen from its path over k folds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Select {
+    /// The smallest out-of-fold error.
+    Error,
+    /// The largest κ whose error is within one standard error of the smallest.
+    OneStandardError,
+    /// The κ whose out-of-fold coverage is nearest the level (the paper's rule; it can choose over-shrunk networks).
+    Coverage,
+}
+
+/// A fold's path, judged on the rows it held out.
+struct Judged {
+    /// Per κ and output: mean squared error.
+    mse: Array2<f64>,
+    /// Per κ: coverage of Eve's intervals with the training variance; empty unless asked for.
+    coverage: Vec<f64>,
+    rows: usize,
+}
+
+impl PostStoNet {
+    fn eve_settings(&self) -> StoNetSettings {
+        let mut stonet = self.stonet.clone();
+        if self.kind == Kind::Paper && stonet.kappas == StoNetSettings::default().kappas {
+            stonet.kappas = PAPER_GRID.to_vec();
+        }
+        stonet
+    }
+
+    pub(super) fn eve(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<Model> {
+        let settings = self.eve_settings();
+        let select = self.select.unwrap_or(if self.kind == Kind::Paper { Select::Coverage } else { Select::Error });
+        let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
+        let parts = match rows.groups() {
+            None => folds(data.rows(), self.folds, seed.child(0))?,
+            Some(groups) => group_folds(groups, self.folds, seed.child(0))?,
+        };
+        let total = self.folds + 1;
+        let done = std::sync::atomic::AtomicUsize::new(0);
+        let step = || {
+            let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+            if tick(done, total) { Ok(()) } else { Err(Error::Cancelled { epochs: done }) }
+        };
+        tick(0, total);
+        let judged: Vec<Judged> = parts
+            .par_iter()
+            .enumerate()
+            .map(|(k, held_out)| {
+                let judged = self.fold(&settings, &data, held_out, select, seed.child(1 + k as u64))?;
+                step()?;
+                Ok(judged)
+            })
+            .collect::<Result<_>>()?;
+        let best = choose(&settings.kappas, &judged, select, self.level);
+        // Up to the chosen κ and no further.
+        let to_best = StoNetSettings { kappas: settings.kappas[..=best].to_vec(), ..settings.clone() };
+        let (scaling, scaled, fits) = path(&to_best, &data, seed.child(100))?;
+        step()?;
+        let net = fits[fits.len() - 1].network();
+        let variance = match self.kind {
+            Kind::Paper => training_variance(net, &scaled)?,
+            _ => (out_of_fold(&judged, best) / scaling.y.sd().mapv(|s| s * s)).to_vec(),
+        };
+        let estimate = Estimate::new(net, &scaled, Refit::Mls, variance)?;
+        let intervals = EveIntervals::new(scaling, vec![estimate])?;
+        Ok(Model::Eve { intervals, kappa: settings.kappas[best] })
+    }
+
+    fn fold(
+        &self,
+        settings: &StoNetSettings,
+        data: &Dataset,
+        held_out: &[usize],
+        select: Select,
+        seed: Seed,
+    ) -> Result<Judged> {
+        let (train, test) = (data.select(&complement(data.rows(), held_out)), data.select(held_out));
+        let (scaling, scaled, fits) = path(settings, &train, seed)?;
+        let mut judged =
+            Judged { mse: Array2::zeros((fits.len(), data.outputs())), coverage: Vec::new(), rows: test.rows() };
+        let x = scaling.x.apply(test.x())?;
+        for (i, fit) in fits.iter().enumerate() {
+            let mean = scaling.y.undo(fit.network().predict(x.view())?.view());
+            let squares = (&test.y() - &mean).mapv(|e| e * e).sum_axis(Axis(0)) / test.rows() as f64;
+            judged.mse.row_mut(i).assign(&squares);
+            if select == Select::Coverage {
+                let variance = training_variance(fit.network(), &scaled)?;
+                let estimate = Estimate::new(fit.network(), &scaled, Refit::Mls, variance)?;
+                let intervals = EveIntervals::new(scaling.clone(), vec![estimate])?.intervals(test.x(), self.level)?;
+                judged.coverage.push(coverage(&intervals, test.y())?);
+            }
+        }
+        Ok(judged)
+    }
+}
+
+/// Standardises and walks the path.
+fn path(settings: &StoNetSettings, data: &Dataset, seed: Seed) -> Result<(Scaling, Dataset, Vec<Fit>)> {
+    let scaling = Scaling::fit(data)?;
+    let scaled = scaling.apply(data)?;
+    let start = settings.start(data.inputs(), data.outputs(), seed.child(0))?;
+    let fits = settings.path(&start, &Packed::new(&scaled), seed.child(1))?;
+    Ok((scaling, scaled, fits))
+}
+
+fn training_variance(net: &crate::StoNet, scaled: &Dataset) -> Result<Vec<f64>> {
+    let residual = &scaled.y() - &net.predict(scaled.x())?;
+    Ok((residual.mapv(|r| r * r).sum_axis(Axis(0)) / scaled.rows() as f64).to_vec())
+}
+
+/// The out-of-fold mean squared error per output at a κ.
+fn out_of_fold(judged: &[Judged], kappa: usize) -> Array1<f64> {
+    let rows: usize = judged.iter().map(|j| j.rows).sum();
+    let outputs = judged[0].mse.ncols();
+    judged
+        .iter()
+        .fold(Array1::zeros(outputs), |a: Array1<f64>, j| a + &j.mse.row(kappa) * (j.rows as f64 / rows as f64))
+}
+
+fn choose(kappas: &[f64], judged: &[Judged], select: Select, level: Level) -> usize {
+    if select == Select::Coverage {
+        let distance = |i: usize| {
+            let mean = judged.iter().map(|j| j.coverage[i]).sum::<f64>() / judged.len() as f64;
+            (mean - level.get()).abs()
+        };
+        return (0..kappas.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0);
+    }
+    // Outputs count in units of their own smallest error, so that none outweighs the others by its scale.
+    let scale: Array1<f64> = (0..judged[0].mse.ncols())
+        .map(|o| {
+            (0..kappas.len()).map(|i| out_of_fold(judged, i)[o]).fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE)
+        })
+        .collect();
+    let at = |i: usize| mean_sd(&judged.iter().map(|j| (&j.mse.row(i) / &scale).sum()).collect::<Vec<_>>());
+    let (mse, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
+    let se = sd.into_iter().map(|s| s / (judged.len() as f64).sqrt()).collect();
+    let error = PathError { kappas: kappas.to_vec(), mse, se };
+    if select == Select::OneStandardError { error.one_standard_error() } else { error.best() }
+}
+
+/// Random folds that keep groups whole.
+fn group_folds(groups: &[usize], k: usize, seed: Seed) -> Result<Vec<Vec<usize>>> {
+    let mut rows = std::collections::BTreeMap::<usize, Vec<usize>>::new();
+    groups.iter().enumerate().for_each(|(r, &g)| rows.entry(g).or_default().push(r));
+    let groups: Vec<Vec<usize>> = rows.into_values().collect();
+    let of_groups = folds(groups.len(), k, seed)?;
+    Ok(of_groups.into_iter().map(|f| f.into_iter().flat_map(|g| groups[g].iter().copied()).collect()).collect())
+}
+
+/// Both ends, or one: the normal quantile of a bound leaves α on one side alone.
+pub(super) fn sided(model: &EveIntervals, x: ArrayView2<'_, f64>, level: Level, side: Side) -> Result<Intervals> {
+    if side == Side::Both {
+        return model.intervals(x, level);
+    }
+    let two_sided = 2.0 * level.get() - 1.0;
+    if two_sided <= 0.0 {
+        return Err(Error::setting("level", level, "above 0.5 for a one-sided bound of Eve's law"));
+    }
+    let mut i = model.intervals(x, Level::new(two_sided)?)?;
+    match side {
+        Side::Lower => i.upper.fill(f64::INFINITY),
+        _ => i.lower.fill(f64::NEG_INFINITY),
+    }
+    Ok(Intervals { level, ..i })
+}

@@ -1,0 +1,359 @@
+//! Post-StoNet regression (`alg:post-stonet`): features of a trained network and held-out rows in, prediction intervals out.
+//!
+//! **Rows that the network was trained on void every guarantee.** Its errors on them are too small, and so are the intervals.
+
+mod eve;
+mod guarantee;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ndarray::{Array2, Axis};
+use serde::{Deserialize, Serialize};
+
+pub use eve::Select;
+pub use guarantee::{Guarantee, seen_in_training};
+
+use crate::stack::FittedStack;
+use crate::{
+    Calibration, Error, EveIntervals, Intervals, Level, Members, NewRows, Result, Scheme, Seed, Side, Stack,
+    StoNetSettings, Ticker,
+};
+
+/// The intervals, by the names users type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Kind {
+    /// `paper`: Eve's law with the training variance, κ by the paper's coverage rule.
+    Paper,
+    /// `cv`: Eve's law with the out-of-fold variance, κ by out-of-fold error.
+    Cv,
+    /// `cv+`: CV+ around the StoNet alone.
+    CvPlus,
+    /// `split`: the stack by split conformal: exact 1 − α.
+    Split,
+    /// `fast`: nested CV+ around ridge and the network, no StoNet.
+    Fast,
+    /// `stack`: nested CV+ around all members with a learned scale.
+    #[default]
+    Stack,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [Kind::Stack, Kind::CvPlus, Kind::Cv, Kind::Paper, Kind::Fast, Kind::Split];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Paper => "paper",
+            Kind::Cv => "cv",
+            Kind::CvPlus => "cv+",
+            Kind::Split => "split",
+            Kind::Fast => "fast",
+            Kind::Stack => "stack",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Kind {
+    type Err = Error;
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Kind::ALL.into_iter().find(|k| k.name() == name);
+        found.ok_or_else(|| Error::setting("interval", name, "stack, cv+, cv, paper, fast or split"))
+    }
+}
+
+impl TryFrom<String> for Kind {
+    type Error = Error;
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<Kind> for String {
+    fn from(k: Kind) -> String {
+        k.name().to_owned()
+    }
+}
+
+/// Post-StoNet regression and its settings; the value is its own configuration.
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `kind` | stack | which intervals | |
+/// | `folds` | 5 | K of every cross-fitting | ≥ 2 |
+/// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | |
+/// | `nested` | true | choose κ, weights and scale inside the fold, as the bound asks (`cv+`, `stack`, `fast`) | |
+/// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |
+/// | `select` | by kind | rule for κ of `paper` and `cv` | |
+/// | `level` | 0.9 | level at which the coverage rule judges κ | (0, 1) |
+/// | `stonet` | 20 units, 4 κ | the StoNet and its training | |
+///
+/// ```
+/// use ndarray::Array2;
+/// use stonet::{Calibration, Kind, Level, NewRows, PostStoNet, Seed, Side};
+/// // Features of 200 rows that the network has not seen, their responses, and the network's own predictions.
+/// let features = Array2::from_shape_fn((200, 3), |(i, j)| ((i * (j + 1)) as f64 * 0.7).sin());
+/// let y = features.map_axis(ndarray::Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(ndarray::Axis(1));
+/// let rows = Calibration::new(features.view(), y.view())?;
+/// let fitted = PostStoNet { kind: Kind::Fast, ..PostStoNet::default() }.fit(&rows, Seed::new(1), &|_, _| true)?;
+/// let new = NewRows::new(features.view())?;
+/// let intervals = fitted.intervals(&new, Level::new(0.9)?, Side::Both)?;
+/// assert!(intervals.lower.iter().zip(&intervals.upper).all(|(l, u)| l < u));
+/// println!("{}", fitted.guarantee(Level::new(0.9)?));
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PostStoNet {
+    /// Which intervals.
+    pub kind: Kind,
+    /// K.
+    pub folds: usize,
+    /// Whether the width varies with the row.
+    pub learned_scale: bool,
+    /// Whether everything is chosen inside the fold.
+    pub nested: bool,
+    /// Share of the rows that `split` fits on.
+    pub split_share: f64,
+    /// Rule for κ of `paper` and `cv`; by default the paper's for `paper` and the smallest error for `cv`.
+    pub select: Option<Select>,
+    /// Level of the coverage rule.
+    pub level: Level,
+    /// The StoNet and its training. `paper` has the paper's grid of κ in place of a default one.
+    pub stonet: StoNetSettings,
+}
+
+impl Default for PostStoNet {
+    fn default() -> Self {
+        PostStoNet {
+            kind: Kind::Stack,
+            folds: 5,
+            learned_scale: true,
+            nested: true,
+            split_share: 0.7,
+            select: None,
+            level: Level::new(0.9).expect("0.9 is a level"),
+            stonet: StoNetSettings::default(),
+        }
+    }
+}
+
+/// Fitted intervals: all that prediction needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct FittedPostStoNet {
+    settings: PostStoNet,
+    features: usize,
+    groups: bool,
+    model: Model,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Model {
+    /// One per output.
+    Stacks(Vec<FittedStack>),
+    Eve {
+        intervals: EveIntervals,
+        kappa: f64,
+    },
+}
+
+/// What is written to files; reading it back checks that its parts belong together.
+#[derive(Serialize, Deserialize)]
+struct Parts {
+    settings: PostStoNet,
+    features: usize,
+    groups: bool,
+    model: Model,
+}
+
+impl TryFrom<Parts> for FittedPostStoNet {
+    type Error = Error;
+    fn try_from(p: Parts) -> Result<Self> {
+        match &p.model {
+            Model::Stacks(stacks) if stacks.is_empty() => {
+                return Err(Error::Inconsistent { what: "fitted intervals have no outputs" });
+            }
+            Model::Stacks(stacks) => stacks.iter().try_for_each(|s| s.check(p.features))?,
+            Model::Eve { intervals, .. } => {
+                if intervals.scaling().x.columns() != p.features {
+                    return Err(Error::Inconsistent { what: "fitted intervals have another number of features" });
+                }
+            }
+        }
+        Ok(FittedPostStoNet { settings: p.settings, features: p.features, groups: p.groups, model: p.model })
+    }
+}
+
+impl From<FittedPostStoNet> for Parts {
+    fn from(f: FittedPostStoNet) -> Self {
+        Parts { settings: f.settings, features: f.features, groups: f.groups, model: f.model }
+    }
+}
+
+impl PostStoNet {
+    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
+    pub fn fit(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedPostStoNet> {
+        self.stonet.check()?;
+        for (column, y) in rows.y().axis_iter(Axis(1)).enumerate() {
+            if crate::data::is_constant(y) {
+                return Err(Error::ConstantTarget { column, value: y[0] });
+            }
+        }
+        let model = match self.stack() {
+            Some(stack) => Model::Stacks(self.stacks(&stack, rows, seed, tick)?),
+            None => self.eve(rows, seed, tick)?,
+        };
+        let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
+        Ok(FittedPostStoNet { settings: self.clone(), features, groups, model })
+    }
+
+    /// The stack behind a kind; none behind those of Eve's law.
+    fn stack(&self) -> Option<Stack> {
+        let members = match self.kind {
+            Kind::Paper | Kind::Cv => return None,
+            Kind::CvPlus => Members::STONET,
+            Kind::Fast => Members::FAST,
+            Kind::Split | Kind::Stack => Members::ALL,
+        };
+        let scheme = match (self.kind, self.nested) {
+            (Kind::Split, _) => Scheme::Split { share: self.split_share },
+            (_, true) => Scheme::Nested,
+            (_, false) => Scheme::Same,
+        };
+        let (learned_scale, folds, stonet) = (self.learned_scale, self.folds, self.stonet.clone());
+        Some(Stack { members, learned_scale, scheme, folds, stonet })
+    }
+
+    fn stacks(&self, stack: &Stack, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<Vec<FittedStack>> {
+        let outputs = rows.y().ncols();
+        let total = outputs * stack.fits();
+        let done = AtomicUsize::new(0);
+        // Outputs follow each other; ticks count on.
+        let all = |now: usize, _: usize| {
+            let before = if now == 0 { done.load(Ordering::Relaxed) } else { done.fetch_add(1, Ordering::Relaxed) + 1 };
+            tick(before, total)
+        };
+        (0..outputs).map(|j| stack.fit(&rows.output(j), seed.child(j as u64), &all)).collect()
+    }
+}
+
+impl FittedPostStoNet {
+    /// The settings it was fitted with.
+    pub fn settings(&self) -> &PostStoNet {
+        &self.settings
+    }
+
+    /// Features per row.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// Targets per row.
+    pub fn outputs(&self) -> usize {
+        match &self.model {
+            Model::Stacks(stacks) => stacks.len(),
+            Model::Eve { intervals, .. } => intervals.scaling().y.columns(),
+        }
+    }
+
+    /// Whether new rows need the network's own prediction.
+    pub fn needs_prediction(&self) -> bool {
+        matches!(&self.model, Model::Stacks(stacks) if stacks.iter().any(FittedStack::needs_prediction))
+    }
+
+    /// Intervals at the level, each output by itself.
+    pub fn intervals(&self, rows: &NewRows<'_>, level: Level, side: Side) -> Result<Intervals> {
+        if rows.features.ncols() != self.features {
+            return Err(Error::shape("feature columns", self.features, rows.features.ncols()));
+        }
+        if let Some(d) = rows.prediction.filter(|d| d.ncols() != self.outputs()) {
+            return Err(Error::shape("columns of the predictions", self.outputs(), d.ncols()));
+        }
+        match &self.model {
+            Model::Eve { intervals, .. } => eve::sided(intervals, rows.features, level, side),
+            Model::Stacks(stacks) => {
+                let shape = (rows.features.nrows(), stacks.len());
+                let mut out = [(); 3].map(|()| Array2::zeros(shape));
+                for (j, stack) in stacks.iter().enumerate() {
+                    let d = rows.prediction.map(|d| d.index_axis_move(Axis(1), j));
+                    let ends = stack.ends(rows.features, d, level, side)?;
+                    for (array, values) in out.iter_mut().zip(ends) {
+                        array.column_mut(j).assign(&ndarray::Array1::from(values));
+                    }
+                }
+                let [prediction, lower, upper] = out;
+                Ok(Intervals { prediction, lower, upper, level })
+            }
+        }
+    }
+
+    /// Boxes that hold all outputs of a row at once with this level: every output at 1 − α/outputs (Bonferroni).
+    pub fn joint_intervals(&self, rows: &NewRows<'_>, level: Level, side: Side) -> Result<Intervals> {
+        let each = Level::new(1.0 - (1.0 - level.get()) / self.outputs() as f64)?;
+        Ok(Intervals { level, ..self.intervals(rows, each, side)? })
+    }
+
+    /// What holds for these intervals, in words and as a number.
+    pub fn guarantee(&self, level: Level) -> Guarantee {
+        guarantee::of(self, level)
+    }
+
+    /// Mean weight over folds of the StoNet, the corrected network, ridge and the network, per output; none for Eve's law.
+    pub fn weights(&self) -> Option<Vec<[f64; 4]>> {
+        match &self.model {
+            Model::Stacks(stacks) => Some(stacks.iter().map(FittedStack::weights).collect()),
+            Model::Eve { .. } => None,
+        }
+    }
+
+    /// κ that was chosen for the whole fit; the stack chooses one per fold and member.
+    pub fn kappa(&self) -> Option<f64> {
+        match &self.model {
+            Model::Eve { kappa, .. } => Some(*kappa),
+            Model::Stacks(_) => None,
+        }
+    }
+
+    /// Per feature, the fraction of the StoNets in use that select it; empty where there is none.
+    pub fn selected_features(&self) -> Vec<f64> {
+        let nets: Vec<&crate::StoNet> = match &self.model {
+            Model::Eve { intervals, .. } => intervals.estimates().iter().map(crate::Estimate::network).collect(),
+            Model::Stacks(stacks) => stacks.iter().flat_map(FittedStack::nets).collect(),
+        };
+        if nets.is_empty() {
+            return Vec::new();
+        }
+        let mut share = vec![0.0; self.features];
+        for net in &nets {
+            net.selected_inputs().into_iter().for_each(|k| share[k] += 1.0 / nets.len() as f64);
+        }
+        share
+    }
+
+    /// The intervals of Eve's law, for `paper` and `cv`.
+    pub fn eve(&self) -> Option<&EveIntervals> {
+        match &self.model {
+            Model::Eve { intervals, .. } => Some(intervals),
+            Model::Stacks(_) => None,
+        }
+    }
+
+    /// Units scored and folds, of the smallest output.
+    fn size(&self) -> Option<(usize, usize)> {
+        match &self.model {
+            Model::Stacks(stacks) => stacks.iter().map(FittedStack::size).min(),
+            Model::Eve { .. } => None,
+        }
+    }
+}

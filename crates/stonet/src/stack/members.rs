@@ -1,0 +1,305 @@
+//! The members of a stack: a StoNet, a StoNet that corrects the network, a ridge regression, and the network itself.
+//!
+//! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the stack picks a
+//! candidate per member and weighs the members.
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
+
+use crate::calibration_rows::Single;
+use crate::imputation::{Packed, PackedRows};
+use crate::ridge::{Clip, Ridge};
+use crate::select::path_of;
+use crate::{Activation, Algorithm, Asghmc, Error, Fit, Iro, Layer, Result, Seed, Standardizer, StoNet, Trainer, Walk};
+
+/// Penalties of the ridge member, per row.
+const RIDGE_GRID: [f64; 10] = [1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
+
+/// Which members a stack has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Members {
+    /// A StoNet on the features.
+    pub stonet: bool,
+    /// a + t · (the network's prediction) + a StoNet correction; needs the prediction.
+    pub skip: bool,
+    /// Ridge regression on the features.
+    pub ridge: bool,
+    /// The network's own prediction; needs it.
+    pub network: bool,
+}
+
+impl Members {
+    /// All four.
+    pub const ALL: Members = Members { stonet: true, skip: true, ridge: true, network: true };
+    /// The StoNet alone.
+    pub const STONET: Members = Members { stonet: true, skip: false, ridge: false, network: false };
+    /// Ridge and the network: no StoNet, fitted in a blink.
+    pub const FAST: Members = Members { stonet: false, skip: false, ridge: true, network: true };
+
+    /// Those that can be had without the network's prediction, where there is none.
+    pub(crate) fn available(self, prediction: bool) -> Self {
+        Members { skip: self.skip && prediction, network: self.network && prediction, ..self }
+    }
+
+    pub(crate) fn any(self) -> bool {
+        self.stonet || self.skip || self.ridge || self.network
+    }
+}
+
+/// How the StoNet members are trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoNetSettings {
+    /// Widths of the hidden layers.
+    pub hidden: Vec<usize>,
+    /// κ of layer 1, ascending.
+    pub kappas: Vec<f64>,
+    /// Steps at the first κ; half as many at each later one.
+    pub steps: usize,
+    /// Which trainer. `iro` walks the same κ on its own; `asghmc+iro` polishes every fit of the path.
+    pub algorithm: Algorithm,
+    /// Rates, κ's ratio between layers (its κ is scaled), batch size, penalty.
+    pub asghmc: Asghmc,
+    /// The polish, and what `iro` runs at each κ.
+    pub iro: Iro,
+}
+
+impl Default for StoNetSettings {
+    fn default() -> Self {
+        // METHOD: the same λ in all layers gives κ_2 = .01 κ_1 at the paper's settings for these data.
+        let asghmc = Asghmc { rates: vec![0.1], kappa: vec![1.0, 0.01], ..Asghmc::default() };
+        StoNetSettings {
+            hidden: vec![20],
+            kappas: vec![0.001, 0.006, 0.035, 0.2],
+            steps: 2500,
+            algorithm: Algorithm::Asghmc,
+            asghmc,
+            iro: Iro::default(),
+        }
+    }
+}
+
+impl StoNetSettings {
+    /// The trainer for so many rows and layers: 20 to 600 epochs.
+    fn trainer_for(&self, rows: usize) -> Asghmc {
+        let batch = self.asghmc.batch_size.min(rows).max(1);
+        let epochs = (self.steps * batch).div_ceil(rows.max(1)).clamp(20, 600);
+        let layers = self.hidden.len() + 1;
+        // The ratio of the last layer holds for all above the first.
+        let kappa = match self.asghmc.kappa[..] {
+            [first, .., last] => (0..layers).map(|i| if i == 0 { first } else { last }).collect(),
+            _ => self.asghmc.kappa.clone(),
+        };
+        Asghmc { epochs, kappa, ..self.asghmc.clone() }
+    }
+
+    /// One fit per κ on standardised rows, which are unpacked again only where IRO needs them.
+    pub(crate) fn path(&self, start: &StoNet, data: &Packed, seed: Seed) -> Result<Vec<Fit>> {
+        let trainer = self.trainer_for(data.rows);
+        let asghmc = || {
+            path_of(&trainer, start, &self.kappas, Walk::Warm, |t, from, i| {
+                t.fit_packed(from, data, seed.child(i), &mut ())
+            })
+        };
+        if self.algorithm == Algorithm::Asghmc {
+            return asghmc();
+        }
+        let rows = data.unpack()?;
+        let polish = |kappa: f64, from: &StoNet, i: usize| {
+            Iro { kappa, ..self.iro.clone() }.fit(from, &rows, seed.child(100 + i as u64), &mut ())
+        };
+        if self.algorithm == Algorithm::Iro {
+            return self.kappas.iter().enumerate().map(|(i, &kappa)| polish(kappa, start, i)).collect();
+        }
+        asghmc()?.iter().enumerate().map(|(i, fit)| polish(self.iro.kappa, fit.network(), i)).collect()
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        Error::check(!self.hidden.contains(&0), "hidden", &self.hidden, "all positive")?;
+        Error::check(self.steps >= 1, "steps", self.steps, "at least 1")
+    }
+
+    pub(crate) fn start(&self, inputs: usize, outputs: usize, seed: Seed) -> Result<StoNet> {
+        let widths: Vec<usize> = [inputs].into_iter().chain(self.hidden.iter().copied()).chain([outputs]).collect();
+        StoNet::random(&widths, Activation::Tanh, seed)
+    }
+}
+
+/// A network and its scales.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Scaled {
+    clip: Clip,
+    mean: f64,
+    sd: f64,
+    net: StoNet,
+}
+
+impl Scaled {
+    fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        let f = self.net.predict(self.clip.apply(x)?.view())?;
+        Ok(f.index_axis_move(Axis(1), 0).mapv_into(|v| v * self.sd + self.mean))
+    }
+
+    fn check(&self, columns: usize) -> Result<()> {
+        let numbers = self.mean.is_finite() && self.sd.is_finite();
+        if numbers
+            && self.clip.sound()
+            && self.clip.columns() == columns
+            && self.net.inputs() == columns
+            && self.net.outputs() == 1
+        {
+            return Ok(());
+        }
+        Err(Error::Inconsistent { what: "a StoNet and its scales do not belong together" })
+    }
+}
+
+/// One member at one κ: all that prediction needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Member {
+    StoNet(Scaled),
+    Skip { intercept: f64, slope: f64, correction: Option<Scaled> },
+    Ridge(Ridge),
+    Network,
+}
+
+impl Member {
+    /// Predictions for rows of features and the network's predictions of them.
+    pub(crate) fn predict(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<Array1<f64>> {
+        let network = || d.ok_or(Error::NoPrediction);
+        match self {
+            Member::StoNet(net) => net.predict(x),
+            Member::Skip { intercept, slope, correction } => {
+                let line = network()?.mapv(|d| intercept + slope * d);
+                Ok(match correction {
+                    Some(net) => line + net.predict(x)?,
+                    None => line,
+                })
+            }
+            Member::Ridge(ridge) => ridge.predict(x),
+            Member::Network => Ok(network()?.to_owned()),
+        }
+    }
+
+    pub(crate) fn needs_prediction(&self) -> bool {
+        matches!(self, Member::Skip { .. } | Member::Network)
+    }
+
+    /// The StoNet inside, where there is one.
+    pub(crate) fn net(&self) -> Option<&StoNet> {
+        match self {
+            Member::StoNet(s) | Member::Skip { correction: Some(s), .. } => Some(&s.net),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn check(&self, columns: usize) -> Result<()> {
+        match self {
+            Member::StoNet(s) | Member::Skip { correction: Some(s), .. } => s.check(columns),
+            Member::Ridge(r) => r.check(columns),
+            Member::Skip { .. } | Member::Network => Ok(()),
+        }
+    }
+}
+
+/// Every member's candidates, fitted on the same rows.
+pub(crate) struct Candidates(pub Vec<Vec<Member>>);
+
+impl Candidates {
+    pub(crate) fn fit(
+        settings: &StoNetSettings,
+        members: Members,
+        data: &Single<'_>,
+        rows: &[usize],
+        seed: Seed,
+    ) -> Result<Self> {
+        let (stonet, (skip, ridge)) = rayon::join(
+            || members.stonet.then(|| stonet(settings, data, rows, seed.child(0))).transpose(),
+            || {
+                rayon::join(
+                    || members.skip.then(|| skip(settings, data, rows, seed.child(1))).transpose(),
+                    || members.ridge.then(|| ridge(data, rows)).transpose(),
+                )
+            },
+        );
+        let network = members.network.then(|| vec![Member::Network]);
+        Ok(Candidates([stonet?, skip?, ridge?, network].into_iter().flatten().collect()))
+    }
+
+    /// Rows × candidates for each member.
+    pub(crate) fn predict(&self, data: &Single<'_>, rows: &[usize]) -> Result<Vec<Array2<f64>>> {
+        let x = data.features.select(Axis(0), rows);
+        let d = data.prediction.map(|d| d.select(Axis(0), rows));
+        let one = |member: &Vec<Member>| {
+            let mut out = Array2::zeros((rows.len(), member.len()));
+            for (mut column, m) in out.columns_mut().into_iter().zip(member) {
+                column.assign(&m.predict(x.view(), d.as_ref().map(|d| d.view()))?);
+            }
+            Ok(out)
+        };
+        self.0.iter().map(one).collect()
+    }
+}
+
+fn ridge(data: &Single<'_>, rows: &[usize]) -> Result<Vec<Member>> {
+    let y = data.y.select(Axis(0), rows);
+    Ok(vec![Member::Ridge(Ridge::fit(data.features, rows, y.view(), &RIDGE_GRID)?)])
+}
+
+fn stonet(settings: &StoNetSettings, data: &Single<'_>, rows: &[usize], seed: Seed) -> Result<Vec<Member>> {
+    let y = data.y.select(Axis(0), rows);
+    let start = settings.start(data.features.ncols(), 1, seed.child(0))?;
+    let nets = path(settings, data, rows, y, &start, seed.child(1))?;
+    // A response without spread leaves nothing to learn but its mean.
+    nets.map(|nets| nets.into_iter().map(Member::StoNet).collect())
+        .ok_or(Error::ConstantTarget { column: 0, value: data.y[rows[0]] })
+}
+
+/// Least squares on the network's prediction, then corrections of what it leaves, and none.
+fn skip(settings: &StoNetSettings, data: &Single<'_>, rows: &[usize], seed: Seed) -> Result<Vec<Member>> {
+    let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else { return Err(Error::NoPrediction) };
+    let d = d.select(Axis(0), rows);
+    let n = rows.len() as f64;
+    let (md, my) = (d.sum() / n, y.sum() / n);
+    let (dc, yc) = (&d - md, &y - my);
+    let square = dc.dot(&dc);
+    let slope = if square > 0.0 { dc.dot(&yc) / square } else { 0.0 };
+    let intercept = my - slope * md;
+    // The correction begins at nothing: its output weights are zero.
+    let mut layers = settings.start(data.features.ncols(), 1, seed.child(0))?.layers().to_vec();
+    if let Some(Layer { weight, bias, .. }) = layers.last_mut() {
+        weight.fill(0.0);
+        bias.fill(0.0);
+    }
+    let start = StoNet::new(layers, Activation::Tanh, crate::Head::Gaussian)?;
+    let nets = path(settings, data, rows, yc - dc * slope, &start, seed.child(1))?.unwrap_or_default();
+    let corrections = [None].into_iter().chain(nets.into_iter().map(Some));
+    Ok(corrections.map(|correction| Member::Skip { intercept, slope, correction }).collect())
+}
+
+/// The κ path of a StoNet on standardised features and response; nothing if the response is constant.
+fn path(
+    settings: &StoNetSettings,
+    data: &Single<'_>,
+    rows: &[usize],
+    y: Array1<f64>,
+    start: &StoNet,
+    seed: Seed,
+) -> Result<Option<Vec<Scaled>>> {
+    if crate::data::is_constant(y.view()) {
+        return Ok(None);
+    }
+    let clip = Clip::fit(data.features, rows);
+    let y = y.insert_axis(Axis(1));
+    let all: Vec<usize> = (0..rows.len()).collect();
+    let scale = Standardizer::fit(y.view());
+    let packed = Packed {
+        x: PackedRows::scaled(data.features, rows, &clip.scale),
+        y: PackedRows::scaled(y.view(), &all, &scale),
+        rows: rows.len(),
+    };
+    let fits = settings.path(start, &packed, seed)?;
+    let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
+    Ok(Some(fits.into_iter().map(|f| Scaled { clip: clip.clone(), mean, sd, net: f.network().clone() }).collect()))
+}

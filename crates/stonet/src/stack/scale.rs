@@ -1,0 +1,88 @@
+//! The learned scale of residuals: where a prediction should be trusted less.
+//!
+//! Ridge regression of log(|r| + ¹⁄₁₀ of its median) on the features, the prediction and its square, and how far the prediction is from the
+//! network's; the fitted values are kept within what the rows it was learned on had.
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use serde::{Deserialize, Serialize};
+
+use crate::ridge::Ridge;
+use crate::{Error, Result};
+
+/// Penalties per row; ∞ makes the scale a constant.
+const GRID: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, f64::INFINITY];
+/// The share of the smallest fitted values that is cut off.
+const LOW_SHARE: f64 = 0.02;
+
+/// A scale s(x) > 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ScaleModel {
+    /// s = 1.
+    Constant,
+    /// s = exp(fit), clipped.
+    Learned { ridge: Box<Ridge>, offset: f64, low: f64, high: f64, network: bool },
+}
+
+/// What a scale looks at: features, the stack's prediction, the network's.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub features: ArrayView2<'a, f64>,
+    pub prediction: ArrayView1<'a, f64>,
+    pub network: Option<ArrayView1<'a, f64>>,
+}
+
+impl ScaleModel {
+    /// Learns from residuals at these rows; where the residuals are all but zero the scale is a constant.
+    pub(crate) fn learn(at: At<'_>, residual: ArrayView1<'_, f64>) -> Result<Self> {
+        let mut sizes: Vec<f64> = residual.iter().map(|r| r.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let offset = 0.1 * sizes[sizes.len() / 2];
+        if offset <= 0.0 {
+            return Ok(ScaleModel::Constant);
+        }
+        let target = residual.mapv(|r| (r.abs() + offset).ln());
+        let design = design(at, offset);
+        let rows: Vec<usize> = (0..target.len()).collect();
+        let ridge = Ridge::fit(design.view(), &rows, target.view(), &GRID)?;
+        let mut fitted = ridge.predict(design.view())?.to_vec();
+        fitted.sort_by(f64::total_cmp);
+        let low = fitted[(LOW_SHARE * (fitted.len() - 1) as f64) as usize];
+        let (high, network) = (fitted[fitted.len() - 1], at.network.is_some());
+        Ok(ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network })
+    }
+
+    /// s at these rows.
+    pub(crate) fn scale(&self, at: At<'_>) -> Result<Array1<f64>> {
+        match self {
+            ScaleModel::Constant => Ok(Array1::ones(at.prediction.len())),
+            ScaleModel::Learned { ridge, offset, low, high, network } => {
+                if *network && at.network.is_none() {
+                    return Err(Error::NoPrediction);
+                }
+                let fit =
+                    ridge.predict(design(At { network: at.network.filter(|_| *network), ..at }, *offset).view())?;
+                Ok(fit.mapv(|f| f.clamp(*low, *high).exp()))
+            }
+        }
+    }
+
+    pub(crate) fn check(&self, columns: usize) -> Result<()> {
+        let ScaleModel::Learned { ridge, offset, low, high, network } = self else { return Ok(()) };
+        if !(offset.is_finite() && low.is_finite() && high.is_finite() && low <= high) {
+            return Err(Error::Inconsistent { what: "a learned scale has ends that are out of order" });
+        }
+        ridge.check(columns + 2 + usize::from(*network))
+    }
+}
+
+fn design(at: At<'_>, offset: f64) -> Array2<f64> {
+    let column = |v: Array1<f64>| v.insert_axis(Axis(1));
+    let m = at.prediction.to_owned();
+    let square = column(m.mapv(|m| m * m));
+    let base = concatenate![Axis(1), at.features, column(m.clone()), square];
+    match at.network {
+        Some(d) => concatenate![Axis(1), base, column((&m - &d).mapv(|e| (e.abs() + offset).ln()))],
+        None => base,
+    }
+}
