@@ -12,6 +12,43 @@ pub enum Error {
     /// The mathematics refused.
     #[error(transparent)]
     Core(#[from] stonet::Error),
+    /// A table could not be read.
+    #[error(transparent)]
+    Table(#[from] stonet_io::Error),
+    /// A file of data with another number of columns than its name promises.
+    #[error("{path}: {found} columns, where {layout} has {expected}; is it another file of that name?", path = path.display())]
+    Columns {
+        /// The file.
+        path: PathBuf,
+        /// The layout that was expected.
+        layout: String,
+        /// Its columns.
+        expected: usize,
+        /// The columns there are.
+        found: usize,
+    },
+    /// A cell of a raw file that its description does not allow.
+    #[error("{path}, line {line}, column `{column}`: `{text}` is not {expected}; fetch the file again, or correct the cell", path = path.display())]
+    Cell {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// What stands there.
+        text: String,
+        /// What may stand there.
+        expected: String,
+    },
+    /// A workbook, which has to be exported first.
+    #[error("{path}: workbooks are not read; save its first sheet as {wanted} in the same directory", path = path.display())]
+    Workbook {
+        /// The file.
+        path: PathBuf,
+        /// The name of the export.
+        wanted: &'static str,
+    },
     /// A file could not be read or written.
     #[error("{path}: cannot {action}: {source}", path = path.display())]
     Io {

@@ -15,5 +15,6 @@ pub mod table;
 pub mod consistency;
 pub mod selection;
 pub mod simulation;
+pub mod uci;
 
 pub use error::{Error, Result};

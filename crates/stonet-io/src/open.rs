@@ -1,0 +1,52 @@
+//! Opens a file as a stream of plain bytes; gzip is recognised by its first two bytes, whatever the file is called.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::{Error, Result};
+
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// Bytes per read.
+pub(crate) const BUFFER: usize = 1 << 16;
+
+/// An open file and what its errors mean.
+pub(crate) struct Source {
+    pub(crate) bytes: BufReader<Box<dyn Read + Send>>,
+    pub(crate) origin: Origin,
+}
+
+/// Where bytes come from.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    pub(crate) path: PathBuf,
+    compressed: bool,
+}
+
+impl Origin {
+    /// The error of a failed read after `line` whole lines.
+    pub(crate) fn failed(&self, line: u64, source: io::Error) -> Error {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        let path = self.path.clone();
+        match source.kind() {
+            UnexpectedEof | InvalidInput | InvalidData if self.compressed => Error::BrokenGzip { path, line, source },
+            _ => Error::Unreadable { path, source },
+        }
+    }
+}
+
+/// Opens a plain or a compressed file.
+pub(crate) fn open(path: &Path) -> Result<Source> {
+    let mut origin = Origin { path: path.to_owned(), compressed: false };
+    let file = File::open(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => Error::NoFile { path: path.to_owned() },
+        _ => origin.failed(0, e),
+    })?;
+    let mut file = BufReader::with_capacity(BUFFER, file);
+    origin.compressed = file.fill_buf().map_err(|e| origin.failed(0, e))?.starts_with(&GZIP_MAGIC);
+    let bytes: Box<dyn Read + Send> =
+        if origin.compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
+    Ok(Source { bytes: BufReader::with_capacity(BUFFER, bytes), origin })
+}
