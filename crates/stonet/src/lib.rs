@@ -25,6 +25,8 @@ mod structure;
 
 pub mod mlp;
 
+pub mod baseline;
+
 pub use calibration_rows::{Calibration, NewRows};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, Result};
