@@ -188,6 +188,12 @@ pub enum Error {
         "degrees of freedom: the Gauss–Newton matrix is numerically singular; standardise the data, or use the `cv` variance"
     )]
     Singular,
+    /// A method that starts from the network's predictions, without them.
+    #[error("{what} starts from the network's own predictions, but there are none; add them by `with_prediction`")]
+    NoPrediction {
+        /// What needs them.
+        what: &'static str,
+    },
     /// A fit without networks, or saved parts that do not belong together.
     #[error("{what}")]
     Inconsistent {

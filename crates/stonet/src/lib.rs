@@ -30,6 +30,8 @@ mod post_stonet;
 
 pub mod mlp;
 
+pub mod baseline;
+
 pub use calibration_rows::{Calibration, NewRows};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, Result};

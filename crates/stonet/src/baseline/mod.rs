@@ -1,0 +1,98 @@
+//! What post-StoNet intervals are compared with: other ways from the same calibration rows to prediction intervals.
+//!
+//! | baseline | point prediction | half-width | rows |
+//! |---|---|---|---|
+//! | [`SplitConformal`] | the network's | a constant | all judge |
+//! | [`Normalised`] | the network's | grows with a regression of its errors on the features | half and half |
+//! | [`Cqr`] | middle of two conditional quantiles | as far apart as the quantiles, moved by a constant | half and half |
+//! | [`PostLinear`] | a Lasso on the features | a constant | half and half |
+//! | [`NetworkRefit`] | a small network on the features | a constant | half and half |
+//! | [`Laplace`] | Bayesian regression on the features | Gaussian, from the posterior | all fit |
+//!
+//! All but the last are split conformal: for exchangeable rows that the network was not trained on they cover with probability
+//! 1 − α to 1 − α + 1/(m + 1), m being the number of rows that judge; where m is below [`rows_needed`](crate::rows_needed) they
+//! are infinite. Rows of a [group](crate::Calibration::with_groups) stay in one half and weigh one together; the probability is
+//! then that of a random row of a new group.
+//!
+//! A baseline takes one target. Features are standardised on the rows that fit, and new ones are clipped to the range of those
+//! rows widened by one standard deviation, so that a column that hardly varies there can do no harm.
+//!
+//! ```
+//! use ndarray::Array2;
+//! use stonet::baseline::{Fitted, SplitConformal};
+//! use stonet::{Calibration, Level, NewRows, Seed};
+//! let features = Array2::zeros((19, 1));
+//! let prediction = Array2::zeros((19, 1));
+//! let y = Array2::from_shape_fn((19, 1), |(i, _)| i as f64);
+//! let rows = Calibration::new(features.view(), y.view())?.with_prediction(prediction.view())?;
+//! let fitted = SplitConformal.fit(&rows, Seed::new(1))?;
+//! let new = NewRows::new(features.view())?.with_prediction(prediction.view())?;
+//! assert_eq!(fitted.intervals(&new, Level::new(0.9)?)?.upper[[0, 0]], 17.0);
+//! # Ok::<(), stonet::Error>(())
+//! ```
+
+mod cqr;
+mod features;
+mod halves;
+mod laplace;
+mod normalised;
+mod post_linear;
+mod refit;
+mod ridge;
+mod small_network;
+mod spectrum;
+mod split_conformal;
+
+use ndarray::{Array1, ArrayView1, Axis};
+
+pub use cqr::{Cqr, FittedCqr};
+pub use laplace::{FittedLaplace, Laplace};
+pub use normalised::{FittedNormalised, Normalised};
+pub use post_linear::{FittedPostLinear, PostLinear};
+pub use refit::{FittedRefit, NetworkRefit};
+pub use small_network::SmallNetwork;
+pub use split_conformal::{FittedSplitConformal, SplitConformal};
+
+use crate::calibration_rows::Single;
+use crate::{Calibration, Error, Intervals, Level, NewRows, Result};
+
+/// A baseline after fitting: all that prediction needs, without the rows it was fitted on.
+pub trait Fitted {
+    /// Intervals at the level, one per row; the interval of a row does not depend on the other rows.
+    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals>;
+}
+
+/// The rows with their only target.
+fn single<'a>(rows: &Calibration<'a>) -> Result<Single<'a>> {
+    match rows.y().ncols() {
+        1 => Ok(rows.output(0)),
+        found => Err(Error::shape("target columns of a baseline (fit one per target)", 1, found)),
+    }
+}
+
+/// The network's predictions for the only target.
+fn prediction<'a>(rows: &NewRows<'a>, what: &'static str) -> Result<ArrayView1<'a, f64>> {
+    let all = rows.prediction.ok_or(Error::NoPrediction { what })?;
+    match all.ncols() {
+        1 => Ok(all.index_axis_move(Axis(1), 0)),
+        found => Err(Error::shape("columns of the predictions", 1, found)),
+    }
+}
+
+/// Intervals of one output.
+fn intervals(prediction: Array1<f64>, lower: Array1<f64>, upper: Array1<f64>, level: Level) -> Intervals {
+    let [prediction, lower, upper] = [prediction, lower, upper].map(|a| a.insert_axis(Axis(1)));
+    Intervals { prediction, lower, upper, level }
+}
+
+/// prediction ± half_width.
+fn symmetric(prediction: Array1<f64>, half_width: &Array1<f64>, level: Level) -> Intervals {
+    let (lower, upper) = (&prediction - half_width, &prediction + half_width);
+    intervals(prediction, lower, upper, level)
+}
+
+/// prediction ± half_width, the same for all.
+fn constant(prediction: Array1<f64>, half_width: f64, level: Level) -> Intervals {
+    let half_width = Array1::from_elem(prediction.len(), half_width);
+    symmetric(prediction, &half_width, level)
+}

@@ -1,0 +1,35 @@
+//! Split conformal on the network's own residuals: d ± the ⌈(1−α)(n+1)⌉-th smallest |y − d|.
+
+use super::halves::Judge;
+use super::{Fitted, constant, prediction, single};
+use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed};
+
+const NAME: &str = "split conformal";
+
+/// Intervals of one length around the network's predictions (Papadopoulos et al. 2002); features are not used.
+///
+/// All rows judge, and nothing is random. Needs the network's predictions, of calibration rows and of new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SplitConformal;
+
+/// Sorted residuals of the calibration rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FittedSplitConformal {
+    judge: Judge,
+}
+
+impl SplitConformal {
+    /// Keeps |y − d|. The seed is there for the likeness of all baselines.
+    pub fn fit(&self, rows: &Calibration<'_>, _seed: Seed) -> Result<FittedSplitConformal> {
+        let rows = single(rows)?;
+        let d = rows.prediction.ok_or(Error::NoPrediction { what: NAME })?;
+        let scores = (&rows.y - &d).mapv(f64::abs);
+        Ok(FittedSplitConformal { judge: Judge::new(scores.to_vec(), rows.groups) })
+    }
+}
+
+impl Fitted for FittedSplitConformal {
+    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+        Ok(constant(prediction(rows, NAME)?.to_owned(), self.judge.quantile(level), level))
+    }
+}
