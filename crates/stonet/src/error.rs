@@ -141,11 +141,6 @@ pub enum Error {
         /// Selected inputs, the intercept not counted.
         columns: usize,
     },
-    /// The network's own prediction is needed and was not given.
-    #[error(
-        "these intervals were fitted with the network's own predictions; give them for the new rows too (`--prediction`)"
-    )]
-    NoPrediction,
     /// A multinomial support whose parameters cannot all be told apart.
     #[error(
         "the {parameters} selected parameters have rank {rank}: some columns are linearly dependent; use `Refit::Mls` or a larger λ"

@@ -38,7 +38,6 @@ mod laplace;
 mod normalised;
 mod post_linear;
 mod refit;
-mod ridge;
 mod small_network;
 mod spectrum;
 mod split_conformal;

@@ -4,8 +4,8 @@ use ndarray::{Array1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use super::halves::{Judge, halves};
-use super::ridge::Ridge;
 use super::{Fitted, prediction, single, symmetric};
+use crate::ridge::Ridge;
 use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed};
 
 const NAME: &str = "normalised split conformal";
@@ -93,8 +93,9 @@ struct Scale {
 impl Scale {
     fn fit(settings: &Normalised, x: ArrayView2<'_, f64>, error: &Array1<f64>) -> Result<Self> {
         let offset = settings.offset * typical(error);
-        let (log, fitted) = Ridge::fit(x, error.mapv(|r| (r + offset).ln()).view(), &settings.penalties)?;
-        let mut fitted = fitted.to_vec();
+        let rows: Vec<usize> = (0..error.len()).collect();
+        let log = Ridge::fit(x, &rows, error.mapv(|r| (r + offset).ln()).view(), &settings.penalties)?;
+        let mut fitted = log.predict(x)?.to_vec();
         fitted.sort_by(f64::total_cmp);
         let last = fitted.len() - 1;
         let low = fitted[(settings.floor * last as f64) as usize];

@@ -167,7 +167,7 @@ pub(crate) enum Member {
 impl Member {
     /// Predictions for rows of features and the network's predictions of them.
     pub(crate) fn predict(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<Array1<f64>> {
-        let network = || d.ok_or(Error::NoPrediction);
+        let network = || d.ok_or(Error::NoPrediction { what: super::NAME });
         match self {
             Member::StoNet(net) => net.predict(x),
             Member::Skip { intercept, slope, correction } => {
@@ -258,7 +258,9 @@ fn stonet(settings: &StoNetSettings, data: &Single<'_>, rows: &[usize], seed: Se
 
 /// Least squares on the network's prediction, then corrections of what it leaves, and none.
 fn skip(settings: &StoNetSettings, data: &Single<'_>, rows: &[usize], seed: Seed) -> Result<Vec<Member>> {
-    let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else { return Err(Error::NoPrediction) };
+    let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
+        return Err(Error::NoPrediction { what: super::NAME });
+    };
     let d = d.select(Axis(0), rows);
     let n = rows.len() as f64;
     let (md, my) = (d.sum() / n, y.sum() / n);

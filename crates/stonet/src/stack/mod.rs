@@ -27,6 +27,8 @@ use crate::{Error, Level, Result, Seed, StoNet};
 use members::{Candidates, Member};
 use scale::{At, ScaleModel};
 
+/// What asks for the network's prediction.
+const NAME: &str = "a stack that was fitted with them";
 /// Rows per block of a prediction.
 const BLOCK: usize = 1024;
 

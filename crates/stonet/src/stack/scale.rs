@@ -58,7 +58,7 @@ impl ScaleModel {
             ScaleModel::Constant => Ok(Array1::ones(at.prediction.len())),
             ScaleModel::Learned { ridge, offset, low, high, network } => {
                 if *network && at.network.is_none() {
-                    return Err(Error::NoPrediction);
+                    return Err(Error::NoPrediction { what: super::NAME });
                 }
                 let fit =
                     ridge.predict(design(At { network: at.network.filter(|_| *network), ..at }, *offset).view())?;
