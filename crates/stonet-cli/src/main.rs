@@ -18,12 +18,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Benchmark(commands::benchmark::Benchmark),
     Demo(commands::demo::Demo),
     Reproduce(commands::reproduce::Reproduce),
 }
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
+        Command::Benchmark(benchmark) => benchmark.run(),
         Command::Demo(demo) => demo.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
     };

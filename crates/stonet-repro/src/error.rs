@@ -85,6 +85,22 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
+    /// Too few rows for three parts.
+    #[error(
+        "{rows} rows cannot be split into 40 % to train, 40 % to calibrate and 20 % to test; there must be at least 30"
+    )]
+    TooFewRows {
+        /// The rows there are.
+        rows: usize,
+    },
+    /// A folder without any of the files that were looked for.
+    #[error("{dir}: no file of {sets}; name the folder with the data by --data", dir = dir.display())]
+    NoData {
+        /// The folder.
+        dir: PathBuf,
+        /// The sets.
+        sets: String,
+    },
     /// A number out of its range.
     #[error("{name} must be {range}")]
     Range {

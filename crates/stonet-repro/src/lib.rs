@@ -12,6 +12,7 @@ pub mod published;
 pub mod svg;
 pub mod table;
 
+pub mod benchmark;
 pub mod consistency;
 pub mod selection;
 pub mod simulation;

@@ -181,7 +181,7 @@ fn several_outputs_by_themselves_and_jointly() {
         let each = fitted.intervals(&new, level(), Side::Both).unwrap();
         let joint = fitted.joint_intervals(&new, level(), Side::Both).unwrap();
         assert!(each.lower.iter().zip(&joint.lower).all(|(a, b)| a >= b));
-        let hits = metrics::covered(&joint, truth.view()).unwrap();
+        let hits = covered(&joint, truth.view()).unwrap();
         let both = hits.outer_iter().filter(|h| h.iter().all(|&h| h)).count() as f64 / 500.0;
         // Binomial sd .013 of the test rows and as much of the calibration rows.
         assert!(both > 0.9 - 4.5 * 0.02, "{kind}: {both}");

@@ -1,5 +1,6 @@
 //! One file per subcommand, and what they share.
 
+pub mod benchmark;
 pub mod demo;
 pub mod reproduce;
 

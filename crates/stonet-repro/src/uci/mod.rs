@@ -5,4 +5,11 @@ mod layouts;
 
 mod data;
 
+mod inconsistency;
+mod report;
+mod run;
+
 pub use data::{Loaded, UciSet, load};
+pub use inconsistency::{Inconsistency, Point, inconsistency};
+pub use report::{Comparison, Report};
+pub use run::{Options, run};

@@ -1,0 +1,79 @@
+//! `stonet benchmark`: the paper's protocol and every method on the user's own table.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use stonet_repro::benchmark::{self, Protocol, Set};
+use stonet_repro::{Error, Result};
+
+use super::{on_threads, pretty, write_all};
+use crate::progress;
+
+/// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
+///
+/// Every finished split is saved at once; after a kill, the same command goes on where it was.
+#[derive(Args)]
+#[command(after_help = "Example: stonet benchmark housing.csv --target price --splits 5")]
+pub struct Benchmark {
+    /// CSV file with a header and numbers (.csv or .csv.gz)
+    data: PathBuf,
+    /// The column to predict
+    #[arg(long, value_name = "COLUMN")]
+    target: String,
+    /// Input columns, by name or pattern; all others but the target if not given
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    inputs: Option<Vec<String>>,
+    /// Columns to leave out, such as row numbers
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    exclude: Vec<String>,
+    /// Random splits
+    #[arg(long, default_value_t = 10)]
+    splits: usize,
+    /// Coverage asked for
+    #[arg(long, default_value_t = 0.9)]
+    level: f64,
+    /// Epochs of the networks (the paper's: 5000)
+    #[arg(long, default_value_t = 500)]
+    epochs: usize,
+    /// Root of all randomness; results depend on it alone
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads; all cores if not given
+    #[arg(long)]
+    jobs: Option<usize>,
+    /// Print JSON instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Where the journal, table and JSON go
+    #[arg(long, default_value = "stonet-out/benchmark")]
+    out: PathBuf,
+}
+
+impl Benchmark {
+    pub fn run(self) -> Result<()> {
+        stonet::Level::new(self.level)?;
+        if self.epochs == 0 {
+            return Err(Error::Range { name: "--epochs", range: "at least 1" });
+        }
+        let table = stonet_io::read(&self.data)?;
+        let data = table.dataset(self.inputs.as_deref(), std::slice::from_ref(&self.target), &self.exclude)?;
+        let name = self.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs };
+        let protocol = Protocol { level: self.level, ..Protocol::shipped() };
+        let bar = progress::bar("benchmark");
+        let tick = progress::ticker(&bar);
+        let summaries = on_threads(self.jobs, || {
+            benchmark::run(std::slice::from_ref(&set), &protocol, self.splits, self.seed, &self.out, &tick)
+        })?;
+        bar.finish_and_clear();
+        let summary = &summaries[0];
+        let (json, text) = (pretty(summary), format!("{}\n\n{}", summary.headline(), summary.table()));
+        write_all(&self.out, &[("benchmark.json".into(), json.clone()), ("benchmark.md".into(), text.clone())])?;
+        if self.json {
+            print!("{json}");
+        } else {
+            println!("{text}\nTable and JSON are in {}", self.out.display());
+        }
+        Ok(())
+    }
+}

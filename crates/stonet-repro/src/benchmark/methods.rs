@@ -1,0 +1,89 @@
+//! Every method by its name, fitted on the calibration rows and judged on the test rows.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use stonet::baseline::{Cqr, Fitted, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal};
+use stonet::metrics::{coverage, coverage_by_width, mean_length, median_length, winkler};
+use stonet::{Intervals, Kind, Level, PostStoNet, Seed, Side};
+
+use super::Prepared;
+use crate::Result;
+
+/// Our default.
+pub const DEFAULT: &str = "stack";
+
+/// Ours, then the baselines, in the order of tables.
+pub const METHODS: [&str; 12] = [
+    "stack",
+    "cv+",
+    "cv",
+    "paper",
+    "fast",
+    "split",
+    "split-conformal",
+    "normalised-conformal",
+    "cqr",
+    "refit-conformal",
+    "post-linear",
+    "laplace",
+];
+
+/// A method's intervals on the test rows of one split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// Fraction of test rows covered.
+    pub coverage: f64,
+    /// Mean length.
+    pub mean_length: f64,
+    /// Median length.
+    pub median_length: f64,
+    /// Mean interval (Winkler) score.
+    pub winkler: f64,
+    /// Coverage in the fifth with the shortest intervals.
+    pub narrowest: f64,
+    /// Coverage in the fifth with the longest.
+    pub widest: f64,
+    /// Seconds to fit and predict, other splits running beside it.
+    pub seconds: f64,
+}
+
+pub(super) fn all(prepared: &Prepared, level: Level, seed: Seed) -> Result<BTreeMap<String, Judged>> {
+    let mut results = BTreeMap::new();
+    for (i, name) in METHODS.into_iter().enumerate() {
+        let begin = Instant::now();
+        let intervals = one(name, prepared, level, seed.child(i as u64))?;
+        let seconds = begin.elapsed().as_secs_f64();
+        let y = prepared.test.y.view();
+        let (narrowest, widest) = coverage_by_width(&intervals, y)?;
+        let judged = Judged {
+            coverage: coverage(&intervals, y)?,
+            mean_length: mean_length(&intervals),
+            median_length: median_length(&intervals),
+            winkler: winkler(&intervals, y)?,
+            narrowest,
+            widest,
+            seconds,
+        };
+        results.insert(name.to_owned(), judged);
+    }
+    Ok(results)
+}
+
+fn one(name: &str, prepared: &Prepared, level: Level, seed: Seed) -> Result<Intervals> {
+    let (rows, new) = (prepared.calibration.calibration()?, prepared.test.new_rows()?);
+    if let Ok(kind) = name.parse::<Kind>() {
+        let fitted = PostStoNet { kind, level, ..PostStoNet::default() }.fit(&rows, seed, &|_, _| true)?;
+        return Ok(fitted.intervals(&new, level, Side::Both)?);
+    }
+    let fitted: Box<dyn Fitted> = match name {
+        "split-conformal" => Box::new(SplitConformal.fit(&rows, seed)?),
+        "normalised-conformal" => Box::new(Normalised::default().fit(&rows, seed)?),
+        "cqr" => Box::new(Cqr::default().fit(&rows, level, seed)?),
+        "refit-conformal" => Box::new(NetworkRefit::default().fit(&rows, seed)?),
+        "post-linear" => Box::new(PostLinear::default().fit(&rows, seed)?),
+        _ => Box::new(Laplace.fit(&rows, seed)?),
+    };
+    Ok(fitted.intervals(&new, level)?)
+}

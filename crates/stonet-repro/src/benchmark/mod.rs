@@ -1,0 +1,200 @@
+//! The paper's protocol on any data: split 40/40/20, train a network, and set every interval method side by side on the same rows.
+
+mod methods;
+mod report;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use ndarray::Array2;
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+use stonet::mlp::Training;
+use stonet::{Calibration, Dataset, Level, NewRows, Scaling, Seed};
+
+pub use methods::{DEFAULT, Judged, METHODS};
+pub(crate) use report::number;
+pub use report::{MethodSummary, Summary};
+
+use crate::journal::{Journal, Tick, complete};
+use crate::{Error, Result, files};
+
+/// The journal's name and version.
+const SCHEMA: &str = "stonet.benchmark/1";
+
+/// How networks are trained and rows are split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Protocol {
+    /// 1 − α.
+    pub level: f64,
+    /// Widths of the network's hidden layers.
+    pub hidden: Vec<usize>,
+    /// Rows per step of Adam.
+    pub batch_size: usize,
+    /// Adam's rate.
+    pub rate: f64,
+    /// Shares of the rows that are trained and calibrated on; the rest are tested.
+    pub shares: [f64; 2],
+    /// Epochs.
+    pub epochs: usize,
+    /// Epochs of sets that have their own.
+    #[serde(default)]
+    pub epochs_of: BTreeMap<String, usize>,
+}
+
+impl Protocol {
+    /// The paper's, as shipped.
+    pub fn shipped() -> Self {
+        toml::from_str(include_str!("../../experiments/uci.toml")).expect("the shipped experiment parses")
+    }
+
+    /// Epochs of a set.
+    pub fn epochs(&self, set: &str) -> usize {
+        self.epochs_of.get(set).copied().unwrap_or(self.epochs)
+    }
+}
+
+/// What one split gave.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Split {
+    /// Mean squared error of the network on the rows it was trained on.
+    pub train_mse: f64,
+    /// On the calibration rows.
+    pub calibration_mse: f64,
+    /// On the test rows.
+    pub test_mse: f64,
+    /// Seconds of training, other splits running beside it.
+    pub training_seconds: f64,
+    /// By name of the method.
+    pub methods: BTreeMap<String, Judged>,
+}
+
+/// A network, and the rows it has not been trained on as its last hidden layer sees them.
+pub(crate) struct Prepared {
+    pub calibration: Part,
+    pub test: Part,
+    pub train_mse: f64,
+}
+
+/// Features, the network's predictions, and responses, in the data's units.
+pub(crate) struct Part {
+    pub features: Array2<f64>,
+    pub prediction: Array2<f64>,
+    pub y: Array2<f64>,
+}
+
+impl Part {
+    pub(crate) fn calibration(&self) -> Result<Calibration<'_>> {
+        Ok(Calibration::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?)
+    }
+
+    pub(crate) fn new_rows(&self) -> Result<NewRows<'_>> {
+        Ok(NewRows::new(self.features.view())?.with_prediction(self.prediction.view())?)
+    }
+
+    fn mse(&self) -> f64 {
+        (&self.y - &self.prediction).mapv(|e| e * e).sum() / self.y.len() as f64
+    }
+}
+
+/// Splits the rows and trains the network of split `index`.
+pub(crate) fn prepare(data: &Dataset, protocol: &Protocol, epochs: usize, seed: Seed) -> Result<Prepared> {
+    let mut order: Vec<usize> = (0..data.rows()).collect();
+    order.shuffle(&mut seed.child(0).rng());
+    let share = |s: f64| (s * data.rows() as f64).round() as usize;
+    let (first, second) = (share(protocol.shares[0]), share(protocol.shares[0]) + share(protocol.shares[1]));
+    if first < 10 || second - first < 10 || data.rows() <= second {
+        return Err(Error::TooFewRows { rows: data.rows() });
+    }
+    let train = data.select(&order[..first]);
+    let scaling = Scaling::fit(&train)?;
+    let training = Training {
+        hidden: protocol.hidden.clone(),
+        epochs,
+        batch_size: protocol.batch_size,
+        rate: protocol.rate,
+        ..Training::default()
+    };
+    let network = training.fit(&scaling.apply(&train)?, seed.child(1), &mut ())?.network;
+    let part = |rows: &[usize]| -> Result<Part> {
+        let rows = data.select(rows);
+        let x = scaling.x.apply(rows.x())?;
+        let prediction = scaling.y.undo(network.predict(x.view())?.view());
+        Ok(Part { features: network.features(x.view())?, prediction, y: rows.y().to_owned() })
+    };
+    let train_mse = part(&order[..first])?.mse();
+    Ok(Prepared { calibration: part(&order[first..second])?, test: part(&order[second..])?, train_mse })
+}
+
+/// One split: the network, then every method on its features.
+pub fn split(data: &Dataset, protocol: &Protocol, epochs: usize, seed: Seed) -> Result<Split> {
+    let begin = Instant::now();
+    let prepared = prepare(data, protocol, epochs, seed)?;
+    let training_seconds = begin.elapsed().as_secs_f64();
+    let level = Level::new(protocol.level)?;
+    let methods = methods::all(&prepared, level, seed.child(2))?;
+    Ok(Split {
+        train_mse: prepared.train_mse,
+        calibration_mse: prepared.calibration.mse(),
+        test_mse: prepared.test.mse(),
+        training_seconds,
+        methods,
+    })
+}
+
+/// A finished split, as saved.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    set: String,
+    index: usize,
+    split: Split,
+}
+
+/// A data set by name, and how long its networks are trained.
+pub struct Set {
+    /// The name in tables and in the journal.
+    pub name: String,
+    /// The rows; one target.
+    pub data: Dataset,
+    /// Epochs of its networks.
+    pub epochs: usize,
+}
+
+/// Runs the splits that `dir`'s journal does not hold yet and sums up all of them, set by set. Small sets come first.
+pub fn run(
+    sets: &[Set],
+    protocol: &Protocol,
+    splits: usize,
+    seed: u64,
+    dir: &Path,
+    tick: Tick<'_>,
+) -> Result<Vec<Summary>> {
+    if splits == 0 {
+        return Err(Error::Range { name: "--splits", range: "at least 1" });
+    }
+    files::create_dir(dir)?;
+    let epochs: BTreeMap<&str, usize> = sets.iter().map(|s| (s.name.as_str(), s.epochs)).collect();
+    let settings = serde_json::json!({ "seed": seed, "protocol": protocol, "version": env!("CARGO_PKG_VERSION") });
+    let (journal, old) = Journal::<Record>::open(&dir.join("benchmark.jsonl"), SCHEMA, settings)?;
+    let mut finished: BTreeMap<(String, usize), Split> = old.into_iter().map(|r| ((r.set, r.index), r.split)).collect();
+    let mut jobs: Vec<(&Set, usize)> = (0..splits)
+        .flat_map(|i| sets.iter().map(move |s| (s, i)))
+        .filter(|(s, i)| !finished.contains_key(&(key(&s.name, epochs[s.name.as_str()]), *i)))
+        .collect();
+    jobs.sort_by_key(|(s, i)| (*i, s.data.rows()));
+    let total = splits * sets.len();
+    let done = total - jobs.len();
+    let records = complete(&journal, jobs, (done, total), tick, |(set, index)| {
+        let split = split(&set.data, protocol, set.epochs, Seed::new(seed).child(index as u64))?;
+        Ok(Record { set: key(&set.name, set.epochs), index, split })
+    })?;
+    finished.extend(records.into_iter().map(|r| ((r.set, r.index), r.split)));
+    Ok(sets.iter().map(|s| report::summary(s, protocol, splits, &finished)).collect())
+}
+
+/// A set under its epochs: other epochs are other networks.
+fn key(name: &str, epochs: usize) -> String {
+    format!("{name} at {epochs} epochs")
+}

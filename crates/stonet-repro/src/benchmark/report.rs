@@ -1,0 +1,172 @@
+//! A set's splits summed up: means over splits with standard errors, as a table and as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use stonet::metrics::mean_sd;
+
+use super::{DEFAULT, Judged, METHODS, Protocol, Set, Split, key};
+use crate::table::Table;
+
+/// A set's results.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Name and version of this layout.
+    pub schema: &'static str,
+    /// The set.
+    pub set: String,
+    /// Rows and inputs.
+    pub rows: usize,
+    /// Inputs.
+    pub inputs: usize,
+    /// 1 − α.
+    pub level: f64,
+    /// Random splits.
+    pub splits: usize,
+    /// Epochs of the networks.
+    pub epochs: usize,
+    /// Mean over splits of the network's mean squared error in training.
+    pub train_mse: f64,
+    /// On test rows.
+    pub test_mse: f64,
+    /// Seconds per network.
+    pub training_seconds: f64,
+    /// The name of our default.
+    pub default: &'static str,
+    /// Every method, ours first.
+    pub methods: Vec<MethodSummary>,
+}
+
+/// A method's means over splits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MethodSummary {
+    /// Its name.
+    pub name: &'static str,
+    /// Mean coverage.
+    pub coverage: f64,
+    /// Its standard error over splits.
+    pub coverage_se: f64,
+    /// Mean length.
+    pub mean_length: f64,
+    /// Its standard error over splits.
+    pub mean_length_se: f64,
+    /// Median length.
+    pub median_length: f64,
+    /// Interval (Winkler) score.
+    pub winkler: f64,
+    /// The score relative to split conformal's on the same splits: the geometric mean of the ratios.
+    pub winkler_ratio: f64,
+    /// Coverage in the fifth with the shortest intervals.
+    pub narrowest: f64,
+    /// Coverage in the fifth with the longest.
+    pub widest: f64,
+    /// Seconds to fit and predict.
+    pub seconds: f64,
+}
+
+pub(super) fn summary(
+    set: &Set,
+    protocol: &Protocol,
+    splits: usize,
+    finished: &BTreeMap<(String, usize), Split>,
+) -> Summary {
+    let results: Vec<&Split> = (0..splits).filter_map(|i| finished.get(&(key(&set.name, set.epochs), i))).collect();
+    let mean = |f: &dyn Fn(&Split) -> f64| mean_sd(&results.iter().map(|s| f(s)).collect::<Vec<_>>()).0;
+    Summary {
+        schema: "stonet.benchmark/1",
+        set: set.name.clone(),
+        rows: set.data.rows(),
+        inputs: set.data.inputs(),
+        level: protocol.level,
+        splits,
+        epochs: set.epochs,
+        train_mse: mean(&|s| s.train_mse),
+        test_mse: mean(&|s| s.test_mse),
+        training_seconds: mean(&|s| s.training_seconds),
+        default: DEFAULT,
+        methods: METHODS.into_iter().map(|name| method(name, &results)).collect(),
+    }
+}
+
+fn method(name: &'static str, splits: &[&Split]) -> MethodSummary {
+    let of = |f: &dyn Fn(&Judged) -> f64| mean_sd(&splits.iter().map(|s| f(&s.methods[name])).collect::<Vec<_>>());
+    let n = (splits.len() as f64).sqrt();
+    let (coverage, coverage_sd) = of(&|j| j.coverage);
+    let (mean_length, length_sd) = of(&|j| j.mean_length);
+    let ratios = splits.iter().map(|s| (s.methods[name].winkler / s.methods["split-conformal"].winkler).ln());
+    MethodSummary {
+        name,
+        coverage,
+        coverage_se: coverage_sd / n,
+        mean_length,
+        mean_length_se: length_sd / n,
+        median_length: of(&|j| j.median_length).0,
+        winkler: of(&|j| j.winkler).0,
+        winkler_ratio: (ratios.sum::<f64>() / splits.len() as f64).exp(),
+        narrowest: of(&|j| j.narrowest).0,
+        widest: of(&|j| j.widest).0,
+        seconds: of(&|j| j.seconds).0,
+    }
+}
+
+impl Summary {
+    /// A method by name.
+    pub fn method(&self, name: &str) -> Option<&MethodSummary> {
+        self.methods.iter().find(|m| m.name == name)
+    }
+
+    /// One row per method.
+    pub fn table(&self) -> Table {
+        let header = [
+            "method",
+            "coverage % (se)",
+            "mean length",
+            "median",
+            "Winkler",
+            "/ split conf.",
+            "narrowest fifth %",
+            "widest fifth %",
+            "seconds",
+        ];
+        let mut t = Table::new(&header);
+        for m in &self.methods {
+            let star = if m.name == self.default { " (default)" } else { "" };
+            t.row(vec![
+                format!("{}{star}", m.name),
+                format!("{:.1} ({:.1})", 100.0 * m.coverage, 100.0 * m.coverage_se),
+                number(m.mean_length),
+                number(m.median_length),
+                number(m.winkler),
+                format!("{:.3}", m.winkler_ratio),
+                format!("{:.1}", 100.0 * m.narrowest),
+                format!("{:.1}", 100.0 * m.widest),
+                format!("{:.2}", m.seconds),
+            ]);
+        }
+        t
+    }
+
+    /// The set, its networks, and the first thing to say.
+    pub fn headline(&self) -> String {
+        format!(
+            "{}: {} rows, {} inputs; {} splits 40/40/20, level {}; networks of {} epochs, mean squared error {} in training and {} on test rows",
+            self.set,
+            self.rows,
+            self.inputs,
+            self.splits,
+            self.level,
+            self.epochs,
+            number(self.train_mse),
+            number(self.test_mse),
+        )
+    }
+}
+
+/// Four significant digits.
+pub(crate) fn number(v: f64) -> String {
+    if !v.is_finite() {
+        return v.to_string();
+    }
+    let digits = if v == 0.0 { 0 } else { (3 - v.abs().log10().floor() as i32).clamp(0, 8) };
+    format!("{v:.*}", digits as usize)
+}

@@ -1,0 +1,45 @@
+//! `reproduce uci`: the paper's protocol on every set that has a file.
+
+use std::path::{Path, PathBuf};
+
+use super::report::{Report, is_printed};
+use super::{UciSet, load};
+use crate::benchmark::{self, Protocol, Set};
+use crate::journal::Tick;
+use crate::{Error, Result};
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Where the files are.
+    pub data: PathBuf,
+    /// Sets to run.
+    pub sets: Vec<UciSet>,
+    /// Random splits per set.
+    pub splits: usize,
+    /// Epochs of the networks; the paper's if not given.
+    pub epochs: Option<usize>,
+    /// Root of all randomness.
+    pub seed: u64,
+}
+
+/// Runs what `dir`'s journal does not hold yet and reports on all of it.
+pub fn run(options: &Options, dir: &Path, tick: Tick<'_>) -> Result<Report> {
+    let protocol = Protocol::shipped();
+    let (mut sets, mut no_data, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+    for &set in options.sets.iter().filter(|s| is_printed(**s)) {
+        match load(set, &options.data)? {
+            None => no_data.push(set.name().to_owned()),
+            Some(loaded) => {
+                notes.extend(loaded.note.map(|n| format!("{set}: {n}")));
+                let epochs = options.epochs.unwrap_or_else(|| protocol.epochs(set.name()));
+                sets.push(Set { name: set.name().to_owned(), data: loaded.data, epochs });
+            }
+        }
+    }
+    if sets.is_empty() {
+        return Err(Error::NoData { dir: options.data.clone(), sets: no_data.join(", ") });
+    }
+    let summaries = benchmark::run(&sets, &protocol, options.splits, options.seed, dir, tick)?;
+    Ok(Report::new(options.seed, summaries, no_data, notes))
+}
