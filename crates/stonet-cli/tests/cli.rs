@@ -35,20 +35,24 @@ fn demo_prints_a_summary_and_draws_its_pictures() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("pictures");
     let summary = json(&mut stonet(&["demo", "--json", "--seed", "3", "--out", path(&out)]));
-    assert_eq!(summary["schema"], "stonet.demo/1");
-    let coverage = summary["coverage"].as_f64().unwrap();
-    // Five training sets: the coverage of each has an sd of about 1.2 points, and its 1000 test rows add 0.7.
-    assert!((coverage - 0.95).abs() < 4.5 * 0.014 / 5f64.sqrt(), "{coverage}");
-    // In the committed simulation they are in all of 600 fits.
-    assert!(summary["sets"].as_array().unwrap().iter().all(|s| s["separated"] == true));
-    for file in ["intervals.svg", "path.svg"] {
+    assert_eq!(summary["schema"], "stonet.demo/2");
+    let method = |i: usize, field: &str| summary["methods"][i][field].as_f64().unwrap();
+    // Five sets: 500 calibration rows add 1.3 points to the coverage of each and 1000 test rows 0.9; CV+ may cover more, not less.
+    let sd = 0.016 / 5f64.sqrt();
+    assert!((0.9 - 4.5 * sd..0.93 + 4.5 * sd).contains(&method(0, "coverage")), "{summary}");
+    assert!((0.9 - 4.5 * sd..0.905 + 4.5 * sd).contains(&method(1, "coverage")), "{summary}");
+    assert!(method(0, "winkler") < method(1, "winkler"), "{summary}");
+    assert!(summary["network_train_rmse"].as_f64() < summary["network_test_rmse"].as_f64());
+    for file in ["intervals.svg", "levels.svg"] {
         let svg = std::fs::read_to_string(out.join(file)).unwrap();
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n") && !svg.contains("NaN"));
     }
     let again = json(&mut stonet(&["demo", "--json", "--seed", "3", "--out", path(&out)]));
     assert_eq!(again, summary);
-    let text = stonet(&["demo", "--out", path(&out)]).assert().success().get_output().clone();
-    assert!(String::from_utf8_lossy(&text.stdout).contains("coverage of 95 % intervals"));
+    let fast = ["demo", "--interval", "cv", "--trainer", "asghmc+iro", "--out", path(&out)];
+    let text = stonet(&fast).assert().success().get_output().clone();
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(text.contains("split-conformal") && text.contains("guarantee"), "{text}");
 }
 
 #[test]
@@ -62,6 +66,9 @@ fn bad_flags_end_with_code_two_and_a_remedy() {
     refuses(&[&run[..], &["--replicates", "0"]].concat(), "--replicates must be at least 1");
     refuses(&[&run[..], &["--jobs", "0"]].concat(), "--jobs must be at least 1");
     refuses(&["demo", "--seed", "minus"], "invalid value 'minus'");
+    refuses(&["demo", "--level", "95", "--out", out], "strictly between 0 and 1");
+    refuses(&["demo", "--trainer", "adam"], "asghmc, iro or asghmc+iro");
+    refuses(&["demo", "--interval", "exact"], "stack, cv+, cv, paper, fast or split");
     refuses(&["demonstrate"], "unrecognized subcommand");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -77,10 +84,75 @@ fn an_output_that_cannot_be_written_is_named() {
 
 #[test]
 fn help_has_an_example_for_every_command() {
-    for command in [&["demo"][..], &["reproduce", "simulation"], &["reproduce", "selection"]] {
-        let output = stonet(&[command, &["--help"]].concat()).assert().success().get_output().clone();
+    let experiments = ["simulation", "selection", "consistency", "uci", "inconsistency"];
+    let commands = experiments.iter().map(|e| vec!["reproduce", e]).chain([vec!["demo"], vec!["benchmark"]]);
+    for command in commands {
+        let output = stonet(&[&command[..], &["--help"]].concat()).assert().success().get_output().clone();
         assert!(String::from_utf8_lossy(&output.stdout).contains("Example: stonet"), "{command:?}");
     }
+}
+
+const TABLE: &str = "a,b,c,y";
+
+/// A table with this many rows that a network can learn from.
+fn table(dir: &Path, rows: usize) -> std::path::PathBuf {
+    let mut text = format!("{TABLE}\n");
+    for i in 0..rows {
+        let (a, b, c) = ((i as f64 * 0.7).sin(), (i as f64 * 1.3).cos(), ((i * i) as f64 * 0.37).sin());
+        text += &format!("{a},{b},{c},{}\n", 2.0 * a - b + 0.4 * c);
+    }
+    let file = dir.join("table.csv");
+    std::fs::write(&file, text).unwrap();
+    file
+}
+
+#[test]
+fn benchmark_compares_every_method_and_resumes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (table(dir.path(), 120), dir.path().join("out"));
+    let run = |splits: &str| {
+        let flags =
+            ["--target", "y", "--inputs", "a,b", "--epochs", "5", "--splits", splits, "--json", "--out", path(&out)];
+        json(&mut stonet(&[&["benchmark", path(&file)], &flags[..]].concat()))
+    };
+    let one = run("1");
+    assert_eq!((&one["default"], &one["inputs"]), (&Value::from("stack"), &Value::from(2)));
+    let names: Vec<&str> = one["methods"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap()).collect();
+    for name in ["stack", "cv+", "cv", "paper", "fast", "split", "split-conformal", "normalised-conformal", "cqr"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    for field in ["coverage", "mean_length", "winkler", "seconds"] {
+        assert!(one["methods"][0][field].is_number(), "{field}");
+    }
+    let journal = out.join("benchmark.jsonl");
+    let before = std::fs::read_to_string(&journal).unwrap();
+    assert_eq!(run("2")["splits"], 2);
+    assert!(std::fs::read_to_string(&journal).unwrap().starts_with(&before));
+}
+
+#[test]
+fn benchmark_names_what_is_wrong_with_a_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (table(dir.path(), 60), dir.path().join("out"));
+    let refuse = |file: &Path, more: &[&str], text: &str| {
+        refuses(&[&["benchmark", path(file), "--out", path(&out)], more].concat(), text);
+        assert!(!out.exists(), "{text}");
+    };
+    refuse(&file, &["--target", "z"], "z");
+    refuse(&file, &["--target", "y", "--level", "90"], "strictly between 0 and 1");
+    refuse(&dir.path().join("none.csv"), &["--target", "y"], "none.csv");
+    let with = |name: &str, text: &str| {
+        let file = dir.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    };
+    refuse(&with("word.csv", &format!("{TABLE}\n1,2,3,4\n1,two,3,4\n")), &["--target", "y"], "two");
+    refuse(&with("twice.csv", "a,a,y\n1,2,3\n"), &["--target", "y"], "a");
+    refuse(&with("empty.csv", ""), &["--target", "y"], "empty.csv");
+    let few = table(dir.path(), 20);
+    refuses(&["benchmark", path(&few), "--target", "y", "--out", path(&out)], "cannot be split");
+    let flat = format!("{TABLE}\n{}", "1,2,3,4\n".repeat(60));
+    refuses(&["benchmark", path(&with("flat.csv", &flat)), "--target", "y", "--out", path(&out)], "constant");
 }
 
 /// Kills a real run in the middle and starts it again: same numbers as a run that was left alone.

@@ -8,6 +8,8 @@ const LEFT: f64 = 62.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 50.0;
+/// Least distance of two names.
+const NAME_HEIGHT: f64 = 13.0;
 
 /// Plain colours first, for viewers that know neither variables nor colour schemes.
 const STYLE: &str = "<style>
@@ -110,6 +112,7 @@ impl Chart {
         let _ = writeln!(s, r#"<text class="title" x="{LEFT}" y="22">{title}</text>"#);
         frame.axes(&mut s, &self.x_label, &self.y_label);
         self.marks.iter().for_each(|m| frame.mark(&mut s, m));
+        frame.names(&mut s, &self.marks);
         s.push_str("</svg>\n");
         s
     }
@@ -183,22 +186,38 @@ impl Frame {
         );
     }
 
+    /// Every line's name at its last point, moved down where it would lie on another's.
+    fn names(&self, s: &mut String, marks: &[Mark]) {
+        let mut names: Vec<(f64, f64, &str)> = marks
+            .iter()
+            .filter_map(|m| match m {
+                Mark::Line(points, _, Some(name)) => {
+                    points.last().map(|&(x, y)| (self.px(x), self.py(y) - 4.0, name.as_str()))
+                }
+                _ => None,
+            })
+            .collect();
+        names.sort_by(|a, b| a.1.total_cmp(&b.1));
+        for i in 1..names.len() {
+            names[i].1 = names[i].1.max(names[i - 1].1 + NAME_HEIGHT);
+        }
+        // Names pushed off the page come back up, and push those above them.
+        let mut limit = HEIGHT - BOTTOM;
+        for name in names.iter_mut().rev() {
+            name.1 = name.1.min(limit);
+            limit = name.1 - NAME_HEIGHT;
+        }
+        for (x, y, name) in names {
+            let _ = writeln!(s, r#"<text x="{x:.1}" y="{y:.1}" text-anchor="end">{}</text>"#, escape(name));
+        }
+    }
+
     fn mark(&self, s: &mut String, mark: &Mark) {
         let _ = match mark {
-            Mark::Line(points, style, name) => {
+            Mark::Line(points, style, _) => {
                 let path: Vec<String> =
                     points.iter().map(|&(x, y)| format!("{:.1} {:.1}", self.px(x), self.py(y))).collect();
-                let _ = writeln!(s, r#"<path class="{}" d="M{}"/>"#, style.class(), path.join("L"));
-                match (name, points.last()) {
-                    (Some(name), Some(&(x, y))) => writeln!(
-                        s,
-                        r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
-                        self.px(x),
-                        self.py(y) - 4.0,
-                        escape(name)
-                    ),
-                    _ => Ok(()),
-                }
+                writeln!(s, r#"<path class="{}" d="M{}"/>"#, style.class(), path.join("L"))
             }
             Mark::Interval { x, lower, upper } => {
                 let (x, l, u) = (self.px(*x), self.py(*lower), self.py(*upper));
@@ -259,6 +278,7 @@ mod tests {
     fn a_chart_is_well_formed_and_escapes_its_text() {
         let mut c = Chart::new("a < b & \"c\"", "x", "y");
         c.line(vec![(0.0, 1.0), (1.0, 3.0)], Style::Strong, Some("x1"));
+        c.line(vec![(0.0, 0.0), (1.0, 3.0)], Style::Weak, Some("x2"));
         c.interval(0.5, 0.0, 2.0);
         c.point(0.5, 1.0, true);
         c.vertical(0.7, "chosen");
@@ -266,6 +286,12 @@ mod tests {
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
         assert!(svg.contains("a &lt; b &amp; &quot;c&quot;"));
         assert!(!svg.contains("NaN"));
+        // Two names at the same point do not lie on each other.
+        let height = |name: &str| {
+            let line = svg.lines().find(|l| l.ends_with(&format!(">{name}</text>"))).unwrap();
+            line.split("y=\"").nth(1).unwrap().split('"').next().unwrap().parse::<f64>().unwrap()
+        };
+        assert!((height("x1") - height("x2")).abs() >= NAME_HEIGHT - 0.11);
         assert!(!Chart::new("", "", "").render().contains("NaN"));
     }
 }

@@ -150,10 +150,15 @@ impl Standardizer {
         for &r in rows {
             Zip::from(&mut variance).and(&mean).and(a.row(r)).for_each(|s, m, &v| *s += (v - m) * (v - m) / n);
         }
+        Standardizer::of_moments(mean, variance, &low, &high)
+    }
+
+    /// From column means, variances, and ends.
+    pub(crate) fn of_moments(mean: Array1<f64>, variance: Array1<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Self {
         let constant = |l: f64, h: f64| h - l <= 1e-12 * h.abs().max(l.abs());
         let sd = Zip::from(&variance)
-            .and(&low)
-            .and(&high)
+            .and(low)
+            .and(high)
             .map_collect(|v, &l, &h| if constant(l, h) { 1.0 } else { v.sqrt() });
         Standardizer { mean, sd }
     }

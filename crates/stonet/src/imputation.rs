@@ -3,6 +3,8 @@
 //! Deviations are stored, never recomputed as Y_i − F_i: at the paper's settings they are 1e-8 of Y_i, and in f32 the
 //! subtraction would leave nothing. Everything is laid out once; a step allocates nothing.
 
+use std::sync::Arc;
+
 use ndarray::{Array2, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 
@@ -138,14 +140,15 @@ impl PackedRows {
 
 /// Training rows in f32, packed once for all fits on them.
 pub(crate) struct Packed {
-    pub x: PackedRows,
+    /// Shared by fits of several responses.
+    pub x: Arc<PackedRows>,
     pub y: PackedRows,
     pub rows: usize,
 }
 
 impl Packed {
     pub(crate) fn new(data: &Dataset) -> Self {
-        Packed { x: PackedRows::new(data.x()), y: PackedRows::new(data.y()), rows: data.rows() }
+        Packed { x: Arc::new(PackedRows::new(data.x())), y: PackedRows::new(data.y()), rows: data.rows() }
     }
 
     /// The rows in f64 again.

@@ -1,6 +1,8 @@
 //! Ridge regression with its penalty chosen by closed-form leave-one-out error, in blocks of rows.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +11,8 @@ use crate::{Error, Result, Standardizer};
 
 /// Rows per block: memory stays flat, and results do not depend on the number of threads.
 const BLOCK: usize = 1024;
+/// Blocks whose Gram matrices are held at once.
+const FEW: usize = 8;
 
 /// Standard scale and the range of the rows it was learned on: new rows are clipped one standard deviation beyond, so that a feature
 /// that hardly varied among them cannot send a prediction far away.
@@ -30,6 +34,33 @@ impl Clip {
             (ends - scale.mean()) / scale.sd()
         };
         let (low, high) = (range(f64::INFINITY, f64::min) - 1.0, range(f64::NEG_INFINITY, f64::max) + 1.0);
+        Clip { scale, low, high }
+    }
+
+    /// The same of a design that is only there block by block.
+    fn of_blocks(design: &Design<'_>, rows: usize) -> Self {
+        let columns = design(0..rows.min(1)).ncols();
+        let n = rows.max(1) as f64;
+        let (mut mean, mut square) = (Array1::<f64>::zeros(columns), Array1::<f64>::zeros(columns));
+        let (mut low, mut high) =
+            (Array1::from_elem(columns, f64::INFINITY), Array1::from_elem(columns, f64::NEG_INFINITY));
+        for part in blocks(rows) {
+            let block = design(part);
+            mean += &(block.sum_axis(Axis(0)) / n);
+            for row in block.outer_iter() {
+                Zip::from(&mut low).and(&mut high).and(row).for_each(|l, h, &v| {
+                    *l = l.min(v);
+                    *h = h.max(v);
+                });
+            }
+        }
+        for part in blocks(rows) {
+            for row in design(part).outer_iter() {
+                Zip::from(&mut square).and(&mean).and(row).for_each(|s, m, v| *s += (v - m) * (v - m) / n);
+            }
+        }
+        let scale = Standardizer::of_moments(mean, square, &low, &high);
+        let (low, high) = ((low - scale.mean()) / scale.sd() - 1.0, (high - scale.mean()) / scale.sd() + 1.0);
         Clip { scale, low, high }
     }
 
@@ -56,6 +87,14 @@ impl Clip {
     }
 }
 
+/// Rows of a design by their numbers, made on request.
+pub(crate) type Design<'a> = dyn Fn(Range<usize>) -> Array2<f64> + Sync + 'a;
+
+/// Consecutive ranges of rows.
+pub(crate) fn blocks(rows: usize) -> Vec<Range<usize>> {
+    (0..rows).step_by(BLOCK).map(|first| first..(first + BLOCK).min(rows)).collect()
+}
+
 /// A fitted ridge regression of one response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ridge {
@@ -67,26 +106,37 @@ pub(crate) struct Ridge {
 impl Ridge {
     /// Fits `y[i]` on row `rows[i]` of `x`, the penalty one of n · `grid`, by leave-one-out error.
     pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize], y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
-        let n = rows.len() as f64;
-        let clip = Clip::fit(x, rows);
+        let block = |part: Range<usize>| x.select(Axis(0), &rows[part]);
+        Ridge::fit_blocks(Clip::fit(x, rows), &block, y, grid)
+    }
+
+    /// The same on a design that is only ever there block by block.
+    pub(crate) fn fit_design(design: &Design<'_>, y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
+        Ridge::fit_blocks(Clip::of_blocks(design, y.len()), design, y, grid)
+    }
+
+    fn fit_blocks(clip: Clip, design: &Design<'_>, y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
+        let n = y.len() as f64;
         let mean = y.sum() / n;
-        let blocks: Vec<(usize, &[usize])> = rows.chunks(BLOCK).enumerate().map(|(i, b)| (i * BLOCK, b)).collect();
-        let block = |rows: &[usize]| clip.apply(x.select(Axis(0), rows).view());
-        let centred = |first: usize, len: usize| y.slice(ndarray::s![first..first + len]).mapv(|v| v - mean);
-        let p = x.ncols();
-        let parts: Vec<(Array2<f64>, Array1<f64>)> = blocks
-            .par_iter()
-            .map(|&(first, rows)| {
-                let z = block(rows)?;
-                Ok((matmul(z.t(), z.view()), z.t().dot(&centred(first, rows.len()))))
-            })
-            .collect::<Result<_>>()?;
+        let blocks = blocks(y.len());
+        let block = |part: &Range<usize>| clip.apply(design(part.clone()).view());
+        let centred = |part: &Range<usize>| y.slice(s![part.clone()]).mapv(|v| v - mean);
+        let p = clip.columns();
         let (mut gram, mut moment) = (Array2::zeros((p, p)), Array1::zeros(p));
-        for (g, m) in &parts {
-            gram += g;
-            moment += m;
+        // A few blocks at a time: their Gram matrices take more room than they do.
+        for few in blocks.chunks(FEW) {
+            let parts: Vec<(Array2<f64>, Array1<f64>)> = few
+                .par_iter()
+                .map(|part| {
+                    let z = block(part)?;
+                    Ok((matmul(z.t(), z.view()), z.t().dot(&centred(part))))
+                })
+                .collect::<Result<_>>()?;
+            for (g, m) in &parts {
+                gram += g;
+                moment += m;
+            }
         }
-        drop(parts);
         let Some((values, vectors)) = (if p == 0 { None } else { symmetric_eigen(gram.view()) }) else {
             return Ok(Ridge { clip, coefficients: Array1::zeros(p), intercept: mean });
         };
@@ -95,10 +145,7 @@ impl Ridge {
         let path = Path::new(grid, &rotated, &shrink);
         let errors: Vec<Array1<f64>> = blocks
             .par_iter()
-            .map(|&(first, rows)| {
-                let z = matmul(block(rows)?.view(), vectors.view());
-                Ok(path.left_out(z, &centred(first, rows.len()), n))
-            })
+            .map(|part| Ok(path.left_out(matmul(block(part)?.view(), vectors.view()), &centred(part), n)))
             .collect::<Result<_>>()?;
         let errors = errors.into_iter().fold(Array1::zeros(grid.len()), |a: Array1<f64>, e| a + e);
         let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0);

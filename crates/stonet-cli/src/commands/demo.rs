@@ -1,27 +1,40 @@
-//! `stonet demo`: the method from data to intervals, on data generated from the paper's first model.
+//! `stonet demo`: the whole way on generated data: a network that overfits, its features on rows it has not seen, honest intervals.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use ndarray::{Array1, Array2};
+use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
-use stonet::metrics::{coverage, covered, mean_length, mean_sd, rmse};
+use stonet::baseline::{Fitted, SplitConformal};
+use stonet::metrics::{coverage, coverage_by_width, covered, mean_length, mean_sd, rmse, winkler};
+use stonet::mlp::{Mlp, Training};
 use stonet::{
-    Activation, Asghmc, Dataset, Eve, EveIntervals, Fit, Intervals, Level, PathError, PredictInterval, Preset, Scaling,
-    Seed, StoNet, Walk, cross_validate, kappa_path,
+    Algorithm, Calibration, Dataset, FittedPostStoNet, Intervals, Kind, Level, NewRows, PostStoNet, Scaling, Seed, Side,
 };
-use stonet_repro::model::{INPUTS, Model, TRUE_INPUTS};
-use stonet_repro::svg::Chart;
-use stonet_repro::{Result, files, selection};
+use stonet_repro::model::{Model, inputs};
+use stonet_repro::svg::{Chart, Style};
+use stonet_repro::table::Table;
+use stonet_repro::{Result, files};
 
 use super::{pretty, write_all};
 use crate::progress;
 
-/// Train sparse StoNets on generated data and judge their 95 % prediction intervals
+/// Train a network that overfits, post-process it, and compare its intervals with split conformal's
 ///
-/// y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + N(0,1), with fifteen more inputs that do nothing.
+/// y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + noise that grows with x1, and fifteen more inputs that do nothing.
 #[derive(Args)]
-#[command(after_help = "Example: stonet demo --seed 7 --out demo")]
+#[command(after_help = "Example: stonet demo --seed 7 --interval cv+ --out demo")]
 pub struct Demo {
+    /// Which intervals: stack, cv+, cv, paper, fast, split
+    #[arg(long, default_value = "stack")]
+    interval: Kind,
+    /// What trains the StoNets: asghmc, iro, asghmc+iro
+    #[arg(long, default_value = "asghmc")]
+    trainer: Algorithm,
+    /// Coverage asked for
+    #[arg(long, default_value_t = 0.9)]
+    level: f64,
     /// Root of all randomness; the result depends on it alone
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -33,205 +46,257 @@ pub struct Demo {
     json: bool,
 }
 
-const ROWS: usize = 500;
+const TRAINING_ROWS: usize = 500;
+const CALIBRATION_ROWS: usize = 500;
 const TEST_ROWS: usize = 1000;
-/// Training sets: the coverage of one is too noisy to judge by.
+/// Repetitions: the coverage of one is too noisy to judge by.
 const SETS: u64 = 5;
-const FOLDS: usize = 5;
-const EPOCHS: usize = 2000;
-const KAPPAS: [f64; 15] =
-    [0.001, 0.0014, 0.002, 0.0028, 0.004, 0.0057, 0.008, 0.0113, 0.016, 0.0226, 0.032, 0.0453, 0.064, 0.0905, 0.128];
+const HIDDEN: [usize; 2] = [200, 50];
+const EPOCHS: usize = 300;
+/// Levels of the curve of nominal against actual coverage.
+const LEVELS: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98];
 
 #[derive(Serialize)]
 struct Summary {
     schema: &'static str,
     seed: u64,
-    rows: usize,
-    test_rows: usize,
+    interval: Kind,
+    trainer: Algorithm,
     level: f64,
-    /// Mean over the training sets, and its standard error.
-    coverage: f64,
-    coverage_se: f64,
-    mean_length: f64,
-    ideal_length: f64,
-    test_rmse: f64,
-    sets: Vec<SetSummary>,
+    calibration_rows: usize,
+    test_rows: usize,
+    /// Mean over sets of the network's root mean squared error.
+    network_train_rmse: f64,
+    network_test_rmse: f64,
+    /// Ours, then split conformal on the network's residuals.
+    methods: Vec<MethodSummary>,
+    /// What holds for the first set's intervals.
+    guarantee: String,
+    /// Mean weight of StoNet, corrected network, ridge and network in the stack; none for `paper` and `cv`.
+    weights: Option<[f64; 4]>,
     files: Vec<String>,
 }
 
-/// One training set, judged on new rows.
+/// A method's means over sets.
 #[derive(Serialize)]
-struct SetSummary {
+struct MethodSummary {
+    name: String,
     coverage: f64,
+    coverage_se: f64,
     mean_length: f64,
-    test_rmse: f64,
-    kappa: f64,
-    nonzero_weights: usize,
-    weights: usize,
-    /// Inputs by size of their average output gradient, the largest first, from 1.
-    ranking: Vec<usize>,
-    /// Whether x1 … x5 are the first five.
-    separated: bool,
+    winkler: f64,
+    narrowest: f64,
+    widest: f64,
+}
+
+/// Rows with a noise that grows with x1.
+fn sample(rows: usize, seed: Seed) -> Result<Dataset> {
+    let x = inputs(rows, seed.child(0));
+    let mut rng = seed.child(1).rng();
+    let y: Array1<f64> = x
+        .outer_iter()
+        .map(|r| {
+            let e: f64 = StandardNormal.sample(&mut rng);
+            Model::One.mean(r) + 0.7 * (0.5 * r[0]).exp() * e
+        })
+        .collect();
+    Ok(Dataset::single(x, y)?)
+}
+
+/// A trained network and the scale it was trained on.
+struct Network {
+    scaling: Scaling,
+    mlp: Mlp,
+}
+
+/// Rows as the network's last hidden layer sees them.
+struct Seen {
+    features: Array2<f64>,
+    prediction: Array2<f64>,
+    y: Array2<f64>,
+}
+
+impl Network {
+    fn train(rows: &Dataset, seed: Seed) -> Result<Self> {
+        let scaling = Scaling::fit(rows)?;
+        let training = Training { hidden: HIDDEN.to_vec(), epochs: EPOCHS, ..Training::default() };
+        let mlp = training.fit(&scaling.apply(rows)?, seed, &mut ())?.network;
+        Ok(Network { scaling, mlp })
+    }
+
+    fn see(&self, rows: &Dataset) -> Result<Seen> {
+        let x = self.scaling.x.apply(rows.x())?;
+        let prediction = self.scaling.y.undo(self.mlp.predict(x.view())?.view());
+        Ok(Seen { features: self.mlp.features(x.view())?, prediction, y: rows.y().to_owned() })
+    }
+}
+
+impl Seen {
+    fn calibration(&self) -> Result<Calibration<'_>> {
+        Ok(Calibration::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?)
+    }
+
+    fn new_rows(&self) -> Result<NewRows<'_>> {
+        Ok(NewRows::new(self.features.view())?.with_prediction(self.prediction.view())?)
+    }
+
+    fn rmse(&self) -> Result<f64> {
+        Ok(rmse(self.prediction.view(), self.y.view())?)
+    }
+}
+
+/// One repetition.
+struct Set {
+    fitted: FittedPostStoNet,
+    test: Seen,
+    ours: Intervals,
+    split_conformal: Intervals,
+    train_rmse: f64,
 }
 
 impl Demo {
     pub fn run(self) -> Result<()> {
+        let level = Level::new(self.level)?;
         files::create_dir(&self.out)?;
-        let level = Level::new(0.95)?;
-        let bar = progress::bar("training");
-        let mut sets = Vec::new();
-        let mut pictures = Vec::new();
-        for i in 0..SETS {
+        let bar = progress::bar("demo");
+        let sets = (0..SETS).map(|i| {
             progress::ticker(&bar)(i as usize, SETS as usize);
-            let seed = Seed::new(self.seed).child(i);
-            let train = Model::One.sample(ROWS, seed.child(0))?;
-            let test = Model::One.sample(TEST_ROWS, seed.child(1))?;
-            let path = Path::walk(&train, seed.child(2))?;
-            path.chosen().warnings.iter().for_each(|w| eprintln!("warning: {w}"));
-            let intervals = path.intervals(seed.child(3))?.intervals(test.x(), level)?;
-            sets.push(SetSummary::new(&path, &intervals, &test)?);
-            if pictures.is_empty() {
-                pictures.push(("intervals.svg".to_owned(), draw_intervals(&intervals, &test)?));
-                pictures.push(("path.svg".to_owned(), path.draw()?));
-            }
-        }
+            self.set(level, Seed::new(self.seed).child(i))
+        });
+        let sets: Vec<Set> = sets.collect::<Result<_>>()?;
         bar.finish_and_clear();
+        let pictures =
+            [("intervals.svg".to_owned(), draw_intervals(&sets[0])?), ("levels.svg".to_owned(), draw_levels(&sets)?)];
         write_all(&self.out, &pictures)?;
-        let summary = self.summary(sets, level);
+        let files = pictures.iter().map(|(f, _)| self.out.join(f).display().to_string()).collect();
+        let summary = self.summary(&sets, level, files)?;
         print!("{}", if self.json { pretty(&summary) } else { summary.text() });
         Ok(())
     }
 
-    fn summary(&self, sets: Vec<SetSummary>, level: Level) -> Summary {
-        let mean = |f: fn(&SetSummary) -> f64| mean_sd(&sets.iter().map(f).collect::<Vec<_>>());
-        let (coverage, sd) = mean(|s| s.coverage);
-        Summary {
-            schema: "stonet.demo/1",
-            seed: self.seed,
-            rows: ROWS,
-            test_rows: TEST_ROWS,
-            level: level.get(),
-            coverage,
-            coverage_se: sd / (sets.len() as f64).sqrt(),
-            mean_length: mean(|s| s.mean_length).0,
-            ideal_length: 2.0 * level.z(),
-            test_rmse: mean(|s| s.test_rmse).0,
-            files: ["intervals.svg", "path.svg"].map(|f| self.out.join(f).display().to_string()).to_vec(),
-            sets,
-        }
+    fn set(&self, level: Level, seed: Seed) -> Result<Set> {
+        let train = sample(TRAINING_ROWS, seed.child(0))?;
+        let network = Network::train(&train, seed.child(1))?;
+        let (rows, test) =
+            (network.see(&sample(CALIBRATION_ROWS, seed.child(2))?)?, network.see(&sample(TEST_ROWS, seed.child(3))?)?);
+        let mut post = PostStoNet { kind: self.interval, level, ..PostStoNet::default() };
+        post.stonet.algorithm = self.trainer;
+        let fitted = post.fit(&rows.calibration()?, seed.child(4), &|_, _| true)?;
+        let ours = fitted.intervals(&test.new_rows()?, level, Side::Both)?;
+        let split = SplitConformal.fit(&rows.calibration()?, seed.child(5))?;
+        let split_conformal = split.intervals(&test.new_rows()?, level)?;
+        let train_rmse = network.see(&train)?.rmse()?;
+        Ok(Set { fitted, test, ours, split_conformal, train_rmse })
     }
-}
 
-impl SetSummary {
-    fn new(path: &Path, intervals: &Intervals, test: &Dataset) -> Result<Self> {
-        let net = path.chosen().network();
-        let gradient = path.gradient(path.chosen())?;
-        let mut ranking: Vec<usize> = (1..=INPUTS).collect();
-        ranking.sort_by(|&a, &b| gradient[b - 1].abs().total_cmp(&gradient[a - 1].abs()));
-        Ok(SetSummary {
-            coverage: coverage(intervals, test.y())?,
-            mean_length: mean_length(intervals),
-            test_rmse: rmse(intervals.prediction.view(), test.y())?,
-            kappa: path.kappa(),
-            nonzero_weights: net.nonzero_weights(),
-            weights: path.start.nonzero_weights(),
-            separated: ranking[..TRUE_INPUTS].iter().all(|&k| k <= TRUE_INPUTS),
-            ranking,
+    fn summary(&self, sets: &[Set], level: Level, files: Vec<String>) -> Result<Summary> {
+        let mean = |values: Vec<f64>| mean_sd(&values).0;
+        let test_rmse = sets.iter().map(|s| s.test.rmse()).collect::<Result<Vec<_>>>()?;
+        let weights: Option<Vec<[f64; 4]>> = sets.iter().map(|s| s.fitted.weights().map(|w| w[0])).collect();
+        let average = |w: Vec<[f64; 4]>| [0, 1, 2, 3].map(|j| w.iter().map(|w| w[j]).sum::<f64>() / w.len() as f64);
+        Ok(Summary {
+            schema: "stonet.demo/2",
+            seed: self.seed,
+            interval: self.interval,
+            trainer: self.trainer,
+            level: level.get(),
+            calibration_rows: CALIBRATION_ROWS,
+            test_rows: TEST_ROWS,
+            network_train_rmse: mean(sets.iter().map(|s| s.train_rmse).collect()),
+            network_test_rmse: mean(test_rmse),
+            methods: vec![
+                method(self.interval.name(), sets, |s| &s.ours)?,
+                method("split-conformal", sets, |s| &s.split_conformal)?,
+            ],
+            guarantee: sets[0].fitted.guarantee(level).text,
+            weights: weights.map(average),
+            files,
         })
     }
 }
 
-/// The κ path on the training rows, its cross-validated error, and what is needed to go on from there.
-struct Path {
-    scaling: Scaling,
-    data: Dataset,
-    trainer: Asghmc,
-    start: StoNet,
-    fits: Vec<Fit>,
-    error: PathError,
+fn method(name: &str, sets: &[Set], of: fn(&Set) -> &Intervals) -> Result<MethodSummary> {
+    let judged: Vec<[f64; 5]> = sets
+        .iter()
+        .map(|s| {
+            let (i, y) = (of(s), s.test.y.view());
+            let (narrowest, widest) = coverage_by_width(i, y)?;
+            Ok([coverage(i, y)?, mean_length(i), winkler(i, y)?, narrowest, widest])
+        })
+        .collect::<Result<_>>()?;
+    let at = |j: usize| mean_sd(&judged.iter().map(|v| v[j]).collect::<Vec<_>>());
+    let (coverage, sd) = at(0);
+    Ok(MethodSummary {
+        name: name.to_owned(),
+        coverage,
+        coverage_se: sd / (sets.len() as f64).sqrt(),
+        mean_length: at(1).0,
+        winkler: at(2).0,
+        narrowest: at(3).0,
+        widest: at(4).0,
+    })
 }
 
-impl Path {
-    fn walk(train: &Dataset, seed: Seed) -> Result<Self> {
-        let scaling = Scaling::fit(train)?;
-        let data = scaling.apply(train)?;
-        let settings = Preset::by_name("simulation-1-ii")?.settings(0.0);
-        let trainer = Asghmc { epochs: EPOCHS, kappa: vec![1.0], ..settings.trainer()? };
-        let start = StoNet::random(&[INPUTS, 500, 1], Activation::Tanh, seed.child(0))?
-            .with_noise_variances(&settings.sigma2)?;
-        let (fits, error) = rayon::join(
-            || kappa_path(&trainer, &start, &data, &KAPPAS, Walk::Warm, seed.child(1)),
-            || cross_validate(&trainer, &start, &data, &KAPPAS, Walk::Warm, FOLDS, seed.child(2)),
-        );
-        let (fits, error) = (fits?, error?);
-        Ok(Path { scaling, data, trainer, start, fits, error })
-    }
-
-    fn chosen(&self) -> &Fit {
-        &self.fits[self.error.best()]
-    }
-
-    fn kappa(&self) -> f64 {
-        KAPPAS[self.error.best()]
-    }
-
-    fn intervals(&self, seed: Seed) -> Result<EveIntervals> {
-        let trainer = self.trainer.with_kappa(self.kappa());
-        let scaling = self.scaling.clone();
-        let eve = Eve::default();
-        Ok(EveIntervals::from_fit(self.chosen(), scaling, &self.data, &trainer, &self.start, eve, seed)?)
-    }
-
-    /// Average output gradient of every input, on standard scale.
-    fn gradient(&self, fit: &Fit) -> Result<Vec<f64>> {
-        Ok(fit.network().average_gradients(self.data.x())?.row(0).to_vec())
-    }
-
-    fn draw(&self) -> Result<String> {
-        let paths: Vec<Vec<f64>> = self.fits.iter().map(|f| self.gradient(f)).collect::<Result<_>>()?;
-        let points: Vec<(f64, &[f64])> = KAPPAS.iter().zip(&paths).map(|(kappa, g)| (-kappa.ln(), &g[..])).collect();
-        let title = "What each input does, as the penalty falls";
-        Ok(selection::draw(title, "−log κ", &points, Some(-self.kappa().ln())))
-    }
-}
-
-fn draw_intervals(intervals: &Intervals, test: &Dataset) -> Result<String> {
-    let hits = covered(intervals, test.y())?;
-    let mut chart = Chart::new("95 % prediction intervals at 40 new points", "test point", "y");
+fn draw_intervals(set: &Set) -> Result<String> {
+    let hits = covered(&set.ours, set.test.y.view())?;
+    let title = format!("{} % intervals at 40 new rows", 100.0 * set.ours.level.get());
+    let mut chart = Chart::new(&title, "row", "y");
     for r in 0..40 {
-        chart.interval(r as f64 + 1.0, intervals.lower[[r, 0]], intervals.upper[[r, 0]]);
-        chart.point(r as f64 + 1.0, test.y()[[r, 0]], hits[[r, 0]]);
+        chart.interval(r as f64 + 1.0, set.ours.lower[[r, 0]], set.ours.upper[[r, 0]]);
+        chart.point(r as f64 + 1.0, set.test.y[[r, 0]], hits[[r, 0]]);
     }
+    Ok(chart.render())
+}
+
+/// Nominal against actual coverage, over all sets.
+fn draw_levels(sets: &[Set]) -> Result<String> {
+    let mut chart = Chart::new("Nominal and actual coverage", "nominal", "actual");
+    chart.line(LEVELS.map(|l| (l, l)).to_vec(), Style::Rule, None);
+    let mut points = Vec::new();
+    for nominal in LEVELS {
+        let level = Level::new(nominal)?;
+        let each = sets.iter().map(|s| {
+            let i = s.fitted.intervals(&s.test.new_rows()?, level, Side::Both)?;
+            Ok(coverage(&i, s.test.y.view())?)
+        });
+        points.push((nominal, mean_sd(&each.collect::<Result<Vec<_>>>()?).0));
+    }
+    chart.line(points, Style::Strong, Some("actual"));
     Ok(chart.render())
 }
 
 impl Summary {
     fn text(&self) -> String {
-        let first = &self.sets[0];
-        let names = first.ranking[..8].iter().map(|k| format!("x{k}")).collect::<Vec<_>>().join(" ");
-        let found = self.sets.iter().filter(|s| s.separated).count();
+        let mut t =
+            Table::new(&["method", "coverage % (se)", "mean length", "Winkler", "narrowest fifth %", "widest fifth %"]);
+        for m in &self.methods {
+            t.row(vec![
+                m.name.clone(),
+                format!("{:.1} ({:.1})", 100.0 * m.coverage, 100.0 * m.coverage_se),
+                format!("{:.2}", m.mean_length),
+                format!("{:.2}", m.winkler),
+                format!("{:.1}", 100.0 * m.narrowest),
+                format!("{:.1}", 100.0 * m.widest),
+            ]);
+        }
+        let weights = self.weights.map_or(String::new(), |w| {
+            let names = ["StoNet", "corrected network", "ridge", "network"];
+            let parts: Vec<String> =
+                names.iter().zip(w).filter(|(_, w)| *w >= 0.005).map(|(n, w)| format!("{n} {w:.2}")).collect();
+            format!("weights    {}\n", parts.join(", "))
+        });
         format!(
-            "Sparse StoNets (20-500-1) trained on {} sets of {} rows of\n  \
-             y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + N(0,1), x6 ... x20 idle, all inputs correlated 0.5\n\n\
-             coverage of {} % intervals   {:.1} % (standard error {:.1}), on {} new rows per set\n\
-             mean length                  {:.2} (ideal {:.2}, if the model were known)\n\
-             test RMSE                    {:.3} (noise: 1)\n\
-             x1 ... x5 found              in {found} of {} sets; inputs by effect in the first: {names} ...\n\
-             weights that are left        {} of {} in the first, kappa = {} by {FOLDS}-fold cross-validation\n\
-             pictures of the first        {}\n",
-            self.sets.len(),
-            self.rows,
+            "Networks 20-{}-{}-1 trained on {TRAINING_ROWS} rows, {SETS} times: root mean squared error {:.2} in training, {:.2} on new rows.\n\
+             Their last hidden layers on {} rows they have not seen give {} % intervals, judged on {} more:\n\n{t}\n\
+             guarantee  {}\n{weights}pictures   {}\n",
+            HIDDEN[0],
+            HIDDEN[1],
+            self.network_train_rmse,
+            self.network_test_rmse,
+            self.calibration_rows,
             100.0 * self.level,
-            100.0 * self.coverage,
-            100.0 * self.coverage_se,
             self.test_rows,
-            self.mean_length,
-            self.ideal_length,
-            self.test_rmse,
-            self.sets.len(),
-            first.nonzero_weights,
-            first.weights,
-            first.kappa,
+            self.guarantee,
             self.files.join(", "),
         )
     }

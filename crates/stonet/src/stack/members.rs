@@ -3,12 +3,14 @@
 //! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the stack picks a
 //! candidate per member and weighs the members.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use std::sync::Arc;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::calibration_rows::Single;
 use crate::imputation::{Packed, PackedRows};
-use crate::ridge::{Clip, Ridge};
+use crate::ridge::{Clip, Ridge, blocks};
 use crate::select::path_of;
 use crate::{Activation, Algorithm, Asghmc, Error, Fit, Iro, Layer, Result, Seed, Standardizer, StoNet, Trainer, Walk};
 
@@ -214,31 +216,36 @@ impl Candidates {
         rows: &[usize],
         seed: Seed,
     ) -> Result<Self> {
-        let (stonet, (skip, ridge)) = rayon::join(
-            || members.stonet.then(|| stonet(settings, data, rows, seed.child(0))).transpose(),
-            || {
-                rayon::join(
-                    || members.skip.then(|| skip(settings, data, rows, seed.child(1))).transpose(),
-                    || members.ridge.then(|| ridge(data, rows)).transpose(),
-                )
-            },
-        );
-        let network = members.network.then(|| vec![Member::Network]);
-        Ok(Candidates([stonet?, skip?, ridge?, network].into_iter().flatten().collect()))
+        let nets = || -> Result<_> {
+            if !members.stonet && !members.skip {
+                return Ok((None, None));
+            }
+            let inputs = Inputs::new(data, rows);
+            let (stonet, skip) = rayon::join(
+                || members.stonet.then(|| stonet(settings, &inputs, seed.child(0))).transpose(),
+                || members.skip.then(|| skip(settings, &inputs, seed.child(1))).transpose(),
+            );
+            Ok((stonet?, skip?))
+        };
+        let (nets, ridge) = rayon::join(nets, || members.ridge.then(|| ridge(data, rows)).transpose());
+        let ((stonet, skip), network) = (nets?, members.network.then(|| vec![Member::Network]));
+        Ok(Candidates([stonet, skip, ridge?, network].into_iter().flatten().collect()))
     }
 
     /// Rows × candidates for each member.
     pub(crate) fn predict(&self, data: &Single<'_>, rows: &[usize]) -> Result<Vec<Array2<f64>>> {
-        let x = data.features.select(Axis(0), rows);
-        let d = data.prediction.map(|d| d.select(Axis(0), rows));
-        let one = |member: &Vec<Member>| {
-            let mut out = Array2::zeros((rows.len(), member.len()));
-            for (mut column, m) in out.columns_mut().into_iter().zip(member) {
-                column.assign(&m.predict(x.view(), d.as_ref().map(|d| d.view()))?);
+        let mut out: Vec<Array2<f64>> = self.0.iter().map(|m| Array2::zeros((rows.len(), m.len()))).collect();
+        for part in blocks(rows.len()) {
+            let x = data.features.select(Axis(0), &rows[part.clone()]);
+            let d = data.prediction.map(|d| d.select(Axis(0), &rows[part.clone()]));
+            let d = d.as_ref().map(|d| d.view());
+            for (out, member) in out.iter_mut().zip(&self.0) {
+                for (mut column, m) in out.columns_mut().into_iter().zip(member) {
+                    column.slice_mut(s![part.clone()]).assign(&m.predict(x.view(), d)?);
+                }
             }
-            Ok(out)
-        };
-        self.0.iter().map(one).collect()
+        }
+        Ok(out)
     }
 }
 
@@ -247,17 +254,35 @@ fn ridge(data: &Single<'_>, rows: &[usize]) -> Result<Vec<Member>> {
     Ok(vec![Member::Ridge(Ridge::fit(data.features, rows, y.view(), &RIDGE_GRID)?)])
 }
 
-fn stonet(settings: &StoNetSettings, data: &Single<'_>, rows: &[usize], seed: Seed) -> Result<Vec<Member>> {
+/// What both StoNet members learn from: the features are scaled and packed once.
+struct Inputs<'a, 'd> {
+    data: &'a Single<'d>,
+    rows: &'a [usize],
+    clip: Clip,
+    packed: Arc<PackedRows>,
+}
+
+impl<'a, 'd> Inputs<'a, 'd> {
+    fn new(data: &'a Single<'d>, rows: &'a [usize]) -> Self {
+        let clip = Clip::fit(data.features, rows);
+        let packed = Arc::new(PackedRows::scaled(data.features, rows, &clip.scale));
+        Inputs { data, rows, clip, packed }
+    }
+}
+
+fn stonet(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed) -> Result<Vec<Member>> {
+    let (data, rows) = (inputs.data, inputs.rows);
     let y = data.y.select(Axis(0), rows);
     let start = settings.start(data.features.ncols(), 1, seed.child(0))?;
-    let nets = path(settings, data, rows, y, &start, seed.child(1))?;
+    let nets = path(settings, inputs, y, &start, seed.child(1))?;
     // A response without spread leaves nothing to learn but its mean.
     nets.map(|nets| nets.into_iter().map(Member::StoNet).collect())
         .ok_or(Error::ConstantTarget { column: 0, value: data.y[rows[0]] })
 }
 
 /// Least squares on the network's prediction, then corrections of what it leaves, and none.
-fn skip(settings: &StoNetSettings, data: &Single<'_>, rows: &[usize], seed: Seed) -> Result<Vec<Member>> {
+fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed) -> Result<Vec<Member>> {
+    let (data, rows) = (inputs.data, inputs.rows);
     let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
         return Err(Error::NoPrediction { what: super::NAME });
     };
@@ -275,7 +300,7 @@ fn skip(settings: &StoNetSettings, data: &Single<'_>, rows: &[usize], seed: Seed
         bias.fill(0.0);
     }
     let start = StoNet::new(layers, Activation::Tanh, crate::Head::Gaussian)?;
-    let nets = path(settings, data, rows, yc - dc * slope, &start, seed.child(1))?.unwrap_or_default();
+    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(1))?.unwrap_or_default();
     let corrections = [None].into_iter().chain(nets.into_iter().map(Some));
     Ok(corrections.map(|correction| Member::Skip { intercept, slope, correction }).collect())
 }
@@ -283,8 +308,7 @@ fn skip(settings: &StoNetSettings, data: &Single<'_>, rows: &[usize], seed: Seed
 /// The κ path of a StoNet on standardised features and response; nothing if the response is constant.
 fn path(
     settings: &StoNetSettings,
-    data: &Single<'_>,
-    rows: &[usize],
+    inputs: &Inputs<'_, '_>,
     y: Array1<f64>,
     start: &StoNet,
     seed: Seed,
@@ -292,16 +316,13 @@ fn path(
     if crate::data::is_constant(y.view()) {
         return Ok(None);
     }
-    let clip = Clip::fit(data.features, rows);
     let y = y.insert_axis(Axis(1));
-    let all: Vec<usize> = (0..rows.len()).collect();
+    let all: Vec<usize> = (0..y.nrows()).collect();
     let scale = Standardizer::fit(y.view());
-    let packed = Packed {
-        x: PackedRows::scaled(data.features, rows, &clip.scale),
-        y: PackedRows::scaled(y.view(), &all, &scale),
-        rows: rows.len(),
-    };
+    let packed = Packed { x: inputs.packed.clone(), y: PackedRows::scaled(y.view(), &all, &scale), rows: y.nrows() };
     let fits = settings.path(start, &packed, seed)?;
     let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
-    Ok(Some(fits.into_iter().map(|f| Scaled { clip: clip.clone(), mean, sd, net: f.network().clone() }).collect()))
+    Ok(Some(
+        fits.into_iter().map(|f| Scaled { clip: inputs.clip.clone(), mean, sd, net: f.network().clone() }).collect(),
+    ))
 }

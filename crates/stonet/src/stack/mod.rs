@@ -25,7 +25,7 @@ use crate::calibration_rows::Single;
 use crate::interval::conformal::{Scores, Side};
 use crate::{Error, Level, Result, Seed, StoNet};
 use members::{Candidates, Member};
-use scale::{At, ScaleModel};
+use scale::{At, Learned, ScaleModel};
 
 /// What asks for the network's prediction.
 const NAME: &str = "a stack that was fitted with them";
@@ -274,19 +274,23 @@ impl Job<'_, '_> {
             return Ok(Choice { candidate, weights, scale: ScaleModel::Constant });
         }
         let mean = chosen.dot(&weights);
-        let features = self.data.features.select(Axis(0), rows);
         let network = self.data.prediction.map(|d| d.select(Axis(0), rows));
-        let at = At { features: features.view(), prediction: mean.view(), network: network.as_ref().map(|d| d.view()) };
-        let scale = ScaleModel::learn(at, (&y - &mean).view())?;
+        let network = network.as_ref().map(|d| d.view());
+        let on = Learned { features: self.data.features, rows, prediction: mean.view(), network };
+        let scale = ScaleModel::learn(on, (&y - &mean).view())?;
         Ok(Choice { candidate, weights, scale })
     }
 
     /// (y − μ)/s at rows the model has not seen.
     fn scores(&self, model: &FoldModel, rows: &[usize]) -> Result<Vec<f64>> {
-        let x = self.data.features.select(Axis(0), rows);
-        let d = self.data.prediction.map(|d| d.select(Axis(0), rows));
-        let (mean, scale) = model.at(x.view(), d.as_ref().map(|d| d.view()))?;
-        Ok(rows.iter().enumerate().map(|(i, &r)| (self.data.y[r] - mean[i]) / scale[i]).collect())
+        let block = |rows: &[usize]| {
+            let x = self.data.features.select(Axis(0), rows);
+            let d = self.data.prediction.map(|d| d.select(Axis(0), rows));
+            let (mean, scale) = model.at(x.view(), d.as_ref().map(|d| d.view()))?;
+            Ok(rows.iter().enumerate().map(|(i, &r)| (self.data.y[r] - mean[i]) / scale[i]).collect::<Vec<_>>())
+        };
+        let parts: Vec<Vec<f64>> = rows.chunks(BLOCK).map(block).collect::<Result<_>>()?;
+        Ok(parts.concat())
     }
 
     fn finish(&self, folds: Vec<FoldModel>, scores: Vec<Vec<f64>>, held_out: &[Vec<usize>]) -> FittedStack {

@@ -3,10 +3,13 @@
 //! Ridge regression of log(|r| + ¹⁄₁₀ of its median) on the features, the prediction and its square, and how far the prediction is from the
 //! network's; the fitted values are kept within what the rows it was learned on had.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::ridge::Ridge;
+use crate::ridge::{Ridge, blocks};
 use crate::{Error, Result};
 
 /// Penalties per row; ∞ makes the scale a constant.
@@ -32,9 +35,18 @@ pub(crate) struct At<'a> {
     pub network: Option<ArrayView1<'a, f64>>,
 }
 
+/// Rows to learn from: `rows[i]` of the features goes with the i-th prediction; no features are copied beside a block.
+#[derive(Clone, Copy)]
+pub(crate) struct Learned<'a> {
+    pub features: ArrayView2<'a, f64>,
+    pub rows: &'a [usize],
+    pub prediction: ArrayView1<'a, f64>,
+    pub network: Option<ArrayView1<'a, f64>>,
+}
+
 impl ScaleModel {
     /// Learns from residuals at these rows; where the residuals are all but zero the scale is a constant.
-    pub(crate) fn learn(at: At<'_>, residual: ArrayView1<'_, f64>) -> Result<Self> {
+    pub(crate) fn learn(on: Learned<'_>, residual: ArrayView1<'_, f64>) -> Result<Self> {
         let mut sizes: Vec<f64> = residual.iter().map(|r| r.abs()).collect();
         sizes.sort_by(f64::total_cmp);
         let offset = 0.1 * sizes[sizes.len() / 2];
@@ -42,13 +54,20 @@ impl ScaleModel {
             return Ok(ScaleModel::Constant);
         }
         let target = residual.mapv(|r| (r.abs() + offset).ln());
-        let design = design(at, offset);
-        let rows: Vec<usize> = (0..target.len()).collect();
-        let ridge = Ridge::fit(design.view(), &rows, target.view(), &GRID)?;
-        let mut fitted = ridge.predict(design.view())?.to_vec();
+        let block = |part: Range<usize>| {
+            let features = on.features.select(Axis(0), &on.rows[part.clone()]);
+            let network = on.network.as_ref().map(|d| d.slice(s![part.clone()]));
+            design(At { features: features.view(), prediction: on.prediction.slice(s![part]), network }, offset)
+        };
+        let ridge = Ridge::fit_design(&block, target.view(), &GRID)?;
+        let parts: Vec<Array1<f64>> = blocks(target.len())
+            .into_par_iter()
+            .map(|part| ridge.predict(block(part).view()))
+            .collect::<Result<_>>()?;
+        let mut fitted: Vec<f64> = parts.iter().flatten().copied().collect();
         fitted.sort_by(f64::total_cmp);
         let low = fitted[(LOW_SHARE * (fitted.len() - 1) as f64) as usize];
-        let (high, network) = (fitted[fitted.len() - 1], at.network.is_some());
+        let (high, network) = (fitted[fitted.len() - 1], on.network.is_some());
         Ok(ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network })
     }
 

@@ -1,0 +1,51 @@
+//! Times post-StoNet fits on generated features: `post_time [ROWS]`; prints seconds per kind of interval, rows predicted per second, and the
+//! peak memory of the process relative to the features.
+
+use std::time::Instant;
+
+use ndarray::{Array2, Axis};
+use rand_distr::{Distribution, StandardNormal};
+use stonet::{Calibration, Kind, Level, NewRows, PostStoNet, Seed, Side};
+
+const FEATURES: usize = 100;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rows: usize = std::env::args().nth(1).map_or(Ok(2000), |n| n.parse())?;
+    let mut rng = Seed::new(1).rng();
+    let features = Array2::from_shape_simple_fn((rows, FEATURES), || {
+        let v: f64 = StandardNormal.sample(&mut rng);
+        v.tanh()
+    });
+    let y = features.map_axis(Axis(1), |f| {
+        let e: f64 = StandardNormal.sample(&mut rng);
+        f[0] + (2.0 * f[1] - f[2]).tanh() + 0.3 * f[3] * f[4] + 0.5 * e
+    });
+    let y = y.insert_axis(Axis(1));
+    let prediction = y.mapv(|v| 0.8 * v + 0.1);
+    let calibration = Calibration::new(features.view(), y.view())?.with_prediction(prediction.view())?;
+    let new = NewRows::new(features.view())?.with_prediction(prediction.view())?;
+    let level = Level::new(0.9)?;
+    println!("{rows} rows x {FEATURES} features, {} threads", rayon::current_num_threads());
+    let kinds: Vec<Kind> = if rows > 20_000 { vec![Kind::Stack] } else { Kind::ALL.to_vec() };
+    for kind in kinds {
+        let begin = Instant::now();
+        let fitted = PostStoNet { kind, ..PostStoNet::default() }.fit(&calibration, Seed::new(1), &|_, _| true)?;
+        let fit = begin.elapsed().as_secs_f64();
+        let begin = Instant::now();
+        fitted.intervals(&new, level, Side::Both)?;
+        let rate = rows as f64 / begin.elapsed().as_secs_f64();
+        println!("{:>6}: fit {fit:7.3} s, predict {rate:9.0} rows/s", kind.name());
+    }
+    if let Some(peak) = peak_memory() {
+        let data = (rows * FEATURES * 8) as f64;
+        println!("peak memory {:.0} MB, {:.2} times the features", peak / 1e6, peak / data);
+    }
+    Ok(())
+}
+
+/// The largest resident set of this process so far, where the system tells.
+fn peak_memory() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb * 1024.0)
+}
