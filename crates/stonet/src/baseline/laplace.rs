@@ -119,15 +119,15 @@ impl<'a> Evidence<'a> {
         -0.5 * ((self.rows - 1.0) * self.noise(penalty).ln() + volume)
     }
 
-    /// The ρ of the largest marginal likelihood between 1e-8 n and 1e8 n.
+    /// The ρ of the largest marginal likelihood between 1e-6 n, beyond which single-precision features mean nothing, and 1e8 n.
     fn best(&self) -> f64 {
         let (top, step) = ((1e8 * self.rows).ln(), 0.5);
-        let count = ((1e16f64).ln() / step) as usize;
+        let count = (1e14f64.ln() / step) as usize;
         let at = |i: usize| top - step * i as f64;
         let values: Vec<f64> = (0..=count).map(|i| self.log(at(i))).collect();
         // Descending, so that the simpler model wins a tie.
         let best = (0..=count).fold(0, |b, i| if values[i] > values[b] { i } else { b });
-        maximise(|r| self.log(r), at(best + 1), at(best.saturating_sub(1))).exp()
+        maximise(|r| self.log(r), at((best + 1).min(count)), at(best.saturating_sub(1))).exp()
     }
 }
 

@@ -21,9 +21,10 @@ impl Spectrum {
         let small = if wide { x.t() } else { x };
         let what = "the eigenvalues of the features could not be found; look for extreme values among them";
         let (values, vectors) = symmetric_eigen(gram(small).view()).ok_or(Error::Inconsistent { what })?;
-        // Eigenvalues of a Gram matrix are exact to about this much of the largest.
+        // Eigenvalues of a Gram matrix are exact to less than this much of the largest. A wide centred matrix has one that is
+        // zero but for rounding; taken for a direction, it would be all noise.
         let order = x.nrows().max(x.ncols()) as f64;
-        let least = order * f64::EPSILON * values.fold(f64::MIN_POSITIVE, |a, &v| a.max(v));
+        let least = 10.0 * order * f64::EPSILON * values.fold(f64::MIN_POSITIVE, |a, &v| a.max(v));
         let first = values.iter().take_while(|&&v| v <= least).count();
         let (squares, near) = (values.slice(s![first..]).to_owned(), vectors.slice(s![.., first..]).to_owned());
         let far = matmul(small, near.view()) / squares.mapv(f64::sqrt).insert_axis(Axis(0));
