@@ -127,6 +127,10 @@ fn benchmark_compares_every_method_and_resumes() {
     let journal = out.join("benchmark.jsonl");
     let before = std::fs::read_to_string(&journal).unwrap();
     assert_eq!(run("2")["splits"], 2);
+    let grouped =
+        ["benchmark", path(&file), "--target", "y", "--groups", "a", "--epochs", "5", "--splits", "1", "--json"];
+    let report = json(&mut stonet(&[&grouped[..], &["--out", path(&out)]].concat()));
+    assert_eq!(report["inputs"], 2);
     assert!(std::fs::read_to_string(&journal).unwrap().starts_with(&before));
 }
 
@@ -153,6 +157,37 @@ fn benchmark_names_what_is_wrong_with_a_table() {
     refuses(&["benchmark", path(&few), "--target", "y", "--out", path(&out)], "cannot be split");
     let flat = format!("{TABLE}\n{}", "1,2,3,4\n".repeat(60));
     refuses(&["benchmark", path(&with("flat.csv", &flat)), "--target", "y", "--out", path(&out)], "constant");
+}
+
+/// The folder with the real data, where the environment names it.
+fn data_folder() -> Option<String> {
+    let folder = std::env::var("STONET_DATA").ok();
+    if folder.is_none() {
+        eprintln!("skipped: set STONET_DATA to the folder with the data sets");
+    }
+    folder
+}
+
+#[test]
+fn uci_and_inconsistency_run_on_real_data() {
+    let Some(data) = data_folder() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("uci");
+    let flags =
+        ["--data", &data, "--only", "liver,year", "--splits", "1", "--epochs", "20", "--json", "--out", path(&out)];
+    let report = json(&mut stonet(&[&["reproduce", "uci"], &flags[..]].concat()));
+    assert_eq!((&report["no_data"][0], &report["sets"][0]["rows"]), (&Value::from("year"), &Value::from(345)));
+    assert_eq!(report["comparison"][0]["printed"], "post-stonet");
+    assert!(std::fs::read_to_string(out.join("uci.md")).unwrap().contains("no data"));
+    let out = dir.path().join("inconsistency");
+    let flags = ["--data", &data, "--splits", "1", "--epochs", "5", "--json", "--out", path(&out)];
+    let report = json(&mut stonet(&[&["reproduce", "inconsistency"], &flags[..]].concat()));
+    assert_eq!(report["points"].as_array().unwrap().len(), 8);
+    refuses(&["reproduce", "uci", "--data", path(dir.path()), "--out", path(&out)], "no file of liver");
+    refuses(
+        &["reproduce", "uci", "--data", &data, "--only", "cars", "--out", path(&out)],
+        "there is no data set `cars`",
+    );
 }
 
 /// Kills a real run in the middle and starts it again: same numbers as a run that was left alone.

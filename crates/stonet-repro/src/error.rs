@@ -87,11 +87,13 @@ pub enum Error {
     },
     /// Too few rows for three parts.
     #[error(
-        "{rows} rows cannot be split into 40 % to train, 40 % to calibrate and 20 % to test; there must be at least 30"
+        "{units} {what} cannot be split into 40 % to train, 40 % to calibrate and 20 % to test; there must be at least 30"
     )]
     TooFewRows {
-        /// The rows there are.
-        rows: usize,
+        /// The rows or groups there are.
+        units: usize,
+        /// Which of the two.
+        what: &'static str,
     },
     /// A folder without any of the files that were looked for.
     #[error("{dir}: no file of {sets}; name the folder with the data by --data", dir = dir.display())]

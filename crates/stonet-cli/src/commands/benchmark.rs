@@ -26,6 +26,9 @@ pub struct Benchmark {
     /// Columns to leave out, such as row numbers
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     exclude: Vec<String>,
+    /// Column that names groups of rows, such as subjects: a group is never split, and it is no input
+    #[arg(long, value_name = "COLUMN")]
+    groups: Option<String>,
     /// Random splits
     #[arg(long, default_value_t = 10)]
     splits: usize,
@@ -56,9 +59,11 @@ impl Benchmark {
             return Err(Error::Range { name: "--epochs", range: "at least 1" });
         }
         let table = stonet_io::read(&self.data)?;
-        let data = table.dataset(self.inputs.as_deref(), std::slice::from_ref(&self.target), &self.exclude)?;
+        let exclude: Vec<String> = self.exclude.iter().chain(&self.groups).cloned().collect();
+        let data = table.dataset(self.inputs.as_deref(), std::slice::from_ref(&self.target), &exclude)?;
+        let groups = self.groups.as_deref().map(|g| table.column(g)).transpose()?.map(|g| number_groups(&g.to_vec()));
         let name = self.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs };
+        let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs, groups };
         let protocol = Protocol { level: self.level, ..Protocol::shipped() };
         let bar = progress::bar("benchmark");
         let tick = progress::ticker(&bar);
@@ -76,4 +81,12 @@ impl Benchmark {
         }
         Ok(())
     }
+}
+
+/// Groups numbered from 0, by value.
+fn number_groups(values: &[f64]) -> Vec<usize> {
+    let mut distinct = values.to_vec();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    values.iter().map(|v| distinct.partition_point(|d| d.total_cmp(v).is_lt())).collect()
 }

@@ -83,11 +83,16 @@ pub(crate) struct Part {
     pub features: Array2<f64>,
     pub prediction: Array2<f64>,
     pub y: Array2<f64>,
+    pub groups: Option<Vec<usize>>,
 }
 
 impl Part {
     pub(crate) fn calibration(&self) -> Result<Calibration<'_>> {
-        Ok(Calibration::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?)
+        let rows = Calibration::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?;
+        Ok(match &self.groups {
+            Some(groups) => rows.with_groups(groups)?,
+            None => rows,
+        })
     }
 
     pub(crate) fn new_rows(&self) -> Result<NewRows<'_>> {
@@ -99,39 +104,57 @@ impl Part {
     }
 }
 
-/// Splits the rows and trains the network of split `index`.
-pub(crate) fn prepare(data: &Dataset, protocol: &Protocol, epochs: usize, seed: Seed) -> Result<Prepared> {
-    let mut order: Vec<usize> = (0..data.rows()).collect();
-    order.shuffle(&mut seed.child(0).rng());
-    let share = |s: f64| (s * data.rows() as f64).round() as usize;
+/// Rows to train, to calibrate and to test on, in random order; rows of a group stay together.
+fn parts(set: &Set, protocol: &Protocol, seed: Seed) -> Result<[Vec<usize>; 3]> {
+    let mut units: Vec<Vec<usize>> = match &set.groups {
+        None => (0..set.data.rows()).map(|r| vec![r]).collect(),
+        Some(groups) => {
+            let mut by_group = BTreeMap::<usize, Vec<usize>>::new();
+            groups.iter().enumerate().for_each(|(r, &g)| by_group.entry(g).or_default().push(r));
+            by_group.into_values().collect()
+        }
+    };
+    units.shuffle(&mut seed.rng());
+    let share = |s: f64| (s * units.len() as f64).round() as usize;
     let (first, second) = (share(protocol.shares[0]), share(protocol.shares[0]) + share(protocol.shares[1]));
-    if first < 10 || second - first < 10 || data.rows() <= second {
-        return Err(Error::TooFewRows { rows: data.rows() });
+    if first < 10 || second - first < 10 || units.len() <= second {
+        return Err(Error::TooFewRows {
+            units: units.len(),
+            what: if set.groups.is_some() { "groups" } else { "rows" },
+        });
     }
-    let train = data.select(&order[..first]);
+    Ok([units[..first].concat(), units[first..second].concat(), units[second..].concat()])
+}
+
+/// Splits the rows and trains the network.
+pub(crate) fn prepare(set: &Set, protocol: &Protocol, seed: Seed) -> Result<Prepared> {
+    let data = &set.data;
+    let [training_rows, calibration_rows, test_rows] = parts(set, protocol, seed.child(0))?;
+    let train = data.select(&training_rows);
     let scaling = Scaling::fit(&train)?;
     let training = Training {
         hidden: protocol.hidden.clone(),
-        epochs,
+        epochs: set.epochs,
         batch_size: protocol.batch_size,
         rate: protocol.rate,
         ..Training::default()
     };
     let network = training.fit(&scaling.apply(&train)?, seed.child(1), &mut ())?.network;
     let part = |rows: &[usize]| -> Result<Part> {
+        let groups = set.groups.as_ref().map(|g| rows.iter().map(|&r| g[r]).collect());
         let rows = data.select(rows);
         let x = scaling.x.apply(rows.x())?;
         let prediction = scaling.y.undo(network.predict(x.view())?.view());
-        Ok(Part { features: network.features(x.view())?, prediction, y: rows.y().to_owned() })
+        Ok(Part { features: network.features(x.view())?, prediction, y: rows.y().to_owned(), groups })
     };
-    let train_mse = part(&order[..first])?.mse();
-    Ok(Prepared { calibration: part(&order[first..second])?, test: part(&order[second..])?, train_mse })
+    let train_mse = part(&training_rows)?.mse();
+    Ok(Prepared { calibration: part(&calibration_rows)?, test: part(&test_rows)?, train_mse })
 }
 
 /// One split: the network, then every method on its features.
-pub fn split(data: &Dataset, protocol: &Protocol, epochs: usize, seed: Seed) -> Result<Split> {
+pub fn split(set: &Set, protocol: &Protocol, seed: Seed) -> Result<Split> {
     let begin = Instant::now();
-    let prepared = prepare(data, protocol, epochs, seed)?;
+    let prepared = prepare(set, protocol, seed)?;
     let training_seconds = begin.elapsed().as_secs_f64();
     let level = Level::new(protocol.level)?;
     let methods = methods::all(&prepared, level, seed.child(2))?;
@@ -142,6 +165,12 @@ pub fn split(data: &Dataset, protocol: &Protocol, epochs: usize, seed: Seed) -> 
         training_seconds,
         methods,
     })
+}
+
+/// Mean squared error of a split's network in training and on the calibration rows.
+pub fn network_errors(set: &Set, protocol: &Protocol, seed: Seed) -> Result<(f64, f64)> {
+    let prepared = prepare(set, protocol, seed)?;
+    Ok((prepared.train_mse, prepared.calibration.mse()))
 }
 
 /// A finished split, as saved.
@@ -160,6 +189,8 @@ pub struct Set {
     pub data: Dataset,
     /// Epochs of its networks.
     pub epochs: usize,
+    /// Groups of rows, such as subjects, that are kept together.
+    pub groups: Option<Vec<usize>>,
 }
 
 /// Runs the splits that `dir`'s journal does not hold yet and sums up all of them, set by set. Small sets come first.
@@ -175,26 +206,26 @@ pub fn run(
         return Err(Error::Range { name: "--splits", range: "at least 1" });
     }
     files::create_dir(dir)?;
-    let epochs: BTreeMap<&str, usize> = sets.iter().map(|s| (s.name.as_str(), s.epochs)).collect();
     let settings = serde_json::json!({ "seed": seed, "protocol": protocol, "version": env!("CARGO_PKG_VERSION") });
     let (journal, old) = Journal::<Record>::open(&dir.join("benchmark.jsonl"), SCHEMA, settings)?;
     let mut finished: BTreeMap<(String, usize), Split> = old.into_iter().map(|r| ((r.set, r.index), r.split)).collect();
     let mut jobs: Vec<(&Set, usize)> = (0..splits)
         .flat_map(|i| sets.iter().map(move |s| (s, i)))
-        .filter(|(s, i)| !finished.contains_key(&(key(&s.name, epochs[s.name.as_str()]), *i)))
+        .filter(|(s, i)| !finished.contains_key(&(key(s), *i)))
         .collect();
     jobs.sort_by_key(|(s, i)| (*i, s.data.rows()));
     let total = splits * sets.len();
     let done = total - jobs.len();
     let records = complete(&journal, jobs, (done, total), tick, |(set, index)| {
-        let split = split(&set.data, protocol, set.epochs, Seed::new(seed).child(index as u64))?;
-        Ok(Record { set: key(&set.name, set.epochs), index, split })
+        let split = split(set, protocol, Seed::new(seed).child(index as u64))?;
+        Ok(Record { set: key(set), index, split })
     })?;
     finished.extend(records.into_iter().map(|r| ((r.set, r.index), r.split)));
     Ok(sets.iter().map(|s| report::summary(s, protocol, splits, &finished)).collect())
 }
 
-/// A set under its epochs: other epochs are other networks.
-fn key(name: &str, epochs: usize) -> String {
-    format!("{name} at {epochs} epochs")
+/// A set under its epochs and grouping: others are other networks.
+fn key(set: &Set) -> String {
+    let grouped = if set.groups.is_some() { ", grouped" } else { "" };
+    format!("{} at {} epochs{grouped}", set.name, set.epochs)
 }

@@ -70,7 +70,7 @@ pub(super) fn summary(
     splits: usize,
     finished: &BTreeMap<(String, usize), Split>,
 ) -> Summary {
-    let results: Vec<&Split> = (0..splits).filter_map(|i| finished.get(&(key(&set.name, set.epochs), i))).collect();
+    let results: Vec<&Split> = (0..splits).filter_map(|i| finished.get(&(key(set), i))).collect();
     let mean = |f: &dyn Fn(&Split) -> f64| mean_sd(&results.iter().map(|s| f(s)).collect::<Vec<_>>()).0;
     Summary {
         schema: "stonet.benchmark/1",

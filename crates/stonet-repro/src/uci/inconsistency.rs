@@ -11,7 +11,7 @@ use stonet::{
 };
 
 use super::{UciSet, load};
-use crate::benchmark::{Prepared, Protocol, prepare};
+use crate::benchmark::{Prepared, Protocol, Set, prepare};
 use crate::journal::{Journal, Tick, complete};
 use crate::svg::{Chart, Style};
 use crate::table::Table;
@@ -81,6 +81,7 @@ pub fn inconsistency(
     };
     let protocol = Protocol::shipped();
     let epochs = epochs.unwrap_or_else(|| protocol.epochs(set.name()));
+    let community = Set { name: set.name().to_owned(), data: loaded.data, epochs, groups: None };
     files::create_dir(dir)?;
     let settings = serde_json::json!({ "seed": seed, "protocol": protocol, "version": env!("CARGO_PKG_VERSION") });
     let (journal, mut records) = Journal::<Record>::open(&dir.join("inconsistency.jsonl"), SCHEMA, settings)?;
@@ -89,7 +90,7 @@ pub fn inconsistency(
     let done = splits - missing.len();
     records.extend(complete(&journal, missing, (done, splits), tick, |index| {
         let seed = Seed::new(seed).child(index as u64);
-        let prepared = prepare(&loaded.data, &protocol, epochs, seed)?;
+        let prepared = prepare(&community, &protocol, seed)?;
         Ok(Record { epochs, index, points: without_penalty(&prepared, Level::new(protocol.level)?, seed.child(3))? })
     })?);
     let point = |i: usize| {

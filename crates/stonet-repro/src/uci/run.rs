@@ -33,7 +33,7 @@ pub fn run(options: &Options, dir: &Path, tick: Tick<'_>) -> Result<Report> {
             Some(loaded) => {
                 notes.extend(loaded.note.map(|n| format!("{set}: {n}")));
                 let epochs = options.epochs.unwrap_or_else(|| protocol.epochs(set.name()));
-                sets.push(Set { name: set.name().to_owned(), data: loaded.data, epochs });
+                sets.push(Set { name: set.name().to_owned(), data: loaded.data, epochs, groups: None });
             }
         }
     }
