@@ -2,7 +2,10 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
-use stonet::{Asghmc, PathError, Seed, Walk, cross_validate, kappa_path};
+use stonet::{
+    Asghmc, Assumptions, Dataset, Iro, PathError, Rule, Seed, StoNet, Structure, Trainer, Walk, cross_validate,
+    kappa_path,
+};
 
 use crate::journal::Tick;
 use crate::model::{INPUTS, Model, TRUE_INPUTS, separation};
@@ -41,6 +44,21 @@ pub struct ModelPath {
     pub separated: bool,
     /// The path.
     pub points: Vec<PathPoint>,
+    /// What an IRO polish of the chosen fit leaves.
+    pub polished: Polished,
+}
+
+/// The structure of the polished network, and what the theory says at this n.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Polished {
+    /// Selected inputs and connections, and how stable the inputs are over the last estimates.
+    pub structure: Structure,
+    /// Noise amplification, rows, and r_n with constants 1, for the network's widths and σ's.
+    pub assumptions: Assumptions,
+    /// Weights that the threshold √r_n of `cor:stonet-IRO` would leave.
+    pub above_threshold: usize,
+    /// The assumptions in words.
+    pub words: String,
 }
 
 /// One κ.
@@ -91,6 +109,7 @@ fn model_path(spec: &Spec, cell: &Cell, root: Seed, step: &(dyn Fn() -> Result<(
             })
         })
         .collect::<Result<Vec<_>>>()?;
+    let polished = polish(spec, &start.widths(), fits[error.best()].network(), &data, seed.child(4))?;
     let (smallest_true, largest_false) = separation(&points[error.best()].gradient);
     Ok(ModelPath {
         model: cell.model.into(),
@@ -101,7 +120,18 @@ fn model_path(spec: &Spec, cell: &Cell, root: Seed, step: &(dyn Fn() -> Result<(
         largest_false,
         separated: smallest_true > largest_false,
         points,
+        polished,
     })
+}
+
+fn polish(spec: &Spec, widths: &[usize], net: &StoNet, data: &Dataset, seed: Seed) -> Result<Polished> {
+    let iro = Iro { kappa: spec.selection.polish_kappa, estimates: spec.selection.polish_estimates, ..Iro::default() };
+    let fit = iro.fit(net, data, seed, &mut ())?;
+    let structure = Structure::of(&fit, Rule::Zeros)?;
+    let assumptions = Assumptions::of(widths, fit.network(), data.x())?;
+    let threshold = Rule::Threshold(assumptions.threshold(1.0));
+    let above_threshold = Structure::of(&fit, threshold)?.connections.len();
+    Ok(Polished { words: assumptions.to_string(), structure, assumptions, above_threshold })
 }
 
 /// λ_1 = κ_1 rate_1 / G_1.
@@ -125,6 +155,26 @@ impl Report {
             ]);
         }
         table
+    }
+}
+
+impl Polished {
+    /// Inputs, connections, stability, and the assumptions, in words.
+    pub fn text(&self) -> String {
+        let inputs: Vec<String> = (self.structure.inputs.iter())
+            .map(|&k| format!("x{} ({:.0} %)", k + 1, 100.0 * self.structure.stability[k]))
+            .collect();
+        let per_layer = |layer: usize| self.structure.connections.iter().filter(|c| c.layer == layer).count();
+        let layers = self.structure.connections.iter().map(|c| c.layer).max().unwrap_or(0);
+        let counts: Vec<String> = (1..=layers).map(|l| format!("{} into layer {l}", per_layer(l))).collect();
+        format!(
+            "inputs (in % of {} estimates): {}\nconnections: {}; {} of them above sqrt(r_n)\n{}",
+            self.structure.estimates,
+            inputs.join(", "),
+            counts.join(", "),
+            self.above_threshold,
+            self.words
+        )
     }
 }
 

@@ -286,8 +286,11 @@ impl Selection {
             on_threads(self.common.jobs, || selection::run(&Spec::shipped(), &self.models, self.common.seed, &tick))?;
         bar.finish_and_clear();
         let json = pretty(&report);
-        let mut contents =
-            vec![("selection.json".into(), json.clone()), ("selection.md".into(), report.table().to_string())];
+        let mut text = report.table().to_string();
+        for m in &report.models {
+            text += &format!("\nModel {}, the chosen fit polished by IRO with MCP:\n{}", m.model, m.polished.text());
+        }
+        let mut contents = vec![("selection.json".into(), json.clone()), ("selection.md".into(), text.clone())];
         for m in &report.models {
             contents.push((format!("path-{}.csv", m.model), m.csv()));
             contents.push((format!("path-{}.svg", m.model), m.svg()));
@@ -296,7 +299,7 @@ impl Selection {
         if self.common.json {
             print!("{json}");
         } else {
-            println!("|average output gradient| at the chosen kappa:\n\n{}", report.table());
+            println!("|average output gradient| at the chosen kappa:\n\n{text}");
             println!("Figures, CSV and JSON are in {}", self.out.display());
         }
         Ok(())

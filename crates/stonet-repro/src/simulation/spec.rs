@@ -42,6 +42,10 @@ pub struct SelectionSpec {
     pub setting: String,
     /// Grid of κ, ascending.
     pub kappas: Vec<f64>,
+    /// κ of the IRO polish of the chosen fit.
+    pub polish_kappa: f64,
+    /// Estimates over which the polished structure is compared.
+    pub polish_estimates: usize,
 }
 
 /// One model: its network and its settings by name.
