@@ -3,7 +3,8 @@
     python -m venv compare-env && compare-env/bin/pip install scikit-learn skglm celer adelie
     compare-env/bin/python benches/compare/sparse_regression.py [--json FILE]
 
-Three problems, one thread each: 20 responses on one 2000 x 100 design; one response on 20000 x 1000; a path of 100 lambdas on 2000 x 100.
+Three problems: 20 responses on one 2000 x 100 design; one response on 20000 x 1000; a path of 100 lambdas on 2000 x 100.
+All run on one thread; ours also on all cores, since it spreads over rows and responses by itself.
 Every solver's objective at the (last) lambda is printed relative to ours, so that speed is not bought with precision.
 """
 
@@ -53,14 +54,15 @@ def timed(function):
     return statistics.median(times), result
 
 
-def stonet(x, y, lambdas, tolerance=1e-6):
+def stonet(x, y, lambdas, threads, tolerance=1e-6):
     with tempfile.TemporaryDirectory() as folder:
         paths = [str(pathlib.Path(folder) / name) for name in ["x", "y"]]
         for path, a in zip(paths, [x, y]):
             np.ascontiguousarray(a, dtype="<f8").tofile(path)
         command = ["cargo", "run", "--release", "--quiet", "-p", "stonet", "--example", "sparse_time", "--", *paths]
         command += [str(v) for v in (*x.shape, y.shape[1])] + [",".join(map(repr, map(float, lambdas))), str(tolerance)]
-        out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        environment = {**os.environ, "RAYON_NUM_THREADS": str(threads)}
+        out = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, env=environment).stdout
     seconds, value, kkt = map(float, out.split())
     return seconds, value, kkt
 
@@ -138,15 +140,17 @@ def main():
     for name, shape, fractions in problems:
         x, y = data(*shape)
         lambdas = top(x, y) * np.asarray(fractions)
-        seconds, value, kkt = stonet(x, y, lambdas)
-        print(f"{name}: stonet {1e3 * seconds:.2f} ms, KKT residual {kkt:.1e}")
-        row = {"problem": name, "stonet": seconds, "kkt": kkt, "peers": {}}
+        seconds, value, kkt = stonet(x, y, lambdas, 1)
+        parallel, _, _ = stonet(x, y, lambdas, os.cpu_count())
+        print(f"{name}: stonet {1e3 * seconds:.2f} ms, on {os.cpu_count()} threads {1e3 * parallel:.2f} ms, KKT residual {kkt:.1e}")
+        row = {"problem": name, "stonet": seconds, "stonet_parallel": parallel, "threads": os.cpu_count(), "kkt": kkt, "peers": {}}
         for peer, function in peers(x, y, lambdas).items():
             function()  # compile, load
             theirs, w = timed(function)
             excess = objective(x, y, w, lambdas[-1]) / value - 1
             row["peers"][peer] = {"seconds": theirs, "relative_excess_objective": excess}
-            print(f"    {peer:>12} {1e3 * theirs:9.2f} ms ({theirs / seconds:6.1f}x), objective {excess:+.1e}")
+            ratios = f"{theirs / seconds:6.1f}x, {theirs / parallel:6.1f}x"
+            print(f"    {peer:>12} {1e3 * theirs:9.2f} ms ({ratios}), objective {excess:+.1e}")
         results.append(row)
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=2) + "\n")

@@ -131,8 +131,7 @@ impl SparseLinear {
     ) -> Result<Vec<LinearFit>> {
         let problem = self.problem(x, y, lambdas)?;
         let from = |j: usize| start.map_or_else(|| Array1::zeros(x.ncols()), |w| w.row(j).to_owned());
-        let per_response: Vec<Vec<(Array1<f64>, f64)>> = if problem.whole_gram(self.solver, lambdas.len()) {
-            let gram = problem.gram();
+        let per_response: Vec<Vec<(Array1<f64>, f64)>> = if let Some(gram) = &problem.gram {
             check_curvature(self.penalty, gram.diag().iter().copied())?;
             let solve = |j| problem.response_by_gram(self, gram.view(), j, lambdas, from(j));
             (0..y.ncols()).into_par_iter().map(solve).collect()
@@ -145,6 +144,17 @@ impl SparseLinear {
         Ok((0..lambdas.len()).map(|i| problem.assemble(self, lambdas[i], i, &per_response)).collect())
     }
 
+    /// A pass over the data reads n·p numbers from memory, three or so per response and λ; the Gram matrix takes n·p²/2
+    /// multiplications out of cache, some sixty of which cost as much as one such read. Without a λ nothing is solved.
+    fn whole_gram(&self, columns: usize, responses: usize, lambdas: usize) -> bool {
+        match self.solver {
+            _ if lambdas == 0 => false,
+            Solver::Gram => true,
+            Solver::WorkingSet => false,
+            Solver::Auto => columns <= 64 * lambdas * responses,
+        }
+    }
+
     fn problem<'a>(&self, x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>, lambdas: &[f64]) -> Result<Problem<'a>> {
         check_settings(self.penalty, self.tolerance, lambdas)?;
         if x.nrows() != y.nrows() {
@@ -154,7 +164,7 @@ impl SparseLinear {
             return Err(Error::TooFewRows { what: "a regression", needed: 1, found: 0, remedy: "add rows" });
         }
         let weights = check_weights(self.weights.as_deref(), x.ncols())?;
-        let problem = Problem::new(x, y, weights);
+        let problem = Problem::new(x, y, weights, self.whole_gram(x.ncols(), y.ncols(), lambdas.len()));
         // NaN and infinities reach the sums, so that only then every entry has to be looked at.
         if !problem.x_mean.iter().chain(&problem.y_mean).all(|m| m.is_finite()) {
             check_finite("inputs", x)?;
@@ -174,19 +184,24 @@ struct Problem<'a> {
     y_mean: Array1<f64>,
     /// XᵀY/n about the means, p × q, by columns.
     correlation: Array2<f64>,
+    /// The whole Gram matrix about the means, over n, where it pays.
+    gram: Option<Array2<f64>>,
     weights: Array1<f64>,
     lambda_max: f64,
 }
 
 impl<'a> Problem<'a> {
-    fn new(x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>, weights: Array1<f64>) -> Self {
+    fn new(x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>, weights: Array1<f64>, whole_gram: bool) -> Self {
         let n = x.nrows() as f64;
         let (x_mean, y_mean) = (x.sum_axis(Axis(0)) / n, y.sum_axis(Axis(0)) / n);
         let y = by_columns((&y - &y_mean).view());
-        let correlation = by_columns((matmul(x.t(), y.view()) / n).view());
+        let (correlation, gram) = rayon::join(
+            || by_columns((matmul(x.t(), y.view()) / n).view()),
+            || whole_gram.then(|| centred_gram(x, &x_mean) / n),
+        );
         let penalised = correlation.outer_iter().zip(&weights).filter(|(_, v)| **v > 0.0);
         let lambda_max = penalised.map(|(r, v)| r.fold(0.0f64, |a, r| a.max(r.abs())) / v).fold(0.0, f64::max);
-        Problem { x, x_mean, y, y_mean, correlation, weights, lambda_max }
+        Problem { x, x_mean, y, y_mean, correlation, gram, weights, lambda_max }
     }
 
     /// Diagonal of the Gram matrix.
@@ -197,20 +212,6 @@ impl<'a> Problem<'a> {
             Zip::from(&mut squares).and(row).and(&self.x_mean).for_each(|s, x, m| *s += (x - m) * (x - m) / n);
         }
         squares.into_iter()
-    }
-
-    /// A pass over the data reads n·p numbers from memory, three or so per response and λ; the Gram matrix takes n·p²/2
-    /// multiplications out of cache, some sixty of which cost as much as one such read.
-    fn whole_gram(&self, solver: Solver, lambdas: usize) -> bool {
-        match solver {
-            Solver::Gram => true,
-            Solver::WorkingSet => false,
-            Solver::Auto => self.x.ncols() <= 64 * lambdas * self.y.ncols(),
-        }
-    }
-
-    fn gram(&self) -> Array2<f64> {
-        centred_gram(self.x, &self.x_mean) / self.x.nrows() as f64
     }
 
     fn tolerance(&self, settings: &SparseLinear, lambda: f64) -> f64 {
