@@ -79,3 +79,59 @@ fn other_settings_do_not_mix_with_a_journal() {
     let e = run(&small(), &other, dir.path(), &|_, _| true).unwrap_err();
     assert!(e.to_string().contains("choose another --out"), "{e}");
 }
+
+mod growing {
+    use super::*;
+    use stonet::Algorithm;
+    use stonet_repro::consistency::{Options, Report, Spec, run};
+
+    /// The shipped experiment, made small enough for a test.
+    fn small() -> Spec {
+        let mut spec = Spec::shipped();
+        (spec.rows, spec.pilot_rows, spec.pilots, spec.test_rows) = (vec![60, 90], 60, 1, 50);
+        (spec.steps, spec.iterations) = (60, 3);
+        spec.methods.iter_mut().for_each(|m| m.kappas.truncate(2));
+        for m in &mut spec.models {
+            let last = m.widths.len() - 1;
+            m.widths[1..last].fill(4);
+        }
+        spec
+    }
+
+    fn on(threads: usize, trainers: &[Algorithm], dir: &Path, limit: usize) -> Result<Report, Error> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let calls = AtomicUsize::new(0);
+        let tick = |_: usize, _: usize| calls.fetch_add(1, Ordering::Relaxed) < limit;
+        let options =
+            Options { models: vec![Model::One, Model::Two], trainers: trainers.to_vec(), replicates: 2, seed: 3 };
+        pool.install(|| run(&small(), &options, dir, &tick))
+    }
+
+    #[test]
+    fn consistency_resumes_and_reports_every_method_at_every_n() {
+        let [whole, cut] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let expected = on(2, &Algorithm::ALL, whole.path(), usize::MAX).unwrap();
+        assert_eq!(expected.rows.len(), 2 * 9 * 2);
+        assert!(expected.rows.iter().all(|r| r.error.is_finite() && (0.0..=1.0).contains(&r.kept)));
+        let mut interruptions = 0;
+        let resumed = loop {
+            match on(1 + interruptions % 3, &Algorithm::ALL, cut.path(), 9) {
+                Err(Error::Cancelled) => interruptions += 1,
+                other => break other.unwrap(),
+            }
+        };
+        assert!(interruptions >= 2, "{interruptions}");
+        assert_eq!(resumed, expected);
+        assert!(resumed.table().contains("asghmc+iro mcp"));
+        assert_eq!(resumed.figures().len(), 4);
+    }
+
+    /// A polish needs what it polishes, asked for or not.
+    #[test]
+    fn a_polish_brings_its_first_fit_along() {
+        let dir = tempfile::tempdir().unwrap();
+        let report = on(2, &[Algorithm::Polished], dir.path(), usize::MAX).unwrap();
+        assert!(report.rows.iter().any(|r| r.method == "asghmc lasso"));
+        assert!(!report.rows.iter().any(|r| r.method.starts_with("iro")));
+    }
+}
