@@ -24,21 +24,36 @@ pub(crate) struct Clip {
 }
 
 impl Clip {
-    pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize]) -> Self {
+    pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize]) -> Result<Self> {
         let scale = Standardizer::fit_rows(x, rows);
         let range = |start: f64, pick: fn(f64, f64) -> f64| {
             let mut ends = Array1::from_elem(x.ncols(), start);
             for &r in rows {
                 Zip::from(&mut ends).and(x.row(r)).for_each(|e, &v| *e = pick(*e, v));
             }
-            (ends - scale.mean()) / scale.sd()
+            ends
         };
-        let (low, high) = (range(f64::INFINITY, f64::min) - 1.0, range(f64::NEG_INFINITY, f64::max) + 1.0);
-        Clip { scale, low, high }
+        Clip::new(scale, range(f64::INFINITY, f64::min), range(f64::NEG_INFINITY, f64::max))
+    }
+
+    /// From the scale and the ends of the columns.
+    fn new(scale: Standardizer, mut low: Array1<f64>, mut high: Array1<f64>) -> Result<Self> {
+        Zip::from(&mut low).and(&mut high).and(scale.mean()).and(scale.sd()).for_each(|l, h, m, s| {
+            // A column that was constant says nothing, whatever it is later.
+            let constant = *h - *l <= 1e-12 * h.abs().max(l.abs());
+            (*l, *h) = if constant { (0.0, 0.0) } else { ((*l - m) / s - 1.0, (*h - m) / s + 1.0) };
+        });
+        let clip = Clip { scale, low, high };
+        // Finite features can still overflow their own mean or variance.
+        if clip.sound() {
+            Ok(clip)
+        } else {
+            Err(Error::Inconsistent { what: "features are too large to be standardised; rescale them" })
+        }
     }
 
     /// The same of a design that is only there block by block.
-    fn of_blocks(design: &Design<'_>, rows: usize) -> Self {
+    fn of_blocks(design: &Design<'_>, rows: usize) -> Result<Self> {
         let columns = design(0..rows.min(1)).ncols();
         let n = rows.max(1) as f64;
         let (mut mean, mut square) = (Array1::<f64>::zeros(columns), Array1::<f64>::zeros(columns));
@@ -60,8 +75,7 @@ impl Clip {
             }
         }
         let scale = Standardizer::of_moments(mean, square, &low, &high);
-        let (low, high) = ((low - scale.mean()) / scale.sd() - 1.0, (high - scale.mean()) / scale.sd() + 1.0);
-        Clip { scale, low, high }
+        Clip::new(scale, low, high)
     }
 
     pub(crate) fn columns(&self) -> usize {
@@ -107,12 +121,12 @@ impl Ridge {
     /// Fits `y[i]` on row `rows[i]` of `x`, the penalty one of n · `grid`, by leave-one-out error.
     pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize], y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
         let block = |part: Range<usize>| x.select(Axis(0), &rows[part]);
-        Ridge::fit_blocks(Clip::fit(x, rows), &block, y, grid)
+        Ridge::fit_blocks(Clip::fit(x, rows)?, &block, y, grid)
     }
 
     /// The same on a design that is only ever there block by block.
     pub(crate) fn fit_design(design: &Design<'_>, y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
-        Ridge::fit_blocks(Clip::of_blocks(design, y.len()), design, y, grid)
+        Ridge::fit_blocks(Clip::of_blocks(design, y.len())?, design, y, grid)
     }
 
     fn fit_blocks(clip: Clip, design: &Design<'_>, y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
@@ -204,6 +218,7 @@ impl Path {
 mod tests {
     use super::*;
     use crate::Seed;
+    use ndarray::array;
     use rand_distr::{Distribution, StandardNormal};
 
     fn data(n: usize, p: usize) -> (Array2<f64>, Array1<f64>) {
@@ -267,6 +282,15 @@ mod tests {
         assert!((error - 0.49).abs() < 4.5 * 0.49 * (2.0f64 / 3000.0).sqrt(), "{error}");
         let flat = Ridge::fit(x.view(), &rows, y.view(), &[f64::INFINITY]).unwrap();
         assert!(flat.predict(x.view()).unwrap().iter().all(|m| (m - y.sum() / 3000.0).abs() < 1e-12));
+    }
+
+    #[test]
+    fn new_rows_are_clipped_one_deviation_beyond_the_old_and_constants_stay_zero() {
+        let clip = Clip::fit(array![[1.0, 7.1], [3.0, 7.1]].view(), &[0, 1]).unwrap();
+        let new = clip.apply(array![[2.5, 9.0], [1e300, -9.0], [-50.0, 7.1]].view()).unwrap();
+        assert_eq!(new, array![[0.5, 0.0], [2.0, 0.0], [-2.0, 0.0]]);
+        assert!(clip.apply(array![[1.0]].view()).is_err());
+        assert!(Clip::fit(array![[1e308], [1.7e308], [1.7e308]].view(), &[0, 1, 2]).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use clap::Args;
 use stonet_repro::benchmark::{self, Protocol, Set};
 use stonet_repro::{Error, Result};
 
-use super::{on_threads, pretty, write_all};
+use super::{on_threads, publish};
 use crate::progress;
 
 /// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
@@ -72,14 +72,8 @@ impl Benchmark {
         })?;
         bar.finish_and_clear();
         let summary = &summaries[0];
-        let (json, text) = (pretty(summary), format!("{}\n\n{}", summary.headline(), summary.table()));
-        write_all(&self.out, &[("benchmark.json".into(), json.clone()), ("benchmark.md".into(), text.clone())])?;
-        if self.json {
-            print!("{json}");
-        } else {
-            println!("{text}\nTable and JSON are in {}", self.out.display());
-        }
-        Ok(())
+        let text = format!("{}\n\n{}", summary.headline(), summary.table());
+        publish(summary, &text, "benchmark", Vec::new(), &self.out, self.json)
     }
 }
 

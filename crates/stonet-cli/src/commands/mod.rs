@@ -32,3 +32,24 @@ fn pretty<T: serde::Serialize>(value: &T) -> String {
     text.push('\n');
     text
 }
+
+/// A report's files (beside `name.json` and `name.md`), written and announced; printed as JSON or as text.
+fn publish<T: serde::Serialize>(
+    report: &T,
+    text: &str,
+    name: &str,
+    mut contents: Vec<(String, String)>,
+    out: &Path,
+    json: bool,
+) -> Result<()> {
+    let data = pretty(report);
+    contents.push((format!("{name}.json"), data.clone()));
+    contents.push((format!("{name}.md"), text.to_owned()));
+    write_all(out, &contents)?;
+    if json {
+        print!("{data}");
+    } else {
+        println!("{text}\nTables, figures and JSON are in {}", out.display());
+    }
+    Ok(())
+}

@@ -9,7 +9,7 @@ use stonet_repro::simulation::{self, Options, Spec};
 use stonet_repro::uci::{self, UciSet};
 use stonet_repro::{Result, consistency, files, selection};
 
-use super::{on_threads, pretty, write_all};
+use super::{on_threads, pretty, publish, write_all};
 use crate::progress;
 
 /// Rerun an experiment of the paper and set the result beside its published numbers
@@ -213,17 +213,7 @@ impl Consistency {
         let spec = consistency::Spec::shipped();
         let report = on_threads(self.common.jobs, || consistency::run(&spec, &options, &self.out, &tick))?;
         bar.finish_and_clear();
-        let (json, table) = (pretty(&report), report.table());
-        let mut contents = report.figures();
-        contents.push(("consistency.json".into(), json.clone()));
-        contents.push(("consistency.md".into(), table.clone()));
-        write_all(&self.out, &contents)?;
-        if self.common.json {
-            print!("{json}");
-        } else {
-            println!("{table}\nFigures and JSON are in {}", self.out.display());
-        }
-        Ok(())
+        publish(&report, &report.table(), "consistency", report.figures(), &self.out, self.common.json)
     }
 }
 
@@ -240,14 +230,7 @@ impl Uci {
         let tick = progress::ticker(&bar);
         let report = on_threads(self.common.jobs, || uci::run(&options, &self.out, &tick))?;
         bar.finish_and_clear();
-        let (json, text) = (pretty(&report), report.text());
-        write_all(&self.out, &[("uci.json".into(), json.clone()), ("uci.md".into(), text.clone())])?;
-        if self.common.json {
-            print!("{json}");
-        } else {
-            println!("{text}\nTable and JSON are in {}", self.out.display());
-        }
-        Ok(())
+        publish(&report, &report.text(), "uci", Vec::new(), &self.out, self.common.json)
     }
 }
 
@@ -259,21 +242,13 @@ impl Inconsistency {
             uci::inconsistency(&self.data, self.splits, self.epochs, self.common.seed, &self.out, &tick)
         })?;
         bar.finish_and_clear();
-        let (json, text) = (pretty(&report), report.table().to_string());
-        let contents = [
-            ("inconsistency.json".into(), json.clone()),
-            ("inconsistency.md".into(), text.clone()),
-            ("inconsistency.svg".into(), report.figure()),
-        ];
-        write_all(&self.out, &contents)?;
-        if self.common.json {
-            print!("{json}");
-        } else {
-            let nominal = 100.0 * report.level;
-            println!("Community, kappa = 0: coverage of nominal {nominal} % intervals as the StoNet trains:\n\n{text}");
-            println!("Figure and JSON are in {}", self.out.display());
-        }
-        Ok(())
+        let nominal = 100.0 * report.level;
+        let text = format!(
+            "Community, kappa = 0: coverage of nominal {nominal} % intervals as the StoNet trains:\n\n{}",
+            report.table()
+        );
+        let figure = ("inconsistency.svg".into(), report.figure());
+        publish(&report, &text, "inconsistency", vec![figure], &self.out, self.common.json)
     }
 }
 
@@ -285,23 +260,13 @@ impl Selection {
         let report =
             on_threads(self.common.jobs, || selection::run(&Spec::shipped(), &self.models, self.common.seed, &tick))?;
         bar.finish_and_clear();
-        let json = pretty(&report);
-        let mut text = report.table().to_string();
+        let mut text = format!("|average output gradient| at the chosen kappa:\n\n{}", report.table());
+        let mut contents = Vec::new();
         for m in &report.models {
             text += &format!("\nModel {}, the chosen fit polished by IRO with MCP:\n{}", m.model, m.polished.text());
-        }
-        let mut contents = vec![("selection.json".into(), json.clone()), ("selection.md".into(), text.clone())];
-        for m in &report.models {
             contents.push((format!("path-{}.csv", m.model), m.csv()));
             contents.push((format!("path-{}.svg", m.model), m.svg()));
         }
-        write_all(&self.out, &contents)?;
-        if self.common.json {
-            print!("{json}");
-        } else {
-            println!("|average output gradient| at the chosen kappa:\n\n{text}");
-            println!("Figures, CSV and JSON are in {}", self.out.display());
-        }
-        Ok(())
+        publish(&report, &text, "selection", contents, &self.out, self.common.json)
     }
 }

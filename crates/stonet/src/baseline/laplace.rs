@@ -10,9 +10,9 @@
 
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
-use super::features::Features;
 use super::spectrum::Spectrum;
 use super::{Fitted, single, symmetric};
+use crate::ridge::Clip;
 use crate::{Calibration, Dataset, Intervals, Level, NewRows, Result, Scaling, Seed, Standardizer};
 
 /// Gaussian intervals with variance σ² + φᵀSφ, φ counting the intercept; prior and noise by marginal likelihood.
@@ -25,7 +25,7 @@ pub struct Laplace;
 /// The posterior of the last layer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedLaplace {
-    features: Features,
+    features: Clip,
     target: Standardizer,
     /// Posterior mean of w.
     mean: Array1<f64>,
@@ -43,7 +43,7 @@ impl Laplace {
     /// The posterior given all rows. The seed is there for the likeness of all baselines.
     pub fn fit(&self, rows: &Calibration<'_>, _seed: Seed) -> Result<FittedLaplace> {
         let rows = single(rows)?;
-        let (features, z) = Features::fit(rows.features)?;
+        let (features, z) = super::standardise(rows.features)?;
         let data = Dataset::single(z, rows.y.to_owned())?;
         let target = Scaling::fit(&data)?.y;
         let t = target.apply(data.y())?.index_axis_move(Axis(1), 0);

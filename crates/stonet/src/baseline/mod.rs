@@ -32,7 +32,6 @@
 //! ```
 
 mod cqr;
-mod features;
 mod halves;
 mod laplace;
 mod normalised;
@@ -42,7 +41,7 @@ mod small_network;
 mod spectrum;
 mod split_conformal;
 
-use ndarray::{Array1, ArrayView1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
 pub use cqr::{Cqr, FittedCqr};
 pub use laplace::{FittedLaplace, Laplace};
@@ -53,6 +52,7 @@ pub use small_network::SmallNetwork;
 pub use split_conformal::{FittedSplitConformal, SplitConformal};
 
 use crate::calibration_rows::Single;
+use crate::ridge::Clip;
 use crate::{Calibration, Error, Intervals, Level, NewRows, Result};
 
 /// A baseline after fitting: all that prediction needs, without the rows it was fitted on.
@@ -67,6 +67,16 @@ fn single<'a>(rows: &Calibration<'a>) -> Result<Single<'a>> {
         1 => Ok(rows.output(0)),
         found => Err(Error::shape("target columns of a baseline (fit one per target)", 1, found)),
     }
+}
+
+/// The scale of these rows, and the rows on it; there must be columns.
+fn standardise(x: ArrayView2<'_, f64>) -> Result<(Clip, Array2<f64>)> {
+    if x.ncols() == 0 {
+        return Err(Error::shape("feature columns (at least)", 1, 0));
+    }
+    let clip = Clip::fit(x, &(0..x.nrows()).collect::<Vec<_>>())?;
+    let z = clip.apply(x)?;
+    Ok((clip, z))
 }
 
 /// The network's predictions for the only target.

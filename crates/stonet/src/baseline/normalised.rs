@@ -92,6 +92,9 @@ struct Scale {
 
 impl Scale {
     fn fit(settings: &Normalised, x: ArrayView2<'_, f64>, error: &Array1<f64>) -> Result<Self> {
+        if x.ncols() == 0 {
+            return Err(Error::shape("feature columns (at least)", 1, 0));
+        }
         let offset = settings.offset * typical(error);
         let rows: Vec<usize> = (0..error.len()).collect();
         let log = Ridge::fit(x, &rows, error.mapv(|r| (r + offset).ln()).view(), &settings.penalties)?;

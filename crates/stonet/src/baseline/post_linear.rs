@@ -4,9 +4,9 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::features::Features;
 use super::halves::{Half, Judge, halves, names, whole_folds};
 use super::{Fitted, constant, single};
+use crate::ridge::Clip;
 use crate::{
     Calibration, Dataset, Error, Intervals, Level, LinearFit, NewRows, Result, Scaling, Seed, SparseLinear,
     Standardizer, complement,
@@ -41,7 +41,7 @@ impl Default for PostLinear {
 /// The Lasso, its path, and the residuals of the rows that judge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedPostLinear {
-    features: Features,
+    features: Clip,
     target: Standardizer,
     lasso: LinearFit,
     path: Vec<f64>,
@@ -53,7 +53,7 @@ impl PostLinear {
     pub fn fit(&self, rows: &Calibration<'_>, seed: Seed) -> Result<FittedPostLinear> {
         self.validate()?;
         let (fit, judge) = halves(&single(rows)?, seed.child(0))?;
-        let (features, z) = Features::fit(fit.features.view())?;
+        let (features, z) = super::standardise(fit.features.view())?;
         let data = Dataset::single(z, fit.y.clone())?;
         let target = Scaling::fit(&data)?.y;
         let t = target.apply(data.y())?;

@@ -3,8 +3,8 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
-use super::features::Features;
 use crate::mlp::{Loss, Mlp, Training};
+use crate::ridge::Clip;
 use crate::{Dataset, Error, Result, Scaling, Seed, Standardizer};
 
 /// A tanh network trained by Adam for a number of steps, whatever the number of rows.
@@ -45,7 +45,7 @@ impl SmallNetwork {
     ) -> Result<ScaledNetwork> {
         Error::check(self.steps >= 1, "steps", self.steps, "at least 1")?;
         Error::check(self.batch_size >= 1, "batch_size", self.batch_size, "at least 1")?;
-        let (features, z) = Features::fit(x)?;
+        let (features, z) = super::standardise(x)?;
         let data = Dataset::new(z, y.to_owned().insert_axis(Axis(1)))?;
         let target = Scaling::fit(&data)?.y;
         let data = Dataset::new(data.x().to_owned(), target.apply(data.y())?)?;
@@ -64,7 +64,7 @@ impl SmallNetwork {
 /// A network with the scales of its features and of its target.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ScaledNetwork {
-    features: Features,
+    features: Clip,
     target: Standardizer,
     net: Mlp,
 }

@@ -68,7 +68,7 @@ pub struct StoNetSettings {
 
 impl Default for StoNetSettings {
     fn default() -> Self {
-        // METHOD: the same λ in all layers gives κ_2 = .01 κ_1 at the paper's settings for these data.
+        // The same λ in all layers is κ_2 = .01 κ_1 in the paper's settings for regression data (preset `uci`).
         let asghmc = Asghmc { rates: vec![0.1], kappa: vec![1.0, 0.01], ..Asghmc::default() };
         StoNetSettings {
             hidden: vec![20],
@@ -220,7 +220,7 @@ impl Candidates {
             if !members.stonet && !members.skip {
                 return Ok((None, None));
             }
-            let inputs = Inputs::new(data, rows);
+            let inputs = Inputs::new(data, rows)?;
             let (stonet, skip) = rayon::join(
                 || members.stonet.then(|| stonet(settings, &inputs, seed.child(0))).transpose(),
                 || members.skip.then(|| skip(settings, &inputs, seed.child(1))).transpose(),
@@ -263,10 +263,10 @@ struct Inputs<'a, 'd> {
 }
 
 impl<'a, 'd> Inputs<'a, 'd> {
-    fn new(data: &'a Single<'d>, rows: &'a [usize]) -> Self {
-        let clip = Clip::fit(data.features, rows);
+    fn new(data: &'a Single<'d>, rows: &'a [usize]) -> Result<Self> {
+        let clip = Clip::fit(data.features, rows)?;
         let packed = Arc::new(PackedRows::scaled(data.features, rows, &clip.scale));
-        Inputs { data, rows, clip, packed }
+        Ok(Inputs { data, rows, clip, packed })
     }
 }
 
