@@ -73,6 +73,20 @@ fn bad_flags_end_with_code_two_and_a_remedy() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
+/// `stonet … | head`: the reader leaves, and nothing panics.
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = stonet(&["demo", "--interval", "fast", "--out", path(dir.path())])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
 #[test]
 fn an_output_that_cannot_be_written_is_named() {
     let dir = tempfile::tempdir().unwrap();

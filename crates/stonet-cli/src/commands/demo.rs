@@ -17,7 +17,7 @@ use stonet_repro::svg::{Chart, Style};
 use stonet_repro::table::Table;
 use stonet_repro::{Result, files};
 
-use super::{pretty, write_all};
+use super::{pretty, say, write_all};
 use crate::progress;
 
 /// Train a network that overfits, post-process it, and compare its intervals with split conformal's
@@ -170,8 +170,7 @@ impl Demo {
         write_all(&self.out, &pictures)?;
         let files = pictures.iter().map(|(f, _)| self.out.join(f).display().to_string()).collect();
         let summary = self.summary(&sets, level, files)?;
-        print!("{}", if self.json { pretty(&summary) } else { summary.text() });
-        Ok(())
+        say(&if self.json { pretty(&summary) } else { summary.text() })
     }
 
     fn set(&self, level: Level, seed: Seed) -> Result<Set> {

@@ -4,6 +4,7 @@ pub mod benchmark;
 pub mod demo;
 pub mod reproduce;
 
+use std::io::Write;
 use std::path::Path;
 
 use stonet_repro::{Error, Result, files};
@@ -46,10 +47,16 @@ fn publish<T: serde::Serialize>(
     contents.push((format!("{name}.json"), data.clone()));
     contents.push((format!("{name}.md"), text.to_owned()));
     write_all(out, &contents)?;
-    if json {
-        print!("{data}");
-    } else {
-        println!("{text}\nTables, figures and JSON are in {}", out.display());
+    if json { say(&data) } else { say(&format!("{text}\nTables, figures and JSON are in {}\n", out.display())) }
+}
+
+/// Prints to standard output. A reader that has seen enough (`| head`) is no error.
+fn say(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::Io { path: "standard output".into(), action: "write", source: e })
+        }
+        _ => Ok(()),
     }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use stonet_repro::simulation::{self, Options, Spec};
 use stonet_repro::uci::{self, UciSet};
 use stonet_repro::{Result, consistency, files, selection};
 
-use super::{on_threads, pretty, publish, write_all};
+use super::{on_threads, publish};
 use crate::progress;
 
 /// Rerun an experiment of the paper and set the result beside its published numbers
@@ -176,27 +176,18 @@ impl Simulation {
         let tick = progress::ticker(&bar);
         let report = on_threads(self.common.jobs, || simulation::run(&Spec::shipped(), &options, &self.out, &tick))?;
         bar.finish_and_clear();
-        let tables =
-            format!("{}\nThe same fits under every named variance:\n\n{}", report.table(), report.variance_table());
-        let json = pretty(&report);
-        let mut contents = report.figures();
-        contents.push(("simulation.json".into(), json.clone()));
-        contents.push(("simulation.md".into(), tables.clone()));
-        write_all(&self.out, &contents)?;
-        if self.common.json {
-            print!("{json}");
-        } else {
-            println!("Coverage of nominal {} % intervals, variance `{}`:\n", 100.0 * report.level, report.variance);
-            print!("{tables}");
-            for c in report.cells.iter().filter(|c| c.kappa_at_edge) {
-                println!(
-                    "\nnote: model {}, setting {}: kappa {} is at an end of its grid",
-                    c.model, c.setting, c.kappa
-                );
-            }
-            println!("\nFigures and JSON are in {}", self.out.display());
+        let mut text = format!(
+            "Coverage of nominal {} % intervals, variance `{}`:\n\n{}\nThe same fits under every named variance:\n\n{}",
+            100.0 * report.level,
+            report.variance,
+            report.table(),
+            report.variance_table()
+        );
+        for c in report.cells.iter().filter(|c| c.kappa_at_edge) {
+            let (model, setting, kappa) = (c.model, &c.setting, c.kappa);
+            text += &format!("\nnote: model {model}, setting {setting}: kappa {kappa} is at an end of its grid\n");
         }
-        Ok(())
+        publish(&report, &text, "simulation", report.figures(), &self.out, self.common.json)
     }
 }
 
