@@ -34,6 +34,23 @@ pub(crate) fn matmul(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Array2<f
     c
 }
 
+/// The sum of every column; rows that lie one after the other are added four at a time.
+pub(crate) fn column_sums(a: ArrayView2<'_, f64>) -> Array1<f64> {
+    let (Some(all), p) = (a.as_slice(), a.ncols()) else { return a.sum_axis(Axis(0)) };
+    let mut sums = vec![0.0; p];
+    let fours = all.chunks_exact((4 * p).max(1));
+    let rest = fours.remainder();
+    for four in fours {
+        let (ab, cd) = four.split_at(2 * p);
+        let ((a, b), (c, d)) = (ab.split_at(p), cd.split_at(p));
+        for ((((s, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            *s += (a + b) + (c + d);
+        }
+    }
+    rest.chunks_exact(p.max(1)).for_each(|row| sums.iter_mut().zip(row).for_each(|(s, v)| *s += v));
+    sums.into()
+}
+
 /// aᵀ a: half of the products, mirrored.
 pub(crate) fn gram(a: ArrayView2<'_, f64>) -> Array2<f64> {
     let mut g = Array2::zeros((a.ncols(), a.ncols()));
@@ -133,6 +150,11 @@ mod tests {
         assert_eq!(gram(a.view()), a.t().dot(&a));
         assert_eq!(gram(a.t()), a.dot(&a.t()));
         let long = Array2::from_shape_fn((1500, 3), |(i, j)| ((i * (j + 2)) as f64 * 0.37).sin() + 5.0);
+        assert!((column_sums(long.view()) - long.sum_axis(Axis(0))).iter().all(|d| d.abs() < 1e-9));
+        let odd = long.slice(s![..7, ..2]).to_owned();
+        assert!((column_sums(odd.view()) - odd.sum_axis(Axis(0))).iter().all(|d| d.abs() < 1e-12));
+        assert_eq!(column_sums(odd.t()), odd.sum_axis(Axis(1)));
+        assert_eq!(column_sums(long.slice(s![.., ..0])).len(), 0);
         // Means of five and of five million standard deviations, and a constant column.
         for shift in [0.0, 1e7] {
             let mut long = &long + shift;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::coordinate::{check_curvature, check_settings, check_start, check_weights, descend, violation};
 use crate::data::check_finite;
-use crate::linalg::dense::{centred_gram, matmul};
+use crate::linalg::dense::{centred_gram, column_sums, matmul};
 use crate::{Error, Penalty, Result};
 
 /// Which Gram matrix is formed.
@@ -193,7 +193,7 @@ struct Problem<'a> {
 impl<'a> Problem<'a> {
     fn new(x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>, weights: Array1<f64>, whole_gram: bool) -> Self {
         let n = x.nrows() as f64;
-        let (x_mean, y_mean) = (x.sum_axis(Axis(0)) / n, y.sum_axis(Axis(0)) / n);
+        let (x_mean, y_mean) = (column_sums(x) / n, column_sums(y) / n);
         let y = by_columns((&y - &y_mean).view());
         let (correlation, gram) = rayon::join(
             || by_columns((matmul(x.t(), y.view()) / n).view()),
