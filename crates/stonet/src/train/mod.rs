@@ -2,6 +2,7 @@
 
 mod algorithm;
 mod asghmc;
+mod chain;
 mod iro;
 mod paper;
 mod run;
