@@ -107,6 +107,11 @@ pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result
 /// Whether a column varies by no more than rounding: 1e-12 of its largest value.
 pub(crate) fn is_constant(column: ArrayView1<'_, f64>) -> bool {
     let (low, high) = column.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+    is_constant_range(low, high)
+}
+
+/// The same from the column's ends.
+pub(crate) fn is_constant_range(low: f64, high: f64) -> bool {
     high - low <= 1e-12 * high.abs().max(low.abs())
 }
 
@@ -133,8 +138,8 @@ impl Standardizer {
         Standardizer { mean, sd }
     }
 
-    /// The same from some of the rows, none of which is copied.
-    pub(crate) fn fit_rows(a: ArrayView2<'_, f64>, rows: &[usize]) -> Self {
+    /// The same from some of the rows, none of which is copied, with the smallest and largest value of each column.
+    pub(crate) fn fit_rows(a: ArrayView2<'_, f64>, rows: &[usize]) -> (Self, Array1<f64>, Array1<f64>) {
         let n = rows.len().max(1) as f64;
         let mut mean = Array1::<f64>::zeros(a.ncols());
         let mut low = Array1::from_elem(a.ncols(), f64::INFINITY);
@@ -150,16 +155,15 @@ impl Standardizer {
         for &r in rows {
             Zip::from(&mut variance).and(&mean).and(a.row(r)).for_each(|s, m, &v| *s += (v - m) * (v - m) / n);
         }
-        Standardizer::of_moments(mean, variance, &low, &high)
+        (Standardizer::of_moments(mean, variance, &low, &high), low, high)
     }
 
     /// From column means, variances, and ends.
     pub(crate) fn of_moments(mean: Array1<f64>, variance: Array1<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Self {
-        let constant = |l: f64, h: f64| h - l <= 1e-12 * h.abs().max(l.abs());
         let sd = Zip::from(&variance)
             .and(low)
             .and(high)
-            .map_collect(|v, &l, &h| if constant(l, h) { 1.0 } else { v.sqrt() });
+            .map_collect(|v, &l, &h| if is_constant_range(l, h) { 1.0 } else { v.sqrt() });
         Standardizer { mean, sd }
     }
 
@@ -252,6 +256,29 @@ pub fn complement(rows: usize, held_out: &[usize]) -> Vec<usize> {
     let mut keep = vec![true; rows];
     held_out.iter().for_each(|&r| keep[r] = false);
     (0..rows).filter(|&r| keep[r]).collect()
+}
+
+/// Row numbers held out by each of k random folds; rows of a group are in the same fold.
+pub(crate) fn whole_folds(rows: usize, groups: Option<&[usize]>, k: usize, seed: Seed) -> Result<Vec<Vec<usize>>> {
+    let Some(groups) = groups else { return folds(rows, k, seed) };
+    let names = names(groups);
+    let mut fold_of = vec![0; names.len()];
+    for (f, members) in folds(names.len(), k, seed)?.iter().enumerate() {
+        members.iter().for_each(|&g| fold_of[g] = f);
+    }
+    let mut parts = vec![Vec::new(); k];
+    for (row, group) in groups.iter().enumerate() {
+        parts[fold_of[names.partition_point(|n| n < group)]].push(row);
+    }
+    Ok(parts)
+}
+
+/// The groups there are, ascending.
+pub(crate) fn names(groups: &[usize]) -> Vec<usize> {
+    let mut names = groups.to_vec();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::data::is_constant_range;
 use crate::linalg::dense::{matmul, symmetric_eigen};
 use crate::{Error, Result, Standardizer};
 
@@ -25,23 +26,15 @@ pub(crate) struct Clip {
 
 impl Clip {
     pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize]) -> Result<Self> {
-        let scale = Standardizer::fit_rows(x, rows);
-        let range = |start: f64, pick: fn(f64, f64) -> f64| {
-            let mut ends = Array1::from_elem(x.ncols(), start);
-            for &r in rows {
-                Zip::from(&mut ends).and(x.row(r)).for_each(|e, &v| *e = pick(*e, v));
-            }
-            ends
-        };
-        Clip::new(scale, range(f64::INFINITY, f64::min), range(f64::NEG_INFINITY, f64::max))
+        let (scale, low, high) = Standardizer::fit_rows(x, rows);
+        Clip::new(scale, low, high)
     }
 
     /// From the scale and the ends of the columns.
     fn new(scale: Standardizer, mut low: Array1<f64>, mut high: Array1<f64>) -> Result<Self> {
         Zip::from(&mut low).and(&mut high).and(scale.mean()).and(scale.sd()).for_each(|l, h, m, s| {
             // A column that was constant says nothing, whatever it is later.
-            let constant = *h - *l <= 1e-12 * h.abs().max(l.abs());
-            (*l, *h) = if constant { (0.0, 0.0) } else { ((*l - m) / s - 1.0, (*h - m) / s + 1.0) };
+            (*l, *h) = if is_constant_range(*l, *h) { (0.0, 0.0) } else { ((*l - m) / s - 1.0, (*h - m) / s + 1.0) };
         });
         let clip = Clip { scale, low, high };
         // Finite features can still overflow their own mean or variance.

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::UciSet;
 use crate::benchmark::{Summary, number};
 use crate::published::{RegressionCell, regression};
 use crate::table::Table;
@@ -134,9 +133,4 @@ fn compare(s: &Summary, ours: &'static str, theirs: &str) -> Option<Comparison> 
         length_ratio: m.mean_length / p.length,
         length_difference_se: (m.mean_length - p.length) / se(m.mean_length_se, p.length_sd),
     })
-}
-
-/// Whether a set is in the printed table, which all are.
-pub(super) fn is_printed(set: UciSet) -> bool {
-    printed(set.name(), "post-stonet").is_some()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::report::{Report, is_printed};
+use super::report::Report;
 use super::{UciSet, load};
 use crate::benchmark::{self, Protocol, Set};
 use crate::journal::Tick;
@@ -27,7 +27,7 @@ pub struct Options {
 pub fn run(options: &Options, dir: &Path, tick: Tick<'_>) -> Result<Report> {
     let protocol = Protocol::shipped();
     let (mut sets, mut no_data, mut notes) = (Vec::new(), Vec::new(), Vec::new());
-    for &set in options.sets.iter().filter(|s| is_printed(**s)) {
+    for &set in &options.sets {
         match load(set, &options.data)? {
             None => no_data.push(set.name().to_owned()),
             Some(loaded) => {

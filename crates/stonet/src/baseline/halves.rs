@@ -3,8 +3,9 @@
 use ndarray::{Array1, Array2, Axis};
 
 use crate::calibration_rows::Single;
+use crate::data::{names, whole_folds};
 use crate::interval::conformal::{Scores, Side};
-use crate::{Error, Level, Result, Seed, folds};
+use crate::{Error, Level, Result, Seed};
 
 /// Rows of one half.
 pub(super) struct Half {
@@ -40,29 +41,6 @@ pub(super) fn halves(rows: &Single<'_>, seed: Seed) -> Result<(Half, Half)> {
     }
     let parts = whole_folds(rows.y.len(), rows.groups, 2, seed)?;
     Ok((Half::of(rows, &parts[1]), Half::of(rows, &parts[0])))
-}
-
-/// Row numbers held out by each of k random folds; rows of a group are in the same fold.
-pub(super) fn whole_folds(rows: usize, groups: Option<&[usize]>, k: usize, seed: Seed) -> Result<Vec<Vec<usize>>> {
-    let Some(groups) = groups else { return folds(rows, k, seed) };
-    let names = names(groups);
-    let mut fold_of = vec![0; names.len()];
-    for (f, members) in folds(names.len(), k, seed)?.iter().enumerate() {
-        members.iter().for_each(|&g| fold_of[g] = f);
-    }
-    let mut parts = vec![Vec::new(); k];
-    for (row, group) in groups.iter().enumerate() {
-        parts[fold_of[names.partition_point(|n| n < group)]].push(row);
-    }
-    Ok(parts)
-}
-
-/// The groups there are, ascending.
-pub(super) fn names(groups: &[usize]) -> Vec<usize> {
-    let mut names = groups.to_vec();
-    names.sort_unstable();
-    names.dedup();
-    names
 }
 
 /// Scores of rows that no fit has seen.

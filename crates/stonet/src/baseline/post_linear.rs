@@ -4,8 +4,9 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::halves::{Half, Judge, halves, names, whole_folds};
+use super::halves::{Half, Judge, halves};
 use super::{Fitted, constant, single};
+use crate::data::{names, whole_folds};
 use crate::ridge::Clip;
 use crate::{
     Calibration, Dataset, Error, Intervals, Level, LinearFit, NewRows, Result, Scaling, Seed, SparseLinear,

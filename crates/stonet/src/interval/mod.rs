@@ -15,6 +15,7 @@ pub use dof::degrees_of_freedom;
 pub use estimate::Estimate;
 pub use eve::{Eve, EveIntervals};
 pub use variance::Variance;
+pub(crate) use variance::training_variance;
 
 use crate::{Error, Result};
 

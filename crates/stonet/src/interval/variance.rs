@@ -43,7 +43,7 @@ impl Variance {
         check_sizes(net, data)?;
         let n = data.rows() as f64;
         match self {
-            Variance::Train => Ok((squared_residuals(net, data)? / n).to_vec()),
+            Variance::Train => training_variance(net, data),
             Variance::Df | Variance::Fpe => {
                 let (penalty, kappa) = trainer.penalty(net.layers().len());
                 let df = degrees_of_freedom(net, data, penalty, &kappa)?;
@@ -61,6 +61,11 @@ impl Variance {
             Variance::Cv { folds } => cross_validated(trainer, start, data, folds, seed),
         }
     }
+}
+
+/// The mean of (y − μ)² per output.
+pub(crate) fn training_variance(net: &StoNet, data: &Dataset) -> Result<Vec<f64>> {
+    Ok((squared_residuals(net, data)? / data.rows() as f64).to_vec())
 }
 
 /// Σ (y − μ)² per output.

@@ -5,8 +5,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Model, PostStoNet};
-use crate::data::{complement, folds};
+use crate::data::{complement, whole_folds};
 use crate::imputation::Packed;
+use crate::interval::training_variance;
 use crate::metrics::{coverage, mean_sd};
 use crate::{
     Calibration, Dataset, Error, Estimate, EveIntervals, Fit, Intervals, Level, PathError, PredictInterval, Refit,
@@ -50,10 +51,7 @@ impl PostStoNet {
         let settings = self.eve_settings();
         let select = self.select.unwrap_or(if self.kind == Kind::Paper { Select::Coverage } else { Select::Error });
         let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
-        let parts = match rows.groups() {
-            None => folds(data.rows(), self.folds, seed.child(0))?,
-            Some(groups) => group_folds(groups, self.folds, seed.child(0))?,
-        };
+        let parts = whole_folds(data.rows(), rows.groups(), self.folds, seed.child(0))?;
         let total = self.folds + 1;
         let done = std::sync::atomic::AtomicUsize::new(0);
         let step = || {
@@ -122,11 +120,6 @@ fn path(settings: &StoNetSettings, data: &Dataset, seed: Seed) -> Result<(Scalin
     Ok((scaling, scaled, fits))
 }
 
-fn training_variance(net: &crate::StoNet, scaled: &Dataset) -> Result<Vec<f64>> {
-    let residual = &scaled.y() - &net.predict(scaled.x())?;
-    Ok((residual.mapv(|r| r * r).sum_axis(Axis(0)) / scaled.rows() as f64).to_vec())
-}
-
 /// The out-of-fold mean squared error per output at a κ.
 fn out_of_fold(judged: &[Judged], kappa: usize) -> Array1<f64> {
     let rows: usize = judged.iter().map(|j| j.rows).sum();
@@ -155,15 +148,6 @@ fn choose(kappas: &[f64], judged: &[Judged], select: Select, level: Level) -> us
     let se = sd.into_iter().map(|s| s / (judged.len() as f64).sqrt()).collect();
     let error = PathError { kappas: kappas.to_vec(), mse, se };
     if select == Select::OneStandardError { error.one_standard_error() } else { error.best() }
-}
-
-/// Random folds that keep groups whole.
-fn group_folds(groups: &[usize], k: usize, seed: Seed) -> Result<Vec<Vec<usize>>> {
-    let mut rows = std::collections::BTreeMap::<usize, Vec<usize>>::new();
-    groups.iter().enumerate().for_each(|(r, &g)| rows.entry(g).or_default().push(r));
-    let groups: Vec<Vec<usize>> = rows.into_values().collect();
-    let of_groups = folds(groups.len(), k, seed)?;
-    Ok(of_groups.into_iter().map(|f| f.into_iter().flat_map(|g| groups[g].iter().copied()).collect()).collect())
 }
 
 /// Both ends, or one: the normal quantile of a bound leaves α on one side alone.
