@@ -115,6 +115,28 @@ pub enum Error {
         /// K.
         classes: usize,
     },
+    /// A number among class probabilities that is none.
+    #[error(
+        "row {row}, column {column}: {value} is no probability; probabilities lie between 0 and 1: apply the softmax to logits first"
+    )]
+    NotAProbability {
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// A row of class probabilities that is no distribution.
+    #[error(
+        "row {row}: the probabilities sum to {sum}, not to 1; give one column per class, and divide the row by its sum"
+    )]
+    RowSum {
+        /// Row, from 0.
+        row: usize,
+        /// Its sum.
+        sum: f64,
+    },
     /// A row of a class response that does not name one class.
     #[error(
         "row {row}: the targets of a classification are one-hot, a single 1 among zeros; make them with `Dataset::classes`"

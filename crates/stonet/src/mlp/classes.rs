@@ -1,16 +1,12 @@
 //! The losses of classes, as functions of logits: focal loss, whose γ = 0 is the cross-entropy, and the MMCE penalty.
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::ArrayView2;
 
 use crate::head::log_sum_exp;
+use crate::metrics::top_class as top;
 
 /// Width of the Laplacian kernel between confidences.
 const KERNEL_WIDTH: f64 = 0.4;
-
-/// The first of the largest entries.
-fn top(row: ArrayView1<'_, f64>) -> usize {
-    (1..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best })
-}
 
 /// The mean of −(1 − p)^γ log p, and its gradient in the logits to `g`.
 pub(super) fn focal(gamma: f64, f: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, g: &mut [f64]) -> f64 {

@@ -1,4 +1,4 @@
-//! Numbers that judge predictions: coverage, length, error.
+//! Numbers that judge prediction intervals: coverage, length, error.
 
 use ndarray::{Array2, ArrayView2, Zip};
 

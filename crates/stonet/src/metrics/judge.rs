@@ -1,0 +1,285 @@
+//! Scores with their uncertainty: bootstrap intervals, and the noise floor that a perfectly calibrated model would show.
+
+use ndarray::{Array2, ArrayView2, s};
+use rand::RngExt;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::bins::{Binned, absolute_sum, bin_of, surprise};
+use super::check::check_labels;
+use super::classes::{BINS, ClassScores};
+use crate::linalg::dense::matmul;
+use crate::{Error, Result, Seed};
+
+/// Ends of every band and interval: 95 %.
+const ENDS: [f64; 2] = [0.025, 0.975];
+
+/// Numbers that a block of resamples may hold at a time.
+const BLOCK: usize = 1 << 19;
+
+/// How much work [`judge`] does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JudgeSettings {
+    /// Bins of the calibration errors.
+    pub bins: usize,
+    /// Bootstrap resamples of the rows.
+    pub resamples: usize,
+    /// Labels drawn anew for the noise floor; 0 leaves it out.
+    pub redraws: usize,
+}
+
+impl Default for JudgeSettings {
+    fn default() -> Self {
+        JudgeSettings { bins: BINS, resamples: 500, redraws: 200 }
+    }
+}
+
+/// Where a score falls by chance alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Band {
+    /// The mean.
+    pub mean: f64,
+    /// The 2.5 % quantile.
+    pub low: f64,
+    /// The 97.5 % quantile.
+    pub high: f64,
+}
+
+/// A score with its 95 % bootstrap interval and its noise floor.
+///
+/// The interval is that of percentiles. A calibration error is a sum of absolute values, which resampling can only blow up, so its interval
+/// leans upwards and may even lie above the value: it compares methods on the same rows; whether a model is calibrated is for the floor to say.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// On the rows as they are.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// What a perfectly calibrated model with these probabilities would show on as many rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Band>,
+}
+
+/// Every score of a classifier, measured.
+pub type ClassReport = ClassScores<Measured>;
+
+/// Every score of probabilities n × K against a label per row, with bootstrap intervals and the noise floor.
+pub fn judge(p: ArrayView2<'_, f64>, labels: &[usize], settings: &JudgeSettings, seed: Seed) -> Result<ClassReport> {
+    let binned = Binned::new(p, settings.bins)?;
+    check_labels(labels, binned.rows(), binned.classes())?;
+    Error::check(settings.resamples >= 1, "resamples", settings.resamples, "at least 1, such as 500")?;
+    let value = binned.scores(labels.iter().copied());
+    let resampled = resampled(&binned, labels, settings.resamples, seed.child(0));
+    let measured = value.map(&resampled, |&value, draws| {
+        let Band { low, high, .. } = band(draws);
+        Measured { value, low, high, floor: None }
+    });
+    if settings.redraws == 0 {
+        return Ok(measured);
+    }
+    let redrawn = redrawn(&binned, settings.redraws, seed.child(1));
+    Ok(measured.map(&redrawn, |&m, draws| Measured { floor: Some(band(draws)), ..m }))
+}
+
+/// The noise floor alone: the scores of labels that are drawn from the probabilities themselves.
+pub fn noise_floor(p: ArrayView2<'_, f64>, bins: usize, redraws: usize, seed: Seed) -> Result<ClassScores<Band>> {
+    let binned = Binned::new(p, bins)?;
+    Error::check(redraws >= 1, "redraws", redraws, "at least 1, such as 200")?;
+    let redrawn = redrawn(&binned, redraws, seed.child(1));
+    Ok(redrawn[0].map(&redrawn, |_, draws| band(draws)))
+}
+
+/// The scores of labels drawn from the probabilities, so many times.
+fn redrawn(binned: &Binned, redraws: usize, seed: Seed) -> Vec<ClassScores<f64>> {
+    let k = binned.classes();
+    let mut cumulative = binned.p.iter().copied().collect::<Vec<f64>>();
+    for row in cumulative.chunks_exact_mut(k) {
+        (1..k).for_each(|j| row[j] += row[j - 1]);
+    }
+    let draw = |row: &[f64], u: f64| {
+        // Strictly below the row's sum, which is 1 only up to rounding: a class of probability 0 is never drawn.
+        let at = (u * row[k - 1]).min(row[k - 1].next_down());
+        row.partition_point(|&c| c <= at)
+    };
+    let replicate = |r: usize| {
+        let mut rng = seed.child(r as u64).rng();
+        binned.scores(cumulative.chunks_exact(k).map(|row| draw(row, rng.random::<f64>())))
+    };
+    (0..redraws).into_par_iter().map(replicate).collect()
+}
+
+/// The scores of rows drawn with replacement, so many times, with the bins as they are.
+///
+/// Counts of rows enter linearly into every sum. Class k's sum over all bins is a product of matrices; of a row's classes only those beyond
+/// the first bin, fewer than there are bins, have to be visited one by one, and the first bin holds the rest.
+fn resampled(binned: &Binned, labels: &[usize], resamples: usize, seed: Seed) -> Vec<ClassScores<f64>> {
+    let rows = Rows::new(binned, labels);
+    let block = (BLOCK / binned.rows()).clamp(1, 64);
+    let one_block = |b: usize| {
+        let of = b * block..((b + 1) * block).min(resamples);
+        let mut counts = Array2::zeros((of.len(), binned.rows()));
+        for (r, mut counts) in of.zip(counts.outer_iter_mut()) {
+            let mut rng = seed.child(r as u64).rng();
+            (0..binned.rows()).for_each(|_| counts[rng.random_range(0..binned.rows())] += 1.0);
+        }
+        let totals = matmul(counts.view(), rows.excess.view());
+        let scores =
+            |r: usize| rows.scores(binned, &counts.slice(s![r, ..]).to_vec(), &totals.slice(s![r, ..]).to_vec());
+        (0..counts.nrows()).map(scores).collect::<Vec<_>>()
+    };
+    (0..resamples.div_ceil(block)).into_par_iter().flat_map_iter(one_block).collect()
+}
+
+/// What each row adds to the sums, once for every time that it is drawn.
+struct Rows {
+    /// p_k − 1{k = y}, n × K.
+    excess: Array2<f64>,
+    /// Of row i's classes beyond the first bin: their place k · bins + bin and their excess, from `begin[i]` to `begin[i + 1]`.
+    beyond: Vec<(usize, f64)>,
+    begin: Vec<usize>,
+    /// Confidence − 1{the guess is right}.
+    top_excess: Vec<f64>,
+    hit: Vec<f64>,
+    log_loss: Vec<f64>,
+    brier: Vec<f64>,
+}
+
+impl Rows {
+    fn new(binned: &Binned, labels: &[usize]) -> Self {
+        let mut excess = binned.p.clone();
+        let (mut beyond, mut begin) = (Vec::new(), vec![0]);
+        for (i, (mut row, &y)) in excess.outer_iter_mut().zip(labels).enumerate() {
+            row[y] -= 1.0;
+            for (k, &p) in binned.p.row(i).iter().enumerate() {
+                let bin = bin_of(p, binned.bins);
+                if bin > 0 {
+                    beyond.push((k * binned.bins + bin, row[k]));
+                }
+            }
+            begin.push(beyond.len());
+        }
+        let hit: Vec<f64> = binned.top.iter().zip(labels).map(|(t, &y)| f64::from(u8::from(t.class == y))).collect();
+        let top_excess = binned.top.iter().zip(&hit).map(|(t, hit)| t.confidence - hit).collect();
+        let log_loss = labels.iter().enumerate().map(|(i, &y)| surprise(binned.p[[i, y]])).collect();
+        let brier = excess.outer_iter().map(|e| e.dot(&e)).collect();
+        Rows { excess, beyond, begin, top_excess, hit, log_loss, brier }
+    }
+
+    /// The scores when row i is there `counts[i]` times; `totals` are the products of the counts with the excess.
+    fn scores(&self, binned: &Binned, counts: &[f64], totals: &[f64]) -> ClassScores<f64> {
+        let (bins, n) = (binned.bins, counts.len() as f64);
+        let (mut top, mut mass) = (vec![0.0; bins], vec![0.0; bins]);
+        let mut class = vec![0.0; totals.len() * bins];
+        for (k, total) in totals.iter().enumerate() {
+            class[k * bins] = *total;
+        }
+        for (i, &count) in counts.iter().enumerate().filter(|(_, c)| **c > 0.0) {
+            top[binned.top[i].bin] += count * self.top_excess[i];
+            mass[binned.top[i].mass_bin] += count * self.top_excess[i];
+            for &(place, excess) in &self.beyond[self.begin[i]..self.begin[i + 1]] {
+                class[place] += count * excess;
+                class[place - place % bins] -= count * excess;
+            }
+        }
+        let mean = |values: &[f64]| values.iter().zip(counts).map(|(v, c)| v * c).sum::<f64>() / n;
+        ClassScores {
+            accuracy: mean(&self.hit),
+            nll: mean(&self.log_loss),
+            brier: mean(&self.brier),
+            ece: absolute_sum(&top) / n,
+            cece: absolute_sum(&class) / (n * totals.len() as f64),
+            adaptive_ece: absolute_sum(&mass) / n,
+        }
+    }
+}
+
+/// Mean and quantiles of at least one draw; between two draws a quantile is interpolated.
+fn band(draws: &mut dyn Iterator<Item = &f64>) -> Band {
+    let mut draws: Vec<f64> = draws.copied().collect();
+    draws.sort_by(f64::total_cmp);
+    let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+    let [low, high] = ENDS.map(|q| {
+        let at = q * (draws.len() - 1) as f64;
+        let (below, above) = (draws[at.floor() as usize], draws[at.ceil() as usize]);
+        below + (at - at.floor()) * (above - below)
+    });
+    Band { mean, low, high }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::class_scores;
+    use ndarray::Axis;
+
+    /// Rows of K probabilities, uneven ones, and labels that follow them only roughly.
+    fn rows(n: usize, k: usize, seed: u64) -> (Array2<f64>, Vec<usize>) {
+        let mut rng = Seed::new(seed).rng();
+        let mut p = Array2::from_shape_simple_fn((n, k), || rng.random::<f64>().powi(6) + 1e-9);
+        p.outer_iter_mut().for_each(|mut row| row /= row.sum());
+        let labels = (0..n).map(|i| if i % 3 == 0 { i % k } else { crate::metrics::top_class(p.row(i)) }).collect();
+        (p, labels)
+    }
+
+    #[test]
+    fn a_resample_scores_like_its_rows_written_out() {
+        for (k, bins) in [(2, 15), (3, 4), (12, 15), (12, 1)] {
+            let (p, labels) = rows(70, k, 5);
+            let binned = Binned::new(p.view(), bins).unwrap();
+            let seed = Seed::new(9);
+            for (r, found) in resampled(&binned, &labels, 5, seed).into_iter().enumerate() {
+                let mut rng = seed.child(r as u64).rng();
+                let drawn: Vec<usize> = (0..70).map(|_| rng.random_range(0..70)).collect();
+                let drawn_labels: Vec<usize> = drawn.iter().map(|&i| labels[i]).collect();
+                let mut expected = class_scores(p.select(Axis(0), &drawn).view(), &drawn_labels, bins).unwrap();
+                // Bins of equal mass stay those of the rows as they are.
+                expected.adaptive_ece = found.adaptive_ece;
+                found.map(&[expected], |found, expected| {
+                    let expected = expected.next().unwrap();
+                    assert!((found - expected).abs() < 1e-13, "K = {k}: {found} for {expected}");
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn the_report_holds_the_scores_and_its_bands_are_in_order() {
+        let (p, labels) = rows(120, 4, 1);
+        let settings = JudgeSettings { resamples: 70, redraws: 40, ..JudgeSettings::default() };
+        let report = judge(p.view(), &labels, &settings, Seed::new(3)).unwrap();
+        let values = class_scores(p.view(), &labels, BINS).unwrap();
+        let floor = noise_floor(p.view(), BINS, 40, Seed::new(3)).unwrap();
+        report.map(&[values], |m, value| assert_eq!(m.value, *value.next().unwrap()));
+        report.map(&[floor], |m, floor| assert_eq!(m.floor, floor.next().copied()));
+        report.map::<_, ()>(&[], |m, _| {
+            let floor = m.floor.unwrap();
+            assert!(m.low < m.high && floor.low < floor.mean && floor.mean < floor.high);
+        });
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<ClassReport>(&text).unwrap(), report);
+        let bare = JudgeSettings { redraws: 0, ..settings };
+        assert_eq!(judge(p.view(), &labels, &bare, Seed::new(3)).unwrap().nll.floor, None);
+        let none = JudgeSettings { resamples: 0, ..settings };
+        assert!(judge(p.view(), &labels, &none, Seed::new(3)).is_err());
+    }
+
+    #[test]
+    fn the_number_of_threads_changes_nothing() {
+        let (p, labels) = rows(300, 5, 2);
+        let report = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| judge(p.view(), &labels, &JudgeSettings::default(), Seed::new(1)).unwrap())
+        };
+        assert_eq!(report(1), report(3));
+    }
+
+    #[test]
+    fn quantiles_by_hand() {
+        let draws: Vec<f64> = (0..=40).map(f64::from).collect();
+        assert_eq!(band(&mut draws.iter()), Band { mean: 20.0, low: 1.0, high: 39.0 });
+        assert_eq!(band(&mut [2.0].iter()), Band { mean: 2.0, low: 2.0, high: 2.0 });
+    }
+}

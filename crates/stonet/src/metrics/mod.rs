@@ -1,0 +1,14 @@
+//! Numbers that judge predictions: of intervals, and of class probabilities.
+
+mod bins;
+mod check;
+mod classes;
+mod intervals;
+mod judge;
+
+pub use bins::{ReliabilityBin, reliability};
+pub(crate) use check::{check_labels, check_probabilities};
+pub(crate) use classes::top_class;
+pub use classes::{BINS, ClassScores, accuracy, adaptive_ece, brier, class_scores, class_wise_ece, ece, nll};
+pub use intervals::{coverage, coverage_by_width, covered, mean_length, mean_sd, median_length, rmse, winkler};
+pub use judge::{Band, ClassReport, JudgeSettings, Measured, judge, noise_floor};
