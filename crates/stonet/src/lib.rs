@@ -20,8 +20,11 @@ mod train;
 
 mod interval;
 pub mod metrics;
+mod prediction_set;
 mod select;
 mod structure;
+
+pub mod calibration;
 
 mod ridge;
 mod stack;
@@ -43,6 +46,7 @@ pub use interval::{
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
 pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, seen_in_training};
+pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
 pub use random::{Rng, Seed};
 pub use regression::{LinearFit, MultinomialFit, MultinomialRefit, Refit, Solver, SparseLinear, SparseMultinomial};
 pub use select::{PathError, Walk, cross_validate, kappa_path};

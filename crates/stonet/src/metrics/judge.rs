@@ -220,7 +220,8 @@ mod tests {
         let mut rng = Seed::new(seed).rng();
         let mut p = Array2::from_shape_simple_fn((n, k), || rng.random::<f64>().powi(6) + 1e-9);
         p.outer_iter_mut().for_each(|mut row| row /= row.sum());
-        let labels = (0..n).map(|i| if i % 3 == 0 { i % k } else { crate::metrics::top_class(p.row(i)) }).collect();
+        let labels =
+            (0..n).map(|i| if i.is_multiple_of(3) { i % k } else { crate::metrics::top_class(p.row(i)) }).collect();
         (p, labels)
     }
 
