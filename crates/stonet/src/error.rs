@@ -145,9 +145,9 @@ pub enum Error {
         /// Row, from 0.
         row: usize,
     },
-    /// A class without rows, whose intercept would run to −∞.
-    #[error("class {class} has no rows; leave it out, or merge it with another")]
-    EmptyClass {
+    /// Labels that are all the same.
+    #[error("every row is of class {class}; a classification needs rows of at least two classes")]
+    SingleClass {
         /// Class, from 0.
         class: usize,
     },

@@ -1,5 +1,5 @@
-//! Element-wise passes: activations, the latent update and proximal maps of the training step in f32; tanh and one pass of the
-//! sparse regressions in f64. All auto-vectorise.
+//! Element-wise passes: activations, the latent update and proximal maps of the training step in f32; tanh, exp and the inner
+//! loops of the sparse regressions in f64. All auto-vectorise.
 
 use super::simd::{dispatch, fma};
 use crate::Penalty;
@@ -64,17 +64,23 @@ fn tanh_in_place_body<const FMA: bool>(y: &mut [f64]) {
     }
 }
 
-/// exp(x) − 1 for x ≤ 0 (NaN stays NaN): 2^k (exp(r) − 1) + (2^k − 1) with |r| ≤ ½ ln 2 and a Taylor polynomial of exp(r) − 1.
+/// exp(x) − 1 for x ≤ 0 (NaN stays NaN).
 #[inline(always)]
 fn expm1_negative<const FMA: bool>(x: f64) -> f64 {
+    // exp(−40) is below half a unit in the last place of 1. A comparison, not `max`, so that NaN passes.
+    let (scale, small) = exp_parts::<FMA>(if x < -40.0 { -40.0 } else { x });
+    if FMA { scale.mul_add(small, scale - 1.0) } else { scale * small + (scale - 1.0) }
+}
+
+/// (2^k, exp(r) − 1) with x = k ln 2 + r, |r| ≤ ½ ln 2, for |x| ≤ 708; a Taylor polynomial of exp(r) − 1.
+#[inline(always)]
+fn exp_parts<const FMA: bool>(x: f64) -> (f64, f64) {
     /// 1.5 · 2⁵²: adding it leaves the nearest integer in the lowest bits.
     const SHIFT: f64 = 6_755_399_441_055_744.0;
     // ln 2 in two parts, the first with zeros at its end so that k times it is exact.
     const LN2_HIGH: f64 = 0.693_147_180_369_123_8;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
     let fma = |a: f64, b: f64, c: f64| if FMA { a.mul_add(b, c) } else { a * b + c };
-    // exp(−40) is below half a unit in the last place of 1. A comparison, not `max`, so that NaN passes.
-    let x = if x < -40.0 { -40.0 } else { x };
     let shifted = fma(x, std::f64::consts::LOG2_E, SHIFT);
     let k = shifted - SHIFT;
     let scale = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1f64.to_bits()));
@@ -83,8 +89,20 @@ fn expm1_negative<const FMA: bool>(x: f64) -> f64 {
     for c in [479_001_600.0, 39_916_800.0, 3_628_800.0, 362_880.0, 40_320.0, 5_040.0, 720.0, 120.0, 24.0, 6.0, 2.0] {
         p = fma(p, r, 1.0 / c);
     }
-    let small = fma(p * r, r, r);
-    fma(scale, small, scale - 1.0)
+    (scale, fma(p * r, r, r))
+}
+
+dispatch! {
+    /// e = exp(z − top) in f64, the difference held within ±708, so that the result is neither 0 nor infinite.
+    fn exp_below(e: &mut [f64], z: &[f64], top: &[f64]) = exp_below_body
+}
+
+#[inline(always)]
+fn exp_below_body<const FMA: bool>(e: &mut [f64], z: &[f64], top: &[f64]) {
+    for ((e, z), top) in e.iter_mut().zip(z).zip(top) {
+        let (scale, small) = exp_parts::<FMA>((z - top).clamp(-708.0, 708.0));
+        *e = if FMA { scale.mul_add(small, scale) } else { scale * small + scale };
+    }
 }
 
 /// e = onehot − softmax(f), row by row; returns the sum over rows of −log softmax(f) at the row's class.
@@ -202,6 +220,28 @@ fn axpy_body<const FMA: bool>(y: &mut [f64], a: f64, x: &[f64]) {
     y.iter_mut().zip(x).for_each(|(y, &x)| *y = if FMA { a.mul_add(x, *y) } else { a * x + *y });
 }
 
+dispatch! {
+    /// out_k = a_k · v, where row k of `a` has the length of v.
+    fn dot_rows(out: &mut [f64], a: &[f64], v: &[f64]) = dot_rows_body
+}
+
+#[inline(always)]
+fn dot_rows_body<const FMA: bool>(out: &mut [f64], a: &[f64], v: &[f64]) {
+    const LANES: usize = 32;
+    out.fill(0.0);
+    let whole = v.len() - v.len() % LANES;
+    for (out, a) in out.iter_mut().zip(a.chunks_exact(v.len().max(1))) {
+        let mut sums = [0.0; LANES];
+        for (a, v) in a[..whole].chunks_exact(LANES).zip(v.chunks_exact(LANES)) {
+            for i in 0..LANES {
+                sums[i] = if FMA { a[i].mul_add(v[i], sums[i]) } else { a[i] * v[i] + sums[i] };
+            }
+        }
+        let rest: f64 = a[whole..].iter().zip(&v[whole..]).map(|(a, v)| a * v).sum();
+        *out = sums.iter().sum::<f64>() + rest;
+    }
+}
+
 /// w ← prox of every weight for a step of size `rate` under the penalty of strength `kappa`.
 pub(crate) fn prox_all(w: &mut [f32], penalty: Penalty, rate: f64, kappa: f64) {
     let (rate, kappa) = (rate as f32, kappa as f32);
@@ -288,6 +328,33 @@ mod tests {
         tanh_in_place(&mut special);
         assert_eq!(special[..4], [0.0, 0.0, 1.0, -1.0]);
         assert!(special[4].is_nan() && special[5] == 1e-310);
+    }
+
+    #[test]
+    fn exp_in_f64_is_accurate_to_a_few_units_in_the_last_place() {
+        let z: Vec<f64> = (0..5000).map(|i| -707.9 + 0.283 * i as f64).collect();
+        let (top, mut e) = (vec![0.0; z.len()], vec![0.0; z.len()]);
+        exp_below(&mut e, &z, &top);
+        for (e, z) in e.iter().zip(&z) {
+            assert!((e / z.exp() - 1.0).abs() <= 1e-15, "exp({z}): {e} for {}", z.exp());
+        }
+        let mut ends = [0.0; 2];
+        exp_below(&mut ends, &[-2000.0, 2000.0], &[0.0, -1.0]);
+        assert!(ends[0] > 0.0 && ends[1].is_finite());
+    }
+
+    #[test]
+    fn row_products_are_those_of_a_loop() {
+        for m in [0, 1, 31, 32, 100] {
+            let v: Vec<f64> = (0..m).map(|i| (i as f64 * 0.7).sin()).collect();
+            let a: Vec<f64> = (0..3 * m).map(|i| (i as f64 * 0.3).cos()).collect();
+            let mut out = [9.0; 3];
+            dot_rows(&mut out, &a, &v);
+            for k in 0..3 {
+                let want: f64 = (0..m).map(|i| a[k * m + i] * v[i]).sum();
+                assert!((out[k] - want).abs() < 1e-13, "{m}: {} for {want}", out[k]);
+            }
+        }
     }
 
     #[test]
