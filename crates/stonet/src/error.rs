@@ -63,9 +63,11 @@ pub enum Error {
         /// What it may be.
         range: &'static str,
     },
-    /// A preset name that does not exist.
-    #[error("no preset is called `{name}`; there are {known}")]
-    UnknownPreset {
+    /// A name that does not exist among those to choose from.
+    #[error("no {what} is called `{name}`; there are {known}")]
+    UnknownName {
+        /// What was to be chosen.
+        what: &'static str,
         /// The name that was asked for.
         name: String,
         /// The names there are.
@@ -115,9 +117,24 @@ pub enum Error {
         /// K.
         classes: usize,
     },
-    /// A number among class probabilities that is none.
+    /// Inputs that look like probabilities where logits were promised.
     #[error(
-        "row {row}, column {column}: {value} is no probability; probabilities lie between 0 and 1: apply the softmax to logits first"
+        "inputs: every row is between 0 and 1 and sums to one, so these look like probabilities, not logits; say so (kind `probabilities`), or give the logits"
+    )]
+    LooksLikeProbabilities,
+    /// Probabilities, or exponentials of their logarithms, that do not sum to one.
+    #[error("row {row}: {what} sum to {sum}, not to one; give one column per class, and check whether they are logits")]
+    NotNormalised {
+        /// Row, from 0.
+        row: usize,
+        /// What was added.
+        what: &'static str,
+        /// Their sum.
+        sum: f64,
+    },
+    /// A probability outside [0, 1].
+    #[error(
+        "row {row}, column {column}: {value} is not a probability; probabilities lie between 0 and 1: check the columns chosen, or apply the softmax to logits first"
     )]
     NotAProbability {
         /// Row, from 0.
@@ -127,15 +144,25 @@ pub enum Error {
         /// What stands there.
         value: f64,
     },
-    /// A row of class probabilities that is no distribution.
-    #[error(
-        "row {row}: the probabilities sum to {sum}, not to 1; give one column per class, and divide the row by its sum"
-    )]
-    RowSum {
-        /// Row, from 0.
-        row: usize,
-        /// Its sum.
-        sum: f64,
+    /// Labels of one class only.
+    #[error("every row ({rows} of them) is of class {class}; a classification needs rows of at least two classes")]
+    OneClass {
+        /// The class, from 0.
+        class: usize,
+        /// The rows there are.
+        rows: usize,
+    },
+    /// A method that starts from the network's logits, without them.
+    #[error("{what} starts from the network's logits, but there are only features; give one logit per class")]
+    NoLogits {
+        /// What needs them.
+        what: &'static str,
+    },
+    /// A method that uses features, without them.
+    #[error("this model was fitted with features of {columns} columns, but the rows have none")]
+    NoFeatures {
+        /// How many it was fitted on.
+        columns: usize,
     },
     /// A row of a class response that does not name one class.
     #[error(
@@ -144,12 +171,6 @@ pub enum Error {
     NotOneHot {
         /// Row, from 0.
         row: usize,
-    },
-    /// Labels that are all the same.
-    #[error("every row is of class {class}; a classification needs rows of at least two classes")]
-    SingleClass {
-        /// Class, from 0.
-        class: usize,
     },
     /// A support whose columns are linearly dependent.
     #[error(

@@ -136,6 +136,13 @@ impl PackedRows {
             t.copy_from_slice(&self.data[r * self.width..(r + 1) * self.width]);
         }
     }
+
+    fn add_to(&self, out: &mut [f32], rows: &[usize]) {
+        for (t, &r) in out.chunks_exact_mut(self.width.max(1)).zip(rows) {
+            let row = &self.data[r * self.width..(r + 1) * self.width];
+            t.iter_mut().zip(row).for_each(|(t, v)| *t += v);
+        }
+    }
 }
 
 /// Training rows in f32, packed once for all fits on them.
@@ -143,12 +150,19 @@ pub(crate) struct Packed {
     /// Shared by fits of several responses.
     pub x: Arc<PackedRows>,
     pub y: PackedRows,
+    /// What is added to F_L and not trained: the logits of a skip connection.
+    pub offset: Option<PackedRows>,
     pub rows: usize,
 }
 
 impl Packed {
     pub(crate) fn new(data: &Dataset) -> Self {
-        Packed { x: Arc::new(PackedRows::new(data.x())), y: PackedRows::new(data.y()), rows: data.rows() }
+        Packed { x: Arc::new(PackedRows::new(data.x())), y: PackedRows::new(data.y()), offset: None, rows: data.rows() }
+    }
+
+    /// With a fixed part of F_L, one row per row of the data.
+    pub(crate) fn with_offset(self, offset: ArrayView2<'_, f64>) -> Self {
+        Packed { offset: Some(PackedRows::new(offset)), ..self }
     }
 
     /// The rows in f64 again.
@@ -213,6 +227,11 @@ impl Imputation {
         self.layers.iter().all(|l| l.weight.iter().chain(&l.bias).all(|w| w.is_finite()))
     }
 
+    /// w and b of every layer.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = (&[f32], &[f32])> {
+        self.layers.iter().map(|l| (&l.weight[..], &l.bias[..]))
+    }
+
     /// The network as it stands, which must be [finite](Self::is_finite).
     pub(crate) fn network(&self) -> StoNet {
         let layers = self.layers.iter().zip(&self.sigma2).map(|(l, &s)| l.unpack(s)).collect();
@@ -223,7 +242,7 @@ impl Imputation {
     pub(crate) fn loss(&mut self, data: &Packed) -> f64 {
         let all: Vec<usize> = (0..data.rows).collect();
         let batches = all.chunks(self.capacity);
-        batches.map(|b| self.forward(&data.x, &data.y, b) * b.len() as f64).sum::<f64>() / data.rows as f64
+        batches.map(|b| self.forward(data, b) * b.len() as f64).sum::<f64>() / data.rows as f64
     }
 
     /// The mean loss of the best constant prediction.
@@ -244,16 +263,9 @@ impl Imputation {
     }
 
     /// One iteration of `ASGHMC` on these rows; returns the batch's mean loss before the step.
-    pub(crate) fn step(
-        &mut self,
-        x: &PackedRows,
-        y: &PackedRows,
-        rows: &[usize],
-        plan: Plan<'_>,
-        rng: &mut Rng,
-    ) -> f64 {
+    pub(crate) fn step(&mut self, data: &Packed, rows: &[usize], plan: Plan<'_>, rng: &mut Rng) -> f64 {
         assert!(!rows.is_empty() && rows.len() <= self.capacity);
-        let loss = self.forward(x, y, rows);
+        let loss = self.forward(data, rows);
         for _ in 0..plan.sghmc.steps {
             for i in (0..self.layers.len() - 1).rev() {
                 self.move_latents(i, rows.len(), plan.sghmc, rng);
@@ -264,9 +276,9 @@ impl Imputation {
     }
 
     /// E_i = 0 below, E_L = the score residual, v_i = 0; returns the mean loss.
-    fn forward(&mut self, x: &PackedRows, y: &PackedRows, rows: &[usize]) -> f64 {
+    fn forward(&mut self, data: &Packed, rows: &[usize]) -> f64 {
         let b = rows.len();
-        x.gather(&mut self.inputs, rows);
+        data.x.gather(&mut self.inputs, rows);
         let last = self.layers.len() - 1;
         for (i, layer) in self.layers.iter().enumerate() {
             let (below, here) = self.states.split_at_mut(i);
@@ -281,14 +293,17 @@ impl Imputation {
         let LayerState { y: f, a: targets, e, .. } = &mut self.states[last];
         let outputs = self.layers[last].outputs;
         let len = b * outputs;
+        if let Some(offset) = &data.offset {
+            offset.add_to(&mut f[..len], rows);
+        }
         let total: f64 = match self.head {
             Head::Gaussian => {
-                y.gather(e, rows);
+                data.y.gather(e, rows);
                 e[..len].iter_mut().zip(&*f).for_each(|(e, f)| *e -= f);
                 0.5 * e[..len].iter().map(|&e| f64::from(e) * f64::from(e)).sum::<f64>()
             }
             Head::Multinomial => {
-                y.gather(targets, rows);
+                data.y.gather(targets, rows);
                 elementwise::class_residual(&mut e[..len], &f[..len], &targets[..len], outputs)
             }
         };

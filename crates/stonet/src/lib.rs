@@ -2,9 +2,11 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod error;
+mod names;
 mod random;
 
 mod calibration_rows;
+mod class_rows;
 mod data;
 mod penalty;
 
@@ -24,11 +26,12 @@ mod prediction_set;
 mod select;
 mod structure;
 
-pub mod calibration;
-
 mod ridge;
 mod stack;
 
+pub mod calibration;
+
+mod post_classes;
 mod post_stonet;
 
 pub mod mlp;
@@ -36,6 +39,7 @@ pub mod mlp;
 pub mod baseline;
 
 pub use calibration_rows::{Calibration, NewRows};
+pub use class_rows::{ClassInputs, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, Result};
 pub use head::Head;
@@ -45,6 +49,7 @@ pub use interval::{
 };
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
+pub use post_classes::{ClassMethod, FittedClassifier, MemberNotes, PostStoNetClassifier, SkipSettings};
 pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, seen_in_training};
 pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
 pub use random::{Rng, Seed};

@@ -268,7 +268,7 @@ mod tests {
     }
 
     fn fit(networks: Vec<StoNet>) -> Fit {
-        Fit { networks, loss: 0.0, restarts: 0, warnings: vec![] }
+        Fit { networks, averages: vec![], loss: 0.0, restarts: 0, warnings: vec![] }
     }
 
     #[test]

@@ -1,5 +1,11 @@
-//! Maps from a network's class probabilities to calibrated ones, learned on rows that it was not trained on.
+//! Maps from a network's outputs to calibrated class probabilities, learned on rows that it was not trained on.
 
+pub(crate) mod affine;
+pub(crate) mod corrected;
 mod isotonic;
+pub(crate) mod post_linear;
+pub(crate) mod temperature;
 
+pub use corrected::Corrected;
 pub use isotonic::{Isotonic, IsotonicOvr};
+pub use temperature::fit_temperature;

@@ -110,13 +110,42 @@ pub(crate) fn class_residual(e: &mut [f32], f: &[f32], onehot: &[f32], classes: 
     let mut total = 0.0;
     for ((e, f), hot) in e.chunks_exact_mut(classes).zip(f.chunks_exact(classes)).zip(onehot.chunks_exact(classes)) {
         let top = f.iter().fold(f32::NEG_INFINITY, |a, &z| a.max(z));
-        e.iter_mut().zip(f).for_each(|(e, &z)| *e = (z - top).exp());
+        e.iter_mut().zip(f).for_each(|(e, &z)| *e = z - top);
+        let at_class: f32 = e.iter().zip(hot).map(|(z, h)| h * z).sum();
+        total -= f64::from(at_class);
+    }
+    // All rows at once: a row of ten classes is too short to fill a vector.
+    exp_not_positive(e);
+    for (e, hot) in e.chunks_exact_mut(classes).zip(onehot.chunks_exact(classes)) {
         let sum: f32 = e.iter().sum();
-        let at_class: f32 = f.iter().zip(hot).map(|(z, h)| h * (z - top)).sum();
-        total += f64::from(sum.ln() - at_class);
-        e.iter_mut().zip(hot).for_each(|(e, h)| *e = h - *e / sum);
+        total += f64::from(sum.ln());
+        let scale = 1.0 / sum;
+        e.iter_mut().zip(hot).for_each(|(e, h)| *e = h - *e * scale);
     }
     total
+}
+
+dispatch! {
+    /// exp of numbers that are not positive; below −87 it is that of −87.
+    fn exp_not_positive(x: &mut [f32]) = exp_not_positive_body
+}
+
+#[inline(always)]
+fn exp_not_positive_body<const FMA: bool>(x: &mut [f32]) {
+    // exp x = 2^n exp r with |r| ≤ ½ ln 2, and the Taylor polynomial of exp r, which ends below the last bit of an f32.
+    const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³: adding it leaves the nearest whole number in the low bits
+    const LN2: (f32, f32) = (0.693_359_4, -2.121_944_4e-4);
+    const TAYLOR: [f32; 6] = [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0];
+    for x in x {
+        // `max` drops a NaN; the comparison keeps it, so that a divergence shows.
+        let v = if *x < -87.0 { -87.0 } else { *x };
+        let shifted = fma::<FMA>(v, std::f32::consts::LOG2_E, ROUND);
+        let n = shifted - ROUND;
+        let r = fma::<FMA>(n, -LN2.1, fma::<FMA>(n, -LN2.0, v));
+        let poly = TAYLOR[1..].iter().fold(TAYLOR[0], |p, &c| fma::<FMA>(p, r, c));
+        let scale = f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3F80_0000));
+        *x = scale * fma::<FMA>(poly, r, 1.0);
+    }
 }
 
 /// One latent layer as the sweep sees it; all slices have the same length.
@@ -314,6 +343,20 @@ mod tests {
         for (&a, &x) in a.iter().zip(&x) {
             assert!((a as f64 - 1.0 / (1.0 + (-x as f64).exp())).abs() <= 4e-7, "sigmoid({x})");
         }
+    }
+
+    #[test]
+    fn exp_of_what_is_not_positive_is_accurate_relative_to_f64() {
+        let x: Vec<f32> = (0..8600).map(|i| -0.01 * i as f32).collect();
+        let mut e = x.clone();
+        exp_not_positive(&mut e);
+        for (&e, &x) in e.iter().zip(&x) {
+            let exact = f64::from(x).exp();
+            assert!((f64::from(e) / exact - 1.0).abs() < 3e-7, "exp({x}): {e} for {exact}");
+        }
+        let mut special = [0.0, -1000.0, f32::NEG_INFINITY, f32::NAN];
+        exp_not_positive(&mut special);
+        assert!(special[0] == 1.0 && special[1] < 1e-37 && special[2] < 1e-37 && special[3].is_nan());
     }
 
     #[test]

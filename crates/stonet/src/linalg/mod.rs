@@ -3,6 +3,7 @@
 
 pub(crate) mod dense;
 pub(crate) mod elementwise;
+pub(crate) mod lbfgs;
 pub(crate) mod perceptron;
 pub(crate) mod product;
 mod simd;

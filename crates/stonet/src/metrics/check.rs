@@ -21,7 +21,7 @@ pub(crate) fn check_probabilities(p: ArrayView2<'_, f64>) -> Result<()> {
         }
         let sum: f64 = values.iter().sum();
         if (sum - 1.0).abs() > SUM_TOLERANCE {
-            return Err(Error::RowSum { row, sum });
+            return Err(Error::NotNormalised { row, what: "the probabilities", sum });
         }
     }
     Ok(())
@@ -47,7 +47,7 @@ mod tests {
     fn every_fault_is_named() {
         assert!(check_probabilities(array![[0.3, 0.7], [0.0, 1.0]].view()).is_ok());
         let sum = check_probabilities(array![[0.3, 0.7], [0.25, 0.25]].view()).unwrap_err();
-        assert_eq!(sum, Error::RowSum { row: 1, sum: 0.5 });
+        assert_eq!(sum, Error::NotNormalised { row: 1, what: "the probabilities", sum: 0.5 });
         let outside = check_probabilities(array![[-0.5, 1.5]].view()).unwrap_err();
         assert_eq!(outside, Error::NotAProbability { row: 0, column: 0, value: -0.5 });
         assert!(matches!(check_probabilities(array![[f64::NAN, 1.0]].view()), Err(Error::NotFinite { .. })));

@@ -5,8 +5,6 @@
 mod eve;
 mod guarantee;
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ndarray::{Array2, Axis};
@@ -15,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use eve::Select;
 pub use guarantee::{Guarantee, seen_in_training};
 
+use crate::names::named;
 use crate::stack::FittedStack;
 use crate::{
     Calibration, Error, EveIntervals, Intervals, Level, Members, NewRows, Result, Scheme, Seed, Side, Stack,
@@ -57,32 +56,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Kind {
-    type Err = Error;
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Kind::ALL.into_iter().find(|k| k.name() == name);
-        found.ok_or_else(|| Error::setting("interval", name, "stack, cv+, cv, paper, fast or split"))
-    }
-}
-
-impl TryFrom<String> for Kind {
-    type Error = Error;
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<Kind> for String {
-    fn from(k: Kind) -> String {
-        k.name().to_owned()
-    }
-}
+named!(Kind, "interval");
 
 /// Post-StoNet regression and its settings; the value is its own configuration.
 ///

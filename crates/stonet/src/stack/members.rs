@@ -319,7 +319,8 @@ fn path(
     let y = y.insert_axis(Axis(1));
     let all: Vec<usize> = (0..y.nrows()).collect();
     let scale = Standardizer::fit(y.view());
-    let packed = Packed { x: inputs.packed.clone(), y: PackedRows::scaled(y.view(), &all, &scale), rows: y.nrows() };
+    let targets = PackedRows::scaled(y.view(), &all, &scale);
+    let packed = Packed { x: inputs.packed.clone(), y: targets, offset: None, rows: y.nrows() };
     let fits = settings.path(start, &packed, seed)?;
     let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
     Ok(Some(

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Asghmc, Iro, Polished, Trainer};
-use crate::{Error, Result};
+use crate::names::named;
 
 /// Which algorithm trains a StoNet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
@@ -41,32 +41,7 @@ impl Algorithm {
     }
 }
 
-impl std::fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl std::str::FromStr for Algorithm {
-    type Err = Error;
-    fn from_str(name: &str) -> Result<Self> {
-        let found = Algorithm::ALL.into_iter().find(|a| a.name() == name);
-        found.ok_or_else(|| Error::setting("trainer", name, "asghmc, iro or asghmc+iro"))
-    }
-}
-
-impl TryFrom<String> for Algorithm {
-    type Error = Error;
-    fn try_from(name: String) -> Result<Self> {
-        name.parse()
-    }
-}
-
-impl From<Algorithm> for String {
-    fn from(a: Algorithm) -> String {
-        a.name().to_owned()
-    }
-}
+named!(Algorithm, "trainer");
 
 #[cfg(test)]
 mod tests {
@@ -80,6 +55,6 @@ mod tests {
             assert_eq!(serde_json::from_str::<Algorithm>(&text).unwrap(), a);
         }
         let e = "adam".parse::<Algorithm>().unwrap_err().to_string();
-        assert!(e.contains("asghmc, iro or asghmc+iro"), "{e}");
+        assert!(e.contains("asghmc, iro, asghmc+iro"), "{e}");
     }
 }

@@ -31,6 +31,7 @@ use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 /// | `hmc_steps` | 1 | t_HMC | ≥ 1 |
 /// | `step_ratio` | \[1e-3\] | ε_i / σ²_{i+1}, per hidden layer | > 0 |
 /// | `decay` | from 0.5 to 0.01 | linear decay of the rates | |
+/// | `averages` | 0 | parameter averages to return, over as many equal windows of epochs | ≤ `epochs` |
 /// | `compact_every` | 20 | epochs between removals of dead units; 0 for never | |
 /// | `max_restarts` | 6 | halvings of the rates after a divergence | |
 /// | `collection` | 1 estimate | the set of estimates after convergence | |
@@ -57,7 +58,10 @@ pub struct Asghmc {
     pub step_ratio: Vec<f64>,
     /// Schedule of the rates.
     pub decay: Decay,
-    /// Epochs between removals of dead units (0: never). Removal is exact for the prediction; the unit cannot return.
+    /// Windows of epochs over which parameters are averaged ([`Fit::averages`]).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub averages: usize,
+    /// Epochs between removals of dead units (0: never), where a window of averaging does not wait for its end. Removal is exact for the prediction; the unit cannot return.
     pub compact_every: usize,
     /// Halvings of all rates after a divergence before giving up.
     pub max_restarts: usize,
@@ -100,6 +104,7 @@ impl Default for Asghmc {
             hmc_steps: 1,
             step_ratio: vec![1e-3],
             decay: Decay { from: 0.5, to: 0.01 },
+            averages: 0,
             compact_every: 20,
             max_restarts: 6,
             collection: Collection { estimates: 1, spacing: 20, rate: 0.1, noise: 0.0 },
@@ -169,6 +174,7 @@ impl Asghmc {
         check(not_negative(&self.kappa), "kappa", &self.kappa, "finite and not negative")?;
         check(positive(&self.step_ratio), "step_ratio", &self.step_ratio, "positive and finite")?;
         check(not_negative(&[self.noise]), "noise", &self.noise, "finite and not negative")?;
+        check(self.averages <= self.epochs, "averages", &self.averages, "at most one per epoch")?;
         check(unit(self.friction), "friction", &self.friction, "above 0, at most 1")?;
         check((0.0..=1.0).contains(&self.decay.from), "decay.from", &self.decay.from, "0 to 1")?;
         check(unit(self.decay.to), "decay.to", &self.decay.to, "above 0, at most 1")?;
@@ -235,6 +241,12 @@ impl Asghmc {
         (0..rates.len()).map(layer).collect()
     }
 
+    /// Whether a window of averaging ends with this epoch, counted from 0.
+    pub(super) fn ends_window(&self, epoch: usize) -> bool {
+        let window = |e: usize| e * self.averages / self.epochs;
+        window(epoch) != window(epoch + 1)
+    }
+
     pub(super) fn rate_scale(&self, epoch: usize) -> f64 {
         let (done, Decay { from, to }) = ((epoch as f64 + 1.0) / self.epochs as f64, self.decay);
         if done <= from || from >= 1.0 { 1.0 } else { 1.0 - (1.0 - to) * (done - from) / (1.0 - from) }
@@ -259,6 +271,11 @@ impl Asghmc {
         }
         warnings
     }
+}
+
+/// Settings written before there were averages stay equal to those written now.
+fn is_zero(n: &usize) -> bool {
+    *n == 0
 }
 
 /// A list with one entry per layer, from one that has them all or a single one; zeros from an empty one, which `validate` refuses.

@@ -140,7 +140,7 @@ impl Trainer for Iro {
         if networks[0].selected_inputs().is_empty() {
             warnings.push(Warning::AllUnitsDead { kappa: vec![self.kappa] });
         }
-        Ok(Fit { loss: networks[0].loss(data)?, networks, restarts: 0, warnings })
+        Ok(Fit { loss: networks[0].loss(data)?, networks, averages: Vec::new(), restarts: 0, warnings })
     }
 
     fn penalty(&self, layers: usize) -> (Penalty, Vec<f64>) {

@@ -2,6 +2,7 @@
 
 mod algorithm;
 mod asghmc;
+mod average;
 mod chain;
 mod iro;
 mod paper;
@@ -33,6 +34,9 @@ pub trait Trainer: Sync {
 pub struct Fit {
     /// θ̂^(1) … θ̂^(m), compacted; the first is the one at the end of training.
     pub networks: Vec<StoNet>,
+    /// Parameter averages over consecutive windows of epochs, compacted; as many as were asked for, fewer after an early
+    /// stop.
+    pub averages: Vec<StoNet>,
     /// Mean loss of the last epoch (½ the mean squared error, or the cross-entropy).
     pub loss: f64,
     /// How often training diverged and was begun again at half the rates.

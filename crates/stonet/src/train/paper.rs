@@ -88,11 +88,14 @@ impl Preset {
         // D5: σ_1² and σ_2² as printed contradict σ_1 ≤ σ_2 of `ass:1`; `uci` has them swapped.
         Preset { name: "uci", sigma2: &[1e-5, 1e-4], epsilon: &[1e-7], gain: &[1e-3, 1e-5] },
         Preset { name: "uci-printed", sigma2: &[1e-4, 1e-5], epsilon: &[1e-7], gain: &[1e-3, 1e-5] },
+        // γ_i × n for the 5000 validation rows.
+        Preset { name: "cifar", sigma2: &[1e-2, 1e-3], epsilon: &[1e-7], gain: &[5e-4, 5e-6] },
     ];
 
     /// The preset of this name.
     pub fn by_name(name: &str) -> Result<&'static Preset> {
-        Self::ALL.iter().find(|p| p.name == name).ok_or_else(|| Error::UnknownPreset {
+        Self::ALL.iter().find(|p| p.name == name).ok_or_else(|| Error::UnknownName {
+            what: "preset",
             name: name.to_owned(),
             known: Self::ALL.iter().map(|p| p.name).collect::<Vec<_>>().join(", "),
         })
@@ -144,6 +147,7 @@ mod tests {
             ("simulation-2-iii", &[0.03125, 0.00625, 0.00125]),
             ("uci", &[0.1, 0.1]),
             ("uci-printed", &[0.1, 1.0]),
+            ("cifar", &[5e-6, 5e-3]),
         ] {
             let trainer = Preset::by_name(name).unwrap().settings(0.0).trainer().unwrap();
             assert!(close(&trainer.rates, rates), "{name}: {:?}", trainer.rates);
@@ -153,6 +157,7 @@ mod tests {
         assert!(close(&kappa("simulation-2-ii"), &[1e-3, 1e-6, 1e-9]));
         assert!(close(&kappa("uci"), &[0.01, 1e-4]));
         assert!(close(&kappa("uci-printed"), &[0.01, 1e-5]));
+        assert!(close(&kappa("cifar"), &[100.0, 1e-3]));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use rand::seq::SliceRandom;
 
+use super::average::Average;
 use super::{Asghmc, Fit, Observer, Progress, Stop, check_sizes};
 use crate::imputation::{Imputation, LayerUpdate, Packed, Plan, Sghmc};
 use crate::random::Rng;
@@ -60,15 +61,27 @@ impl<'a> Run<'a> {
     pub(super) fn all(&mut self, observer: &mut dyn Observer) -> Result<Outcome> {
         let t = self.trainer;
         let mut loss = f64::NAN;
-        let mut networks = Vec::new();
+        let (mut networks, mut averages) = (Vec::new(), Vec::new());
+        let mut window = Average::new(&self.state);
         for epoch in 0..self.epochs() {
             let collecting = epoch >= t.epochs;
             loss = self.epoch(if collecting { t.collection.rate } else { t.rate_scale(epoch) });
             if self.diverged(loss) {
                 return Ok(Outcome::Diverged { epoch });
             }
-            if !collecting && t.compact_every > 0 && (epoch + 1) % t.compact_every == 0 {
+            if !collecting && t.averages > 0 {
+                window.add(&self.state);
+                if t.ends_window(epoch) {
+                    averages.push(window.network(&self.state.network()));
+                }
+            }
+            // A window's sum needs the same units from its beginning to its end.
+            let between = t.averages == 0 || t.ends_window(epoch);
+            if !collecting && between && t.compact_every > 0 && (epoch + 1) % t.compact_every == 0 {
                 self.compact();
+            }
+            if t.ends_window(epoch) {
+                window = Average::new(&self.state);
             }
             match self.report(epoch + 1, loss, observer) {
                 ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs: epoch + 1 }),
@@ -83,7 +96,7 @@ impl<'a> Run<'a> {
         if networks.is_empty() {
             networks.push(self.state.network().compact());
         }
-        Ok(Outcome::Done(Fit { networks, loss, restarts: self.restarts, warnings: Vec::new() }))
+        Ok(Outcome::Done(Fit { networks, averages, loss, restarts: self.restarts, warnings: Vec::new() }))
     }
 
     fn epochs(&self) -> usize {
@@ -109,7 +122,7 @@ impl<'a> Run<'a> {
         let mut total = 0.0;
         for rows in self.order.chunks(self.batch) {
             let plan = Plan { sghmc: &self.sghmc, penalty: self.trainer.penalty, updates: &updates };
-            let loss = self.state.step(&self.data.x, &self.data.y, rows, plan, &mut self.rng);
+            let loss = self.state.step(self.data, rows, plan, &mut self.rng);
             total += loss * rows.len() as f64;
         }
         total / self.order.len() as f64
@@ -148,7 +161,7 @@ impl<'a> StepBench<'a> {
     pub fn step(&mut self) -> f64 {
         let r = &mut self.run;
         let plan = Plan { sghmc: &r.sghmc, penalty: r.trainer.penalty, updates: &self.updates };
-        r.state.step(&r.data.x, &r.data.y, &r.order[..r.batch], plan, &mut r.rng)
+        r.state.step(r.data, &r.order[..r.batch], plan, &mut r.rng)
     }
 
     /// The network as it stands.

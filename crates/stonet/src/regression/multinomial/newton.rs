@@ -74,7 +74,8 @@ impl Model {
             }
         }
         if std::env::var("DBG").is_ok() {
-            let (a, m): (usize, usize) = self.blocks.iter().fold((0, 0), |(a, m), b| (a + b.columns.len(), m + b.rows.len()));
+            let (a, m): (usize, usize) =
+                self.blocks.iter().fold((0, 0), |(a, m), b| (a + b.columns.len(), m + b.rows.len()));
             eprintln!("  rounds {rounds} active {a} rows {m} aim {:e}", aim.tolerance);
         }
         for block in &self.blocks {
@@ -197,4 +198,6 @@ impl Block {
         worst
     }
 }
-pub(super) fn envf(n: &str, d: f64) -> f64 { std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d) }
+pub(super) fn envf(n: &str, d: f64) -> f64 {
+    std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d)
+}

@@ -139,13 +139,16 @@ impl State {
         loop {
             let kkt = self.kkt(penalty, strength);
             if kkt <= tolerance || passes >= max_passes {
-                if std::env::var("DBG").is_ok() { eprintln!("passes {passes} kkt {kkt:e}"); }
+                if std::env::var("DBG").is_ok() {
+                    eprintln!("passes {passes} kkt {kkt:e}");
+                }
                 return kkt;
             }
             passes += 1;
             match penalty {
                 Penalty::Lasso => {
-                    let aim = Aim { strength, tolerance: (super::newton::envf("INNER", INNER) * kkt).max(0.5 * tolerance) };
+                    let aim =
+                        Aim { strength, tolerance: (super::newton::envf("INNER", INNER) * kkt).max(0.5 * tolerance) };
                     let direction = Model::new(self, &aim).minimise(&aim) - &self.w;
                     self.move_safely(&direction, strength);
                 }

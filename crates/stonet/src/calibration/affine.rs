@@ -1,0 +1,136 @@
+//! Vector and matrix scaling (Guo et al. 2017), and matrix scaling with ODIR (Kull et al. 2019): softmax(Wz + b) by maximum likelihood.
+
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use serde::{Deserialize, Serialize};
+
+use super::corrected::{Corrected, View};
+use crate::head::{log_sum_exp, softmax};
+use crate::linalg::dense::{gram, matmul, spd_inverse};
+use crate::linalg::lbfgs::{Minimum, minimise};
+use crate::{Activation, ClassRows, Head, Layer, Result, StoNet};
+
+/// Largest entry of the gradient of the mean loss at which a fit is done, logits being of order one.
+const TOLERANCE: f64 = 1e-4;
+const MAX_ITERATIONS: usize = 300;
+
+/// softmax(Wz + b), by its shape and penalty.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Shape {
+    /// W diagonal.
+    Vector,
+    /// W free, with ridge penalties on its off-diagonal entries and on b, each a mean over its entries (ODIR); 0 and 0 for none.
+    Matrix { off_diagonal: f64, intercept: f64 },
+}
+
+/// A fit and how far it is from the optimum.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Affine {
+    pub model: Corrected,
+    /// The largest entry of the gradient.
+    pub gradient: f64,
+    pub converged: bool,
+}
+
+/// The fit, started from `start` (an earlier one) or from temperature scaling.
+pub(crate) fn fit(rows: &ClassRows<'_>, shape: Shape, what: &'static str, start: Option<&Affine>) -> Result<Affine> {
+    let z = rows.need_logits(what)?;
+    let k = rows.classes();
+    let t = super::temperature::of_logits(z, rows.labels());
+    // On the scale of the best temperature: gradients are then of order one, whatever the network's own scale.
+    let x = &z / t;
+    let initial = match start.and_then(|s| s.model.network()) {
+        Some(net) => shape.pack(&(&net.layers()[0].weight * t), &net.layers()[0].bias),
+        None => shape.pack(&Array2::eye(k), &Array1::zeros(k)),
+    };
+    let loss = |theta: &Array1<f64>| shape.loss(theta, x.view(), rows.labels());
+    let found = match shape {
+        Shape::Vector => minimise(loss, Array1::clone, initial, TOLERANCE, MAX_ITERATIONS),
+        Shape::Matrix { .. } => {
+            let inverse = rough_inverse(x.view());
+            let precondition = |g: &Array1<f64>| per_class(g, &inverse, k);
+            minimise(loss, precondition, initial, TOLERANCE, MAX_ITERATIONS)
+        }
+    };
+    let (w, b) = shape.unpack(&found.x, k);
+    let layer = Layer { weight: w / t, bias: b, noise_variance: 1.0 };
+    let net = StoNet::new(vec![layer], Activation::Tanh, Head::Multinomial)?;
+    let model = Corrected::new(k, None, Some((View::Raw, net)))?;
+    let Minimum { gradient, .. } = found;
+    Ok(Affine { model, gradient, converged: gradient <= TOLERANCE })
+}
+
+impl Shape {
+    fn pack(self, w: &Array2<f64>, b: &Array1<f64>) -> Array1<f64> {
+        match self {
+            Shape::Vector => w.diag().iter().chain(b).copied().collect(),
+            Shape::Matrix { .. } => w.iter().chain(b).copied().collect(),
+        }
+    }
+
+    fn unpack(self, theta: &Array1<f64>, k: usize) -> (Array2<f64>, Array1<f64>) {
+        let split = theta.len() - k;
+        let b = theta.slice(s![split..]).to_owned();
+        let w = theta.slice(s![..split]).to_owned();
+        match self {
+            Shape::Vector => (Array2::from_diag(&w), b),
+            Shape::Matrix { .. } => (w.into_shape_with_order((k, k)).expect("k² weights"), b),
+        }
+    }
+
+    /// The penalised mean loss and its gradient.
+    fn loss(self, theta: &Array1<f64>, x: ArrayView2<'_, f64>, labels: &[usize]) -> (f64, Array1<f64>) {
+        let (n, k) = (x.nrows() as f64, x.ncols());
+        let (w, b) = self.unpack(theta, k);
+        let mut f = match self {
+            Shape::Vector => &x * &w.diag() + &b,
+            Shape::Matrix { .. } => matmul(x, w.t()) + &b,
+        };
+        let mut value = residuals(&mut f, labels) / n;
+        let gb = f.sum_axis(Axis(0)) / n;
+        let gradient = match self {
+            Shape::Vector => (&f * &x).sum_axis(Axis(0)).iter().map(|g| g / n).chain(gb).collect(),
+            Shape::Matrix { off_diagonal, intercept } => {
+                let mut gw = matmul(f.t(), x) / n;
+                let (pairs, k) = ((k * (k - 1)) as f64, k as f64);
+                for ((i, j), &w) in w.indexed_iter().filter(|((i, j), _)| i != j) {
+                    value += off_diagonal * w * w / pairs;
+                    gw[[i, j]] += 2.0 * off_diagonal * w / pairs;
+                }
+                value += intercept * b.dot(&b) / k;
+                gw.iter().copied().chain(gb + &(2.0 * intercept / k * &b)).collect()
+            }
+        };
+        (value, gradient)
+    }
+}
+
+/// Turns logits into p − onehot; returns the summed loss.
+pub(crate) fn residuals(f: &mut Array2<f64>, labels: &[usize]) -> f64 {
+    let mut total = 0.0;
+    for (mut row, &label) in f.outer_iter_mut().zip(labels) {
+        total += log_sum_exp(row.iter().copied()) - row[label];
+        softmax(row.view_mut());
+        row[label] -= 1.0;
+    }
+    total
+}
+
+/// The inverse of Σ h_i (x_i, 1)(x_i, 1)ᵀ / n, h_i = 1 − Σ p² being what a row still has to say: about the Hessian of one class's weights.
+fn rough_inverse(x: ArrayView2<'_, f64>) -> Array2<f64> {
+    let p = Head::Multinomial.mean(x.to_owned());
+    let weight = p.map_axis(Axis(1), |p| (1.0 - p.dot(&p)).max(1e-3).sqrt()).insert_axis(Axis(1));
+    let design = ndarray::concatenate![Axis(1), x, Array2::ones((x.nrows(), 1))] * &weight;
+    let mut hessian = gram(design.view()) / x.nrows() as f64;
+    // Logits often lie in a plane; a little ridge, relative to the mean of the diagonal, makes the inverse exist.
+    let ridge = 1e-4 * hessian.diag().mean().unwrap_or(1.0).max(f64::MIN_POSITIVE);
+    hessian.diag_mut().mapv_inplace(|v| v + ridge);
+    spd_inverse(hessian.view()).unwrap_or_else(|| Array2::eye(x.ncols() + 1))
+}
+
+/// The inverse applied to every class's gradient, whose entries are k weights and, at the very end of the list, an intercept.
+fn per_class(g: &Array1<f64>, inverse: &Array2<f64>, k: usize) -> Array1<f64> {
+    let w = g.slice(s![..k * k]).into_shape_with_order((k, k)).expect("k² weights");
+    let b = g.slice(s![k * k..]).insert_axis(Axis(1));
+    let all = matmul(ndarray::concatenate![Axis(1), w, b].view(), inverse.view());
+    all.slice(s![.., ..k]).iter().chain(all.column(k)).copied().collect()
+}

@@ -1,0 +1,173 @@
+//! The one shape of all parametric calibrators: logits over a temperature, plus a network's correction, through the softmax.
+//!
+//! | method | skip connection | what the network sees | network |
+//! |---|---|---|---|
+//! | none, temperature | z / T | | |
+//! | vector, matrix | | z | linear |
+//! | post-linear, `paper`, `stonet` | | standardised logits or features | linear, or one hidden layer |
+//! | `skip-linear` | z / T | centred logits over T | linear |
+//! | `skip` | z / T | centred logits over T | one hidden layer |
+//! | `skip-prob` | z / T | 4 (softmax(z / T) − 1/K) | one hidden layer |
+
+use ndarray::{Array2, ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
+
+use crate::ridge::Clip;
+use crate::{ClassInputs, ClassRows, Error, Head, Result, StoNet};
+
+/// What the network of a correction sees.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum View {
+    /// z.
+    Raw,
+    /// (z − its mean over classes) / T.
+    Centred,
+    /// 4 (softmax(z / T) − 1/K): of order one, as a hidden unit wants it.
+    Probabilities,
+    /// Standardised and clipped logits.
+    Logits(Clip),
+    /// Standardised and clipped features.
+    Features(Clip),
+}
+
+impl View {
+    /// The network's inputs at these rows.
+    pub(crate) fn of(&self, inputs: &ClassInputs<'_>, temperature: f64) -> Result<Array2<f64>> {
+        let logits = || inputs.logits.ok_or(Error::NoLogits { what: "this model" });
+        match self {
+            View::Raw => Ok(logits()?.to_owned()),
+            View::Centred => {
+                let z = logits()?;
+                let mean = z.mean_axis(Axis(1)).expect("at least two classes").insert_axis(Axis(1));
+                Ok((&z - &mean) / temperature)
+            }
+            View::Probabilities => {
+                let z = logits()?;
+                let uniform = 1.0 / z.ncols() as f64;
+                Ok(Head::Multinomial.mean(&z / temperature).mapv_into(|p| 4.0 * (p - uniform)))
+            }
+            View::Logits(clip) => clip.apply(logits()?),
+            View::Features(clip) => clip.apply(inputs.features.ok_or(Error::NoFeatures { columns: clip.columns() })?),
+        }
+    }
+
+    /// How many inputs the network has, where that is not the number of classes.
+    fn columns(&self, classes: usize) -> usize {
+        match self {
+            View::Raw | View::Centred | View::Probabilities => classes,
+            View::Logits(clip) | View::Features(clip) => clip.columns(),
+        }
+    }
+}
+
+/// A fitted calibrator: F = z/T (where there is a skip connection) + the network's output; probabilities are softmax(F).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct Corrected {
+    classes: usize,
+    temperature: Option<f64>,
+    correction: Option<(View, StoNet)>,
+}
+
+/// What is written to files; reading it back goes through [`Corrected::new`].
+#[derive(Serialize, Deserialize)]
+struct Parts {
+    classes: usize,
+    temperature: Option<f64>,
+    correction: Option<(View, StoNet)>,
+}
+
+impl TryFrom<Parts> for Corrected {
+    type Error = Error;
+    fn try_from(p: Parts) -> Result<Self> {
+        Corrected::new(p.classes, p.temperature, p.correction)
+    }
+}
+
+impl From<Corrected> for Parts {
+    fn from(c: Corrected) -> Self {
+        Parts { classes: c.classes, temperature: c.temperature, correction: c.correction }
+    }
+}
+
+impl Corrected {
+    pub(crate) fn new(classes: usize, temperature: Option<f64>, correction: Option<(View, StoNet)>) -> Result<Self> {
+        let sound = match &correction {
+            None => temperature.is_some(),
+            Some((view, net)) => {
+                let needs_temperature = matches!(view, View::Centred | View::Probabilities);
+                net.outputs() == classes
+                    && net.head() == Head::Multinomial
+                    && net.inputs() == view.columns(classes)
+                    && (temperature.is_some() || !needs_temperature)
+            }
+        };
+        if !sound || classes < 2 || temperature.is_some_and(|t| !(t > 0.0 && t.is_finite())) {
+            return Err(Error::Inconsistent { what: "the parts of a calibrator do not belong together" });
+        }
+        Ok(Corrected { classes, temperature, correction })
+    }
+
+    /// K.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// T of the skip connection; none where the network alone makes the logits.
+    pub fn temperature(&self) -> Option<f64> {
+        self.temperature
+    }
+
+    /// The network that corrects, or that makes the logits alone.
+    pub fn network(&self) -> Option<&StoNet> {
+        self.correction.as_ref().map(|(_, net)| net)
+    }
+
+    pub(crate) fn correction(&self) -> Option<&(View, StoNet)> {
+        self.correction.as_ref()
+    }
+
+    /// F_L at these rows.
+    pub fn logits(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
+        if let Some(z) = inputs.logits.filter(|z| z.ncols() != self.classes) {
+            return Err(Error::shape("logit columns, one per class", self.classes, z.ncols()));
+        }
+        let skip = match self.temperature {
+            Some(t) => Some(&inputs.logits.ok_or(Error::NoLogits { what: "this model" })? / t),
+            None => None,
+        };
+        let Some((view, net)) = &self.correction else { return skip.ok_or(Error::NoLogits { what: "this model" }) };
+        let seen = view.of(inputs, self.temperature.unwrap_or(1.0))?;
+        let mut layers = net.preactivations(seen.view())?;
+        let mut f = layers.pop().expect("a network has at least one layer");
+        if let Some(skip) = skip {
+            f += &skip;
+        }
+        Ok(f)
+    }
+
+    /// softmax(F_L) at these rows.
+    pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
+        Ok(Head::Multinomial.mean(self.logits(inputs)?))
+    }
+}
+
+/// Features where there are any, else logits, on standard scale.
+pub(crate) fn standardised(rows: &ClassRows<'_>) -> Result<(View, Array2<f64>)> {
+    let inputs = rows.inputs();
+    let all: Vec<usize> = (0..rows.rows()).collect();
+    let view = match (inputs.features, inputs.logits) {
+        (Some(f), _) => View::Features(Clip::fit(f, &all)?),
+        (None, Some(z)) => View::Logits(Clip::fit(z, &all)?),
+        (None, None) => return Err(Error::NoLogits { what: "a classifier" }),
+    };
+    let x = view.of(&inputs, 1.0)?;
+    Ok((view, x))
+}
+
+/// The mean negative log-likelihood of these logits.
+pub(crate) fn log_loss(f: ArrayView2<'_, f64>, labels: &[usize]) -> f64 {
+    let rows = f.outer_iter().zip(labels);
+    rows.map(|(f, &l)| crate::head::log_sum_exp(f.iter().copied()) - f[l]).sum::<f64>() / labels.len().max(1) as f64
+}

@@ -1,0 +1,78 @@
+//! Sparse multinomial regressions of a calibration: Post-Linear on standardised inputs, and the sparse linear correction of
+//! temperature scaling.
+
+use ndarray::Array2;
+
+use super::corrected::{Corrected, View, standardised};
+use super::temperature;
+use crate::{Activation, ClassRows, Head, Layer, MultinomialFit, Result, SparseMultinomial, StoNet};
+
+/// Points of the path, evenly spaced in log λ.
+const LAMBDAS: usize = 16;
+/// The smallest λ, as a part of λ_max.
+const SMALLEST: f64 = 1e-3;
+
+/// One solution as a calibrator.
+pub(crate) struct Linear {
+    pub model: Corrected,
+    pub lambda: f64,
+    /// The largest violation of the optimality conditions, as a part of λ_max.
+    pub kkt_residual: f64,
+    pub converged: bool,
+}
+
+/// Where a regression starts from: nothing, or the logits over their temperature.
+pub(crate) struct Design {
+    view: View,
+    x: Array2<f64>,
+    /// T and z/T.
+    skip: Option<(f64, Array2<f64>)>,
+}
+
+impl Design {
+    /// softmax(b + Wx) of standardised features, or logits where there are none.
+    pub(crate) fn alone(rows: &ClassRows<'_>) -> Result<Self> {
+        let (view, x) = standardised(rows)?;
+        Ok(Design { view, x, skip: None })
+    }
+
+    /// softmax(z/T + b + Wx) of centred logits x over T.
+    pub(crate) fn skip(rows: &ClassRows<'_>) -> Result<Self> {
+        let z = rows.need_logits("skip-linear")?;
+        let t = temperature::of_logits(z, rows.labels());
+        Ok(Design { view: View::Centred, x: View::Centred.of(&rows.inputs(), t)?, skip: Some((t, &z / t)) })
+    }
+
+    /// λ_max and a path below it.
+    pub(crate) fn lambdas(&self, rows: &ClassRows<'_>) -> Result<Vec<f64>> {
+        let (solver, labels, k) = (SparseMultinomial::default(), rows.labels(), rows.classes());
+        let largest = match &self.skip {
+            None => solver.lambda_max(self.x.view(), labels, k)?,
+            Some((_, z)) => solver.lambda_max_with_offset(self.x.view(), labels, k, z.view())?,
+        };
+        let step = SMALLEST.ln() / (LAMBDAS - 1) as f64;
+        Ok((0..LAMBDAS).map(|i| largest * (step * i as f64).exp()).collect())
+    }
+
+    /// The solutions along a path.
+    pub(crate) fn path(&self, rows: &ClassRows<'_>, lambdas: &[f64]) -> Result<Vec<Linear>> {
+        let (solver, labels, k) = (SparseMultinomial::default(), rows.labels(), rows.classes());
+        let fits = match &self.skip {
+            None => solver.path(self.x.view(), labels, k, lambdas)?,
+            Some((_, z)) => solver.path_with_offset(self.x.view(), labels, k, z.view(), lambdas)?,
+        };
+        fits.into_iter().map(|fit| self.linear(fit, k, lambdas[0])).collect()
+    }
+
+    fn linear(&self, fit: MultinomialFit, classes: usize, largest: f64) -> Result<Linear> {
+        let layer = Layer { weight: fit.coefficients, bias: fit.intercepts, noise_variance: 1.0 };
+        let net = StoNet::new(vec![layer], Activation::Tanh, Head::Multinomial)?;
+        let temperature = self.skip.as_ref().map(|(t, _)| *t);
+        Ok(Linear {
+            model: Corrected::new(classes, temperature, Some((self.view.clone(), net)))?,
+            lambda: fit.lambda,
+            kkt_residual: fit.kkt_residual / largest.max(f64::MIN_POSITIVE),
+            converged: fit.converged,
+        })
+    }
+}

@@ -1,0 +1,229 @@
+//! Cross-fitting: every candidate of every member on every fold, the choice by likelihood, the pool's weights, the final fits.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ndarray::{Array1, Array2};
+use rayon::prelude::*;
+
+use super::family::{Candidate, Family};
+use super::{ClassMethod, FittedClassifier, MemberNotes, Model, PostStoNetClassifier, pool};
+use crate::calibration::IsotonicOvr;
+use crate::calibration::corrected::log_loss;
+use crate::class_rows::OwnedRows;
+use crate::{ClassRows, Error, Head, Result, Seed, Ticker, complement};
+
+/// A fold: the rows that fit and those held out, with their numbers.
+struct Fold {
+    fit: OwnedRows,
+    held_out: OwnedRows,
+    rows: Vec<usize>,
+}
+
+/// A member's choice: the run and the candidate within it.
+#[derive(Clone, Copy)]
+struct Choice {
+    run: usize,
+    candidate: usize,
+    /// Nothing was compared where there was nothing to choose.
+    nll: Option<f64>,
+}
+
+/// Counts finished pieces of work and asks whether to go on.
+struct Work<'a> {
+    done: AtomicUsize,
+    total: usize,
+    tick: Ticker<'a>,
+}
+
+impl Work<'_> {
+    fn advance(&self) -> Result<()> {
+        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+        if (self.tick)(done, self.total) { Ok(()) } else { Err(Error::Cancelled { epochs: done }) }
+    }
+}
+
+impl PostStoNetClassifier {
+    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
+    pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassifier> {
+        self.check()?;
+        let absent: Vec<usize> = rows.counts().iter().enumerate().filter(|(_, c)| **c == 0).map(|(k, _)| k).collect();
+        let (notes, model) = match self.method {
+            ClassMethod::Isotonic => isotonic(rows)?,
+            ClassMethod::Stack => self.pooled(&self.members_for(rows), rows, seed, tick)?,
+            alone => self.pooled(&[alone], rows, seed, tick)?,
+        };
+        Ok(FittedClassifier { settings: self.clone(), classes: rows.classes(), absent, notes, model })
+    }
+
+    fn check(&self) -> Result<()> {
+        self.skip.check()?;
+        let epochs = &self.paper_epochs;
+        Error::check(!epochs.is_empty() && !epochs.contains(&0), "paper_epochs", epochs, "at least one, all positive")?;
+        let pooled = |m: &ClassMethod| !matches!(m, ClassMethod::Stack | ClassMethod::Isotonic);
+        let sound = |m: &Vec<ClassMethod>| (1..=8).contains(&m.len()) && m.iter().all(pooled);
+        let range = "1 to 8 methods other than stack and isotonic";
+        Error::check(self.members.as_ref().is_none_or(sound), "members", &self.members, range)
+    }
+
+    fn members_for(&self, rows: &ClassRows<'_>) -> Vec<ClassMethod> {
+        use ClassMethod::{PostLinear, Skip, SkipProb, StoNet, Vector};
+        match &self.members {
+            Some(members) => members.clone(),
+            None if rows.inputs().logits.is_none() => vec![PostLinear, StoNet],
+            None => vec![Vector, PostLinear, Skip, SkipProb],
+        }
+    }
+
+    fn pooled(
+        &self,
+        methods: &[ClassMethod],
+        rows: &ClassRows<'_>,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<(Vec<MemberNotes>, Model)> {
+        let families = methods.iter().map(|&m| Family::new(m, self, rows)).collect::<Result<Vec<_>>>()?;
+        let folds = if families.len() == 1 && families[0].is_single() { Vec::new() } else { self.folds(rows, seed)? };
+        let runs: usize = families.iter().map(Family::runs).sum();
+        let work = Work { done: AtomicUsize::new(0), total: runs * folds.len() + families.len(), tick };
+        let fitted = self.on_folds(&families, &folds, seed, &work)?;
+        let choices: Vec<Choice> = fitted.iter().map(|member| choose(member, &folds)).collect::<Result<_>>()?;
+        let weights = match families.len() {
+            1 => vec![1.0],
+            _ => {
+                let mut given = Array2::zeros((rows.rows(), families.len()));
+                for (m, (member, choice)) in fitted.iter().zip(&choices).enumerate() {
+                    given.column_mut(m).assign(&out_of_fold(member, *choice, &folds, rows)?);
+                }
+                pool::weights(given.view()).to_vec()
+            }
+        };
+        drop(fitted);
+        let finals: Vec<Option<Candidate>> = (families.par_iter().zip(&choices).zip(&weights))
+            .map(|((family, choice), &weight)| {
+                // A member without weight is not needed, and not fitted.
+                let fit = (weight > 0.0).then(|| {
+                    let mut all = family.fit(
+                        choice.run,
+                        Some(choice.candidate),
+                        rows,
+                        self,
+                        stream(seed, family, choice.run, 0),
+                    )?;
+                    Ok(all.swap_remove(choice.candidate))
+                });
+                work.advance()?;
+                fit.transpose()
+            })
+            .collect::<Result<_>>()?;
+        let (mut notes, mut members) = (Vec::new(), Vec::new());
+        for (((family, choice), weight), fit) in families.iter().zip(&choices).zip(weights).zip(finals) {
+            let Some(fit) = fit else { continue };
+            notes.push(MemberNotes {
+                method: family.method,
+                weight,
+                setting: choice.nll.is_some().then_some(fit.setting).filter(|_| !family.is_single()),
+                cv_nll: choice.nll,
+                residual: fit.residual,
+                converged: fit.converged,
+            });
+            members.push(fit.model);
+        }
+        if members.is_empty() {
+            return Err(Error::Inconsistent {
+                what: "no member of the stack tells the classes apart; check the labels",
+            });
+        }
+        Ok((notes, Model::Pool(members)))
+    }
+
+    fn folds(&self, rows: &ClassRows<'_>, seed: Seed) -> Result<Vec<Fold>> {
+        let k = self.folds.unwrap_or(if rows.classes() >= 50 { 2 } else { 3 });
+        let parts = rows.folds(k, seed.child(0))?;
+        let fold = |part: Vec<usize>| Fold {
+            fit: rows.select(&complement(rows.rows(), &part)),
+            held_out: rows.select(&part),
+            rows: part,
+        };
+        Ok(parts.into_iter().map(fold).collect())
+    }
+
+    /// Candidates of every member, by run and fold.
+    fn on_folds(
+        &self,
+        families: &[Family],
+        folds: &[Fold],
+        seed: Seed,
+        work: &Work<'_>,
+    ) -> Result<Vec<Vec<Vec<Vec<Candidate>>>>> {
+        let mut jobs = Vec::new();
+        for (m, family) in families.iter().enumerate() {
+            jobs.extend((0..family.runs()).flat_map(|run| (0..folds.len()).map(move |fold| (m, run, fold))));
+        }
+        let done: Vec<Vec<Candidate>> = jobs
+            .par_iter()
+            .map(|&(m, run, fold)| {
+                let seed = stream(seed, &families[m], run, 1 + fold as u64);
+                let fit = families[m].fit(run, None, &folds[fold].fit.view(), self, seed)?;
+                work.advance()?;
+                Ok(fit)
+            })
+            .collect::<Result<_>>()?;
+        let mut sorted: Vec<Vec<Vec<Vec<Candidate>>>> =
+            families.iter().map(|f| (0..f.runs()).map(|_| Vec::new()).collect()).collect();
+        for ((m, run, _), fit) in jobs.into_iter().zip(done) {
+            sorted[m][run].push(fit);
+        }
+        Ok(sorted)
+    }
+}
+
+/// The stream of one fit, by method, run and fold (0 for all rows).
+fn stream(seed: Seed, family: &Family, run: usize, fold: u64) -> Seed {
+    seed.child(100 + family.method as u64).child(run as u64).child(fold)
+}
+
+/// The candidate with the smallest loss over all held-out rows.
+fn choose(member: &[Vec<Vec<Candidate>>], folds: &[Fold]) -> Result<Choice> {
+    let mut best = Choice { run: 0, candidate: 0, nll: None };
+    for (run, fits) in member.iter().enumerate() {
+        for candidate in 0..fits.first().map_or(0, Vec::len) {
+            let (mut total, mut rows) = (0.0, 0);
+            for (fit, fold) in fits.iter().zip(folds) {
+                let held_out = fold.held_out.view();
+                let f = fit[candidate].model.logits(&held_out.inputs())?;
+                total += log_loss(f.view(), held_out.labels()) * held_out.rows() as f64;
+                rows += held_out.rows();
+            }
+            let nll = total / rows as f64;
+            if best.nll.is_none_or(|b| nll < b) {
+                best = Choice { run, candidate, nll: Some(nll) };
+            }
+        }
+    }
+    Ok(best)
+}
+
+/// What the chosen candidate gives to every row's class, each by the fold that held the row out.
+fn out_of_fold(
+    member: &[Vec<Vec<Candidate>>],
+    choice: Choice,
+    folds: &[Fold],
+    rows: &ClassRows<'_>,
+) -> Result<Array1<f64>> {
+    let mut given = Array1::zeros(rows.rows());
+    for (fit, fold) in member[choice.run].iter().zip(folds) {
+        let p = fit[choice.candidate].model.probabilities(&fold.held_out.view().inputs())?;
+        for (&r, p) in fold.rows.iter().zip(p.outer_iter()) {
+            given[r] = p[rows.labels()[r]];
+        }
+    }
+    Ok(given)
+}
+
+fn isotonic(rows: &ClassRows<'_>) -> Result<(Vec<MemberNotes>, Model)> {
+    let z = rows.need_logits("isotonic regression")?;
+    let fitted = IsotonicOvr::fit(Head::Multinomial.mean(z.to_owned()).view(), rows.labels())?;
+    let method = ClassMethod::Isotonic;
+    let notes = MemberNotes { method, weight: 1.0, setting: None, cv_nll: None, residual: None, converged: true };
+    Ok((vec![notes], Model::Isotonic(fitted)))
+}

@@ -1,0 +1,203 @@
+//! Post-StoNet classification: outputs of a trained network and held-out rows in, calibrated class probabilities out.
+//!
+//! **Rows that the network was trained on make it look surer than it is.** Give rows that it has not seen.
+
+mod family;
+mod fit;
+mod forms;
+mod method;
+mod pool;
+
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+
+pub use forms::SkipSettings;
+pub use method::ClassMethod;
+
+use crate::calibration::{Corrected, IsotonicOvr};
+use crate::{ClassInputs, Error, Head, Result};
+
+/// Post-StoNet classification and its settings; the value is its own configuration.
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `method` | stack | how probabilities are made | |
+/// | `members` | vector, post-linear, skip, skip-prob | what the stack is made of; post-linear and stonet where there are only features | 1 to 8 |
+/// | `folds` | 3, from 50 classes on 2 | of every cross-validation | ≥ 2 |
+/// | `skip` | 100 units | the StoNets and their training | |
+/// | `paper_epochs` | 100, 300, 900 | lengths of training that `paper` chooses from | ≥ 1 |
+///
+/// ```
+/// use ndarray::Array2;
+/// use stonet::{ClassInputs, ClassMethod, ClassRows, PostStoNetClassifier, Seed};
+/// // Logits of 90 rows that the network has not seen, and their classes; the network is too sure of itself.
+/// let logits = Array2::from_shape_fn((90, 3), |(i, k)| if i % 3 == k { 9.0 } else { 0.0 });
+/// let labels: Vec<usize> = (0..90).map(|i| if i % 7 == 0 { (i + 1) % 3 } else { i % 3 }).collect();
+/// let rows = ClassRows::new(ClassInputs::logits(logits.view())?, &labels, 3)?;
+/// let classifier = PostStoNetClassifier { method: ClassMethod::Temperature, ..Default::default() };
+/// let fitted = classifier.fit(&rows, Seed::new(1), &|_, _| true)?;
+/// let p = fitted.probabilities(&ClassInputs::logits(logits.view())?)?;
+/// // 13 of the 90 rows are of another class.
+/// assert!((p[[0, 0]] - 77.0 / 90.0).abs() < 1e-9);
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PostStoNetClassifier {
+    /// How probabilities are made.
+    pub method: ClassMethod,
+    /// What the stack is made of.
+    pub members: Option<Vec<ClassMethod>>,
+    /// Folds of every cross-validation.
+    pub folds: Option<usize>,
+    /// The StoNets and their training.
+    pub skip: SkipSettings,
+    /// Lengths of training that `paper` chooses from.
+    pub paper_epochs: Vec<usize>,
+}
+
+impl Default for PostStoNetClassifier {
+    fn default() -> Self {
+        PostStoNetClassifier {
+            method: ClassMethod::Stack,
+            members: None,
+            folds: None,
+            skip: SkipSettings::default(),
+            paper_epochs: vec![100, 300, 900],
+        }
+    }
+}
+
+/// What became of one member of a fit, or of its only method.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemberNotes {
+    /// The method.
+    pub method: ClassMethod,
+    /// Its weight in the pool; 1 alone.
+    pub weight: f64,
+    /// What cross-validation chose: κ, λ, the strength of ODIR, or epochs.
+    pub setting: Option<f64>,
+    /// Mean negative log-likelihood on rows held out, where there was anything to choose.
+    pub cv_nll: Option<f64>,
+    /// Distance from the optimum, where there is one: the largest violation of optimality as a part of λ_max, or the largest entry of the
+    /// gradient.
+    pub residual: Option<f64>,
+    /// Whether that is within the tolerance.
+    pub converged: bool,
+}
+
+/// Fitted probabilities: all that prediction needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct FittedClassifier {
+    settings: PostStoNetClassifier,
+    classes: usize,
+    absent: Vec<usize>,
+    notes: Vec<MemberNotes>,
+    model: Model,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Model {
+    /// Weights as in the notes.
+    Pool(Vec<Corrected>),
+    Isotonic(IsotonicOvr),
+}
+
+/// What is written to files; reading it back checks that its parts belong together.
+#[derive(Serialize, Deserialize)]
+struct Parts {
+    settings: PostStoNetClassifier,
+    classes: usize,
+    absent: Vec<usize>,
+    notes: Vec<MemberNotes>,
+    model: Model,
+}
+
+impl TryFrom<Parts> for FittedClassifier {
+    type Error = Error;
+    fn try_from(p: Parts) -> Result<Self> {
+        let sound = match &p.model {
+            Model::Pool(members) => {
+                !members.is_empty()
+                    && members.len() == p.notes.len()
+                    && members.iter().all(|m| m.classes() == p.classes)
+                    && p.notes.iter().all(|n| n.weight > 0.0)
+                    && (p.notes.iter().map(|n| n.weight).sum::<f64>() - 1.0).abs() < 1e-6
+            }
+            Model::Isotonic(_) => p.classes >= 2,
+        };
+        if !sound {
+            return Err(Error::Inconsistent { what: "the parts of a fitted classifier do not belong together" });
+        }
+        let Parts { settings, classes, absent, notes, model } = p;
+        Ok(FittedClassifier { settings, classes, absent, notes, model })
+    }
+}
+
+impl From<FittedClassifier> for Parts {
+    fn from(f: FittedClassifier) -> Self {
+        let FittedClassifier { settings, classes, absent, notes, model } = f;
+        Parts { settings, classes, absent, notes, model }
+    }
+}
+
+impl FittedClassifier {
+    /// The settings it was fitted with.
+    pub fn settings(&self) -> &PostStoNetClassifier {
+        &self.settings
+    }
+
+    /// K.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Classes without a row to learn from: their probabilities are the network's own guess, or next to nothing.
+    pub fn absent_classes(&self) -> &[usize] {
+        &self.absent
+    }
+
+    /// Weight, chosen setting and convergence of every member.
+    pub fn notes(&self) -> &[MemberNotes] {
+        &self.notes
+    }
+
+    /// The members in use with their weights; none behind `isotonic`.
+    pub fn members(&self) -> Vec<(f64, &Corrected)> {
+        match &self.model {
+            Model::Pool(members) => self.notes.iter().map(|n| n.weight).zip(members).collect(),
+            Model::Isotonic(_) => Vec::new(),
+        }
+    }
+
+    /// The class probabilities of every row; a row's do not depend on the other rows.
+    pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
+        match &self.model {
+            Model::Pool(_) => {
+                let mut pooled = Array2::zeros((inputs.rows(), self.classes));
+                for (w, member) in self.members() {
+                    pooled.scaled_add(w, &member.probabilities(inputs)?);
+                }
+                Ok(pooled)
+            }
+            Model::Isotonic(fitted) => {
+                let z = inputs.logits.ok_or(Error::NoLogits { what: "isotonic regression" })?;
+                if z.ncols() != self.classes {
+                    return Err(Error::shape("logit columns, one per class", self.classes, z.ncols()));
+                }
+                fitted.apply(Head::Multinomial.mean(z.to_owned()).view())
+            }
+        }
+    }
+
+    /// The most probable class of every row; the first of equals.
+    pub fn classify(&self, inputs: &ClassInputs<'_>) -> Result<Array1<usize>> {
+        let p = self.probabilities(inputs)?;
+        let first_largest = |row: ndarray::ArrayView1<'_, f64>| {
+            (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
+        };
+        Ok(p.outer_iter().map(first_largest).collect())
+    }
+}
