@@ -1,6 +1,6 @@
 //! Scores of class probabilities: agreement with netcal and scikit-learn, and bands that hold what they promise.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand::RngExt;
 use rayon::prelude::*;
 use serde::Deserialize;
@@ -87,7 +87,7 @@ fn calibrated(n: usize, k: usize, seed: Seed) -> (Array2<f64>, Vec<usize>) {
 
 fn labels_of(p: ArrayView2<'_, f64>, seed: Seed) -> Vec<usize> {
     let mut rng = seed.rng();
-    let draw = |row: ndarray::ArrayView1<'_, f64>| {
+    let draw = |row: ArrayView1<'_, f64>| {
         let mut left: f64 = rng.random();
         row.iter()
             .position(|p| {
@@ -133,6 +133,31 @@ fn the_floor_holds_the_scores_of_a_calibrated_model() {
         .collect();
     for (j, what) in ["ece", "cece", "adaptive ece", "nll", "brier"].into_iter().enumerate() {
         assert_coverage(inside.iter().filter(|i| i[j]).count(), REPLICATIONS, level, what);
+    }
+}
+
+#[test]
+fn the_floors_means_are_those_of_the_probabilities() {
+    const REDRAWS: usize = 4000;
+    let (p, _) = calibrated(200, 4, Seed::new(3));
+    let floor = noise_floor(p.view(), BINS, REDRAWS, Seed::new(4)).unwrap();
+    let top = |row: ArrayView1<'_, f64>| row.iter().copied().fold(0.0, f64::max);
+    // Expectation and variance of each row's score under its own probabilities.
+    let moments = |score: &dyn Fn(ArrayView1<'_, f64>, usize) -> f64| {
+        let of = |power: i32| {
+            move |row: ArrayView1<'_, f64>| (0..4).map(|k| row[k] * score(row, k).powi(power)).sum::<f64>()
+        };
+        let mean = p.outer_iter().map(of(1)).sum::<f64>();
+        let variance = p.outer_iter().map(|row| of(2)(row) - of(1)(row).powi(2)).sum::<f64>();
+        (mean / 200.0, variance.sqrt() / 200.0 / (REDRAWS as f64).sqrt())
+    };
+    let squares = |row: ArrayView1<'_, f64>, k: usize| row.dot(&row) - 2.0 * row[k] + 1.0;
+    for (what, found, (expected, sd)) in [
+        ("accuracy", floor.accuracy.mean, moments(&|row, k| f64::from(u8::from(row[k] == top(row))))),
+        ("nll", floor.nll.mean, moments(&|row, k| -row[k].ln())),
+        ("brier", floor.brier.mean, moments(&squares)),
+    ] {
+        assert!((found - expected).abs() < 4.5 * sd, "{what}: {found} for {expected} ± {}", 4.5 * sd);
     }
 }
 

@@ -13,8 +13,8 @@ const MOST_BINS: usize = 10_000;
 /// The bin of a probability among `bins` of equal width, (lo, hi]; 0 belongs to the first.
 pub(super) fn bin_of(p: f64, bins: usize) -> usize {
     let n = bins as f64;
-    let guess = ((p * n).ceil() as usize).clamp(1, bins) - 1;
-    // p · bins rounds: at an edge j/bins the product may lie on the other side of j.
+    let guess = ((p * n) as usize).min(bins - 1);
+    // An edge belongs to the bin below it, and near one p · bins may round to its other side.
     if guess > 0 && p <= guess as f64 / n {
         guess - 1
     } else if guess + 1 < bins && p > (guess + 1) as f64 / n {
@@ -99,31 +99,64 @@ impl Binned {
         self.p.ncols()
     }
 
-    /// Every score of these labels: the sums of the probabilities are known, so one pass over the labels is enough.
-    pub fn scores(&self, labels: impl Iterator<Item = usize>) -> ClassScores<f64> {
-        let (mut top, mut mass) = (self.top_sums.clone(), self.mass_sums.clone());
-        let mut class = self.class_sums.clone();
-        let (mut hits, mut log_loss, mut own) = (0usize, 0.0, 0.0);
-        for ((i, guess), y) in self.top.iter().enumerate().zip(labels) {
-            let p = self.p[[i, y]];
-            class[y * self.bins + bin_of(p, self.bins)] -= 1.0;
-            log_loss += surprise(p);
-            own += p;
-            if y == guess.class {
-                hits += 1;
-                top[guess.bin] -= 1.0;
-                mass[guess.mass_bin] -= 1.0;
-            }
+    /// Every score of these labels.
+    pub fn scores(&self, labels: &[usize]) -> ClassScores<f64> {
+        let mut tally = self.tally();
+        labels.iter().enumerate().for_each(|(i, &y)| tally.add(i, y));
+        tally.scores()
+    }
+
+    /// The sums before any label is known.
+    pub fn tally(&self) -> Tally<'_> {
+        Tally {
+            binned: self,
+            top: self.top_sums.clone(),
+            mass: self.mass_sums.clone(),
+            class: self.class_sums.clone(),
+            hits: 0,
+            log_loss: 0.0,
+            own: 0.0,
         }
-        let n = self.rows() as f64;
+    }
+}
+
+/// Probabilities less labels in every bin: the sums of the probabilities are known, so a label changes one number of each kind.
+pub(super) struct Tally<'a> {
+    binned: &'a Binned,
+    top: Vec<f64>,
+    mass: Vec<f64>,
+    class: Vec<f64>,
+    hits: usize,
+    log_loss: f64,
+    /// Σ p_y.
+    own: f64,
+}
+
+impl Tally<'_> {
+    /// Row `i` has label `y`.
+    pub fn add(&mut self, i: usize, y: usize) {
+        let (p, bins, guess) = (self.binned.p[[i, y]], self.binned.bins, self.binned.top[i]);
+        self.class[y * bins + bin_of(p, bins)] -= 1.0;
+        self.log_loss += surprise(p);
+        self.own += p;
+        if y == guess.class {
+            self.hits += 1;
+            self.top[guess.bin] -= 1.0;
+            self.mass[guess.mass_bin] -= 1.0;
+        }
+    }
+
+    /// Every score, once each row has its label.
+    pub fn scores(&self) -> ClassScores<f64> {
+        let (n, k) = (self.binned.rows() as f64, self.binned.classes() as f64);
         ClassScores {
-            accuracy: hits as f64 / n,
-            nll: log_loss / n,
+            accuracy: self.hits as f64 / n,
+            nll: self.log_loss / n,
             // Σ_k (p_k − 1{k = y})² = Σ p² − 2 p_y + 1.
-            brier: (self.squares - 2.0 * own) / n + 1.0,
-            ece: absolute_sum(&top) / n,
-            cece: absolute_sum(&class) / (n * self.classes() as f64),
-            adaptive_ece: absolute_sum(&mass) / n,
+            brier: (self.binned.squares - 2.0 * self.own) / n + 1.0,
+            ece: absolute_sum(&self.top) / n,
+            cece: absolute_sum(&self.class) / (n * k),
+            adaptive_ece: absolute_sum(&self.mass) / n,
         }
     }
 }

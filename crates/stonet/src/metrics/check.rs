@@ -5,7 +5,7 @@ use ndarray::ArrayView2;
 use crate::data::check_finite;
 use crate::{Error, Result};
 
-/// How far a row's sum may lie from one: single precision rounds a sum of a thousand classes by less.
+/// How far a row's sum may lie from one: enough for probabilities that were computed in single precision.
 const SUM_TOLERANCE: f64 = 1e-6;
 
 /// Fails unless there are a row and a class, and every row is a distribution.

@@ -40,7 +40,7 @@ pub struct ClassScores<T> {
 }
 
 impl<T> ClassScores<T> {
-    /// The same function of each; it is told which by a function that picks it from others.
+    /// `f` of each score and of the same score of the others.
     pub(super) fn map<U, V>(
         &self,
         others: &[ClassScores<V>],
@@ -77,7 +77,7 @@ pub(crate) fn top_class(row: ArrayView1<'_, f64>) -> usize {
 pub fn class_scores(p: ArrayView2<'_, f64>, labels: &[usize], bins: usize) -> Result<ClassScores<f64>> {
     let binned = Binned::new(p, bins)?;
     check_labels(labels, binned.rows(), binned.classes())?;
-    Ok(binned.scores(labels.iter().copied()))
+    Ok(binned.scores(labels))
 }
 
 /// The fraction of rows whose most probable class, the first one in a tie, is the label.

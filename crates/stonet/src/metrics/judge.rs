@@ -17,6 +17,9 @@ const ENDS: [f64; 2] = [0.025, 0.975];
 /// Numbers that a block of resamples may hold at a time.
 const BLOCK: usize = 1 << 19;
 
+/// Replicates of the noise floor that share a pass over the rows.
+const BATCH: usize = 20;
+
 /// How much work [`judge`] does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -71,7 +74,7 @@ pub fn judge(p: ArrayView2<'_, f64>, labels: &[usize], settings: &JudgeSettings,
     let binned = Binned::new(p, settings.bins)?;
     check_labels(labels, binned.rows(), binned.classes())?;
     Error::check(settings.resamples >= 1, "resamples", settings.resamples, "at least 1, such as 500")?;
-    let value = binned.scores(labels.iter().copied());
+    let value = binned.scores(labels);
     let resampled = resampled(&binned, labels, settings.resamples, seed.child(0));
     let measured = value.map(&resampled, |&value, draws| {
         let Band { low, high, .. } = band(draws);
@@ -92,23 +95,28 @@ pub fn noise_floor(p: ArrayView2<'_, f64>, bins: usize, redraws: usize, seed: Se
     Ok(redrawn[0].map(&redrawn, |_, draws| band(draws)))
 }
 
-/// The scores of labels drawn from the probabilities, so many times.
+/// The scores of labels drawn from the probabilities, so many times. A batch of replicates goes through the rows together, while a row's
+/// cumulative sums are at hand; each has its own stream.
 fn redrawn(binned: &Binned, redraws: usize, seed: Seed) -> Vec<ClassScores<f64>> {
-    let k = binned.classes();
-    let mut cumulative = binned.p.iter().copied().collect::<Vec<f64>>();
-    for row in cumulative.chunks_exact_mut(k) {
-        (1..k).for_each(|j| row[j] += row[j - 1]);
-    }
-    let draw = |row: &[f64], u: f64| {
-        // Strictly below the row's sum, which is 1 only up to rounding: a class of probability 0 is never drawn.
-        let at = (u * row[k - 1]).min(row[k - 1].next_down());
-        row.partition_point(|&c| c <= at)
+    let one_batch = |b: usize| {
+        let of = b * BATCH..((b + 1) * BATCH).min(redraws);
+        let mut replicates: Vec<_> = of.map(|r| (seed.child(r as u64).rng(), binned.tally())).collect();
+        let mut cumulative = vec![0.0; binned.classes()];
+        for (i, row) in binned.p.outer_iter().enumerate() {
+            let mut sum = 0.0;
+            for (c, p) in cumulative.iter_mut().zip(row) {
+                sum += p;
+                *c = sum;
+            }
+            for (rng, tally) in &mut replicates {
+                // Strictly below the row's sum, which is 1 only up to rounding: a class of probability 0 is never drawn.
+                let at = (rng.random::<f64>() * sum).min(sum.next_down());
+                tally.add(i, cumulative.partition_point(|&c| c <= at));
+            }
+        }
+        replicates.into_iter().map(|(_, tally)| tally.scores()).collect::<Vec<_>>()
     };
-    let replicate = |r: usize| {
-        let mut rng = seed.child(r as u64).rng();
-        binned.scores(cumulative.chunks_exact(k).map(|row| draw(row, rng.random::<f64>())))
-    };
-    (0..redraws).into_par_iter().map(replicate).collect()
+    (0..redraws.div_ceil(BATCH)).into_par_iter().flat_map_iter(one_batch).collect()
 }
 
 /// The scores of rows drawn with replacement, so many times, with the bins as they are.
