@@ -28,7 +28,8 @@ impl Own {
         let own = hessian.select(Axis(0), &support).select(Axis(1), &support);
         // Repeated columns: their diagonal alone is still a preconditioner.
         let inverse = spd_inverse(own.view()).filter(|i| i.iter().all(|v| v.is_finite()));
-        let inverse = inverse.unwrap_or_else(|| Array2::from_diag(&own.diag().mapv(|h| 1.0 / h.max(f64::MIN_POSITIVE))));
+        let inverse =
+            inverse.unwrap_or_else(|| Array2::from_diag(&own.diag().mapv(|h| 1.0 / h.max(f64::MIN_POSITIVE))));
         Own { support, inverse }
     }
 
