@@ -250,25 +250,35 @@ fn axpy_body<const FMA: bool>(y: &mut [f64], a: f64, x: &[f64]) {
 }
 
 dispatch! {
-    /// out_k = a_k · v, where row k of `a` has the length of v.
-    fn dot_rows(out: &mut [f64], a: &[f64], v: &[f64]) = dot_rows_body
+    /// y += a x, x in f32 and the sum in f64.
+    fn axpy_single(y: &mut [f64], a: f64, x: &[f32]) = axpy_single_body
 }
 
 #[inline(always)]
-fn dot_rows_body<const FMA: bool>(out: &mut [f64], a: &[f64], v: &[f64]) {
-    const LANES: usize = 32;
-    out.fill(0.0);
-    let whole = v.len() - v.len() % LANES;
-    for (out, a) in out.iter_mut().zip(a.chunks_exact(v.len().max(1))) {
-        let mut sums = [0.0; LANES];
-        for (a, v) in a[..whole].chunks_exact(LANES).zip(v.chunks_exact(LANES)) {
-            for i in 0..LANES {
-                sums[i] = if FMA { a[i].mul_add(v[i], sums[i]) } else { a[i] * v[i] + sums[i] };
-            }
-        }
-        let rest: f64 = a[whole..].iter().zip(&v[whole..]).map(|(a, v)| a * v).sum();
-        *out = sums.iter().sum::<f64>() + rest;
+fn axpy_single_body<const FMA: bool>(y: &mut [f64], a: f64, x: &[f32]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = if FMA { a.mul_add(f64::from(x), *y) } else { a * f64::from(x) + *y };
     }
+}
+
+dispatch! {
+    /// out = x · v, x in f32 and the sum in f64.
+    fn dot_single(out: &mut f64, x: &[f32], v: &[f64]) = dot_single_body
+}
+
+#[inline(always)]
+fn dot_single_body<const FMA: bool>(out: &mut f64, x: &[f32], v: &[f64]) {
+    const LANES: usize = 32;
+    let ((x, x_rest), (v, v_rest)) = (x.as_chunks::<LANES>(), v.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (x, v) in x.iter().zip(v) {
+        for i in 0..LANES {
+            let x = f64::from(x[i]);
+            sums[i] = if FMA { x.mul_add(v[i], sums[i]) } else { x * v[i] + sums[i] };
+        }
+    }
+    let rest: f64 = x_rest.iter().zip(v_rest).map(|(&x, v)| f64::from(x) * v).sum();
+    *out = sums.iter().sum::<f64>() + rest;
 }
 
 /// w ← prox of every weight for a step of size `rate` under the penalty of strength `kappa`.
@@ -387,16 +397,16 @@ mod tests {
     }
 
     #[test]
-    fn row_products_are_those_of_a_loop() {
+    fn products_of_single_with_double_are_those_of_a_loop() {
         for m in [0, 1, 31, 32, 100] {
             let v: Vec<f64> = (0..m).map(|i| (i as f64 * 0.7).sin()).collect();
-            let a: Vec<f64> = (0..3 * m).map(|i| (i as f64 * 0.3).cos()).collect();
-            let mut out = [9.0; 3];
-            dot_rows(&mut out, &a, &v);
-            for k in 0..3 {
-                let want: f64 = (0..m).map(|i| a[k * m + i] * v[i]).sum();
-                assert!((out[k] - want).abs() < 1e-13, "{m}: {} for {want}", out[k]);
-            }
+            let x: Vec<f32> = (0..m).map(|i| (i as f32 * 0.3).cos()).collect();
+            let (mut out, mut y) = (9.0, v.clone());
+            dot_single(&mut out, &x, &v);
+            axpy_single(&mut y, -1.5, &x);
+            let want: f64 = (0..m).map(|i| f64::from(x[i]) * v[i]).sum();
+            assert!((out - want).abs() < 1e-13, "{m}: {out} for {want}");
+            assert!((0..m).all(|i| (y[i] - (v[i] - 1.5 * f64::from(x[i]))).abs() < 1e-15));
         }
     }
 

@@ -4,13 +4,13 @@
 //! there are many classes, and only the columns in use, so its part of the inputs is gathered once per model. A visit to a
 //! class then costs two products with that part and no exponentials.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2};
 
 use super::conjugate;
 use super::state::{Aim, State};
 use crate::Penalty;
 use crate::linalg::dense::gram;
-use crate::linalg::elementwise::{axpy, dot_rows};
+use crate::linalg::elementwise::{axpy, axpy_single, dot_single};
 use crate::regression::coordinate::{descend, violation};
 
 /// Rows whose p(1 − p) is below this part of its mean are left out of a class's model; together they weigh less than this.
@@ -32,8 +32,8 @@ pub(super) struct Block {
     /// Rows that matter, and p there.
     rows: Vec<usize>,
     p: Vec<f64>,
-    /// The inputs of these, columns first.
-    x: Array2<f64>,
+    /// The inputs of these, columns first. Products with them wait for memory, and a model of the loss needs no more than seven digits.
+    x: Array2<f32>,
     /// The Hessian in this class's weights.
     pub hessian: Array2<f64>,
     /// λ_k, the gradient and the weights where the model touches the loss.
@@ -61,22 +61,15 @@ impl Model {
 
     /// The weights at the model's minimum.
     pub(super) fn minimise(mut self, aim: &Aim<'_>) -> Array2<f64> {
-        let mut rounds = 0;
         for round in 1..=MAX_ROUNDS {
-            rounds += 1;
             let visits = self.blocks.iter_mut().map(|block| block.visit(&mut self.mean_shift, aim.tolerance));
             let worst = visits.fold(0.0, f64::max);
             if worst <= aim.tolerance {
                 break;
             }
-            if round % (envf("RB", ROUNDS_BETWEEN as f64) as usize) == 0 {
-                conjugate::improve(&mut self, 0.3 * aim.tolerance);
+            if round % ROUNDS_BETWEEN == 0 {
+                conjugate::improve(&mut self, (0.1 * worst).max(0.3 * aim.tolerance));
             }
-        }
-        if std::env::var("DBG").is_ok() {
-            let (a, m): (usize, usize) =
-                self.blocks.iter().fold((0, 0), |(a, m), b| (a + b.columns.len(), m + b.rows.len()));
-            eprintln!("  rounds {rounds} active {a} rows {m} aim {:e}", aim.tolerance);
         }
         for block in &self.blocks {
             block.columns.iter().zip(&block.w).for_each(|(&k, &w)| self.w[[block.class, k]] = w);
@@ -93,7 +86,7 @@ impl Model {
             block.add_mean(&mut self.mean_shift, &block.shift);
         }
         let each = self.blocks.iter().zip(&moved);
-        let curved: Vec<Vec<f64>> = each.map(|(b, d)| b.curvature(d, &b.shift, &self.mean_shift)).collect();
+        let curved: Vec<Vec<f64>> = each.map(|(b, d)| b.curvature(d, &b.shift, &self.mean_shift, false)).collect();
         let mut value = 0.0;
         let mut gradient = curved;
         for ((block, d), g) in self.blocks.iter().zip(&moved).zip(&mut gradient) {
@@ -111,7 +104,7 @@ impl Model {
         let shifts: Vec<Vec<f64>> = self.blocks.iter().zip(direction).map(|(b, d)| b.shift_by(d)).collect();
         self.blocks.iter().zip(&shifts).for_each(|(b, shift)| b.add_mean(&mut mean, shift));
         let each = self.blocks.iter().zip(direction).zip(&shifts);
-        each.map(|((b, d), shift)| b.curvature(d, shift, &mean)).collect()
+        each.map(|((b, d), shift)| b.curvature(d, shift, &mean, true)).collect()
     }
 }
 
@@ -121,18 +114,17 @@ impl Block {
         let columns = state.active(class, strength);
         let p = state.probability.row(class);
         let weight = p.mapv(|p| p * (1.0 - p));
-        let least = envf("NEG", NEGLIGIBLE_PART) * weight.sum() / n;
+        let least = NEGLIGIBLE_PART * weight.sum() / n;
         let rows: Vec<usize> = (0..weight.len()).filter(|&i| weight[i] > least).collect();
         let left_out: f64 = weight.iter().filter(|w| **w <= least).sum();
         let mut x = Array2::zeros((columns.len(), rows.len()));
         for (mut out, &k) in x.outer_iter_mut().zip(&columns) {
             let column = state.problem.columns.row(k);
-            out.iter_mut().zip(&rows).for_each(|(out, &i)| *out = column[i]);
+            out.iter_mut().zip(&rows).for_each(|(out, &i)| *out = column[i] as f32);
         }
         let root: Array1<f64> = rows.iter().map(|&i| weight[i].sqrt()).collect();
-        let mut hessian = gram((&x * &root).t()) / n;
-        let rest = state.problem.gram.select(Axis(0), &columns).select(Axis(1), &columns);
-        hessian.scaled_add((left_out / n).max(LEAST_WEIGHT), &rest);
+        let mut hessian = gram((x.mapv(f64::from) * &root).t()) / n;
+        hessian.scaled_add((left_out / n).max(LEAST_WEIGHT), &state.problem.gram_of(&columns));
         let start: Vec<f64> = columns.iter().map(|&k| state.w[[class, k]]).collect();
         Block {
             class,
@@ -158,7 +150,7 @@ impl Block {
     fn shift_by(&self, direction: &[f64]) -> Vec<f64> {
         let mut shift = vec![0.0; self.rows.len()];
         for (x, &d) in self.x.outer_iter().zip(direction).filter(|(_, d)| **d != 0.0) {
-            axpy(&mut shift, d, x.to_slice().expect("a fresh array is contiguous"));
+            axpy_single(&mut shift, d, x.to_slice().expect("a fresh array is contiguous"));
         }
         shift
     }
@@ -167,13 +159,18 @@ impl Block {
         self.rows.iter().zip(&self.p).zip(shift).for_each(|((&i, &p), &s)| mean[i] += p * s);
     }
 
-    /// This class's part of the Hessian times a direction that shifts its rows by `shift` and, with all classes', the mean by `mean`.
-    fn curvature(&self, direction: &[f64], shift: &[f64], mean: &Array1<f64>) -> Vec<f64> {
+    /// This class's part of the Hessian times a direction that shifts its rows by `shift` and, with all classes', the mean by `mean`;
+    /// where the direction is 0 it is left out on request.
+    fn curvature(&self, direction: &[f64], shift: &[f64], mean: &Array1<f64>, on_support: bool) -> Vec<f64> {
         let n = mean.len() as f64;
         let each = self.rows.iter().zip(&self.p).zip(shift);
         let others: Vec<f64> = each.map(|((&i, &p), &s)| -p * (mean[i] - p * s) / n).collect();
         let mut out = vec![0.0; direction.len()];
-        dot_rows(&mut out, self.x.as_slice().expect("a fresh array is contiguous"), &others);
+        for (k, x) in self.x.outer_iter().enumerate() {
+            if !on_support || direction[k] != 0.0 {
+                dot_single(&mut out[k], x.to_slice().expect("a fresh array is contiguous"), &others);
+            }
+        }
         for (row, &d) in self.hessian.outer_iter().zip(direction).filter(|(_, d)| **d != 0.0) {
             axpy(&mut out, d, row.to_slice().expect("a Gram matrix is stored by rows"));
         }
@@ -182,7 +179,7 @@ impl Block {
 
     /// Minimises over this class's weights, the others' held; returns the violation of optimality that it found.
     fn visit(&mut self, mean_shift: &mut Array1<f64>, tolerance: f64) -> f64 {
-        let curved = self.curvature(&self.moved(), &self.shift, mean_shift);
+        let curved = self.curvature(&self.moved(), &self.shift, mean_shift, false);
         let mut gradient: Vec<f64> = self.gradient.iter().zip(&curved).map(|(g, h)| g - h).collect();
         let each = self.w.iter().zip(&gradient).zip(&self.strength);
         let worst = each.map(|((&w, &g), &s)| violation(Penalty::Lasso, w, g, s)).fold(0.0, f64::max);
@@ -197,7 +194,4 @@ impl Block {
         self.shift = shift;
         worst
     }
-}
-pub(super) fn envf(n: &str, d: f64) -> f64 {
-    std::env::var(n).ok().and_then(|v| v.parse().ok()).unwrap_or(d)
 }

@@ -66,6 +66,11 @@ impl Problem {
         self.labels.len()
     }
 
+    /// XᵀX/n of some columns, stored by rows.
+    pub(super) fn gram_of(&self, columns: &[usize]) -> Array2<f64> {
+        Array2::from_shape_fn((columns.len(), columns.len()), |(i, j)| self.gram[[columns[i], columns[j]]])
+    }
+
     /// The offsets of the classes with rows.
     pub(super) fn present_offset(&self) -> Option<Array2<f64>> {
         self.offset.as_ref().map(|o| o.select(Axis(0), &self.present))

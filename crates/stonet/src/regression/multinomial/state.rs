@@ -14,6 +14,8 @@ use crate::regression::coordinate::{descend, violation};
 /// A step that moves no logit by more than this needs no check: the curvature changes along it by less than a factor e, and the
 /// model's minimum keeps more than a quarter of the decrease it promises.
 const SAFE_SHIFT: f64 = 0.5;
+/// A model is minimised to this part of the violation it starts from; the next one is better.
+const INNER: f64 = 0.1;
 /// Largest error of the intercepts that fit an offset alone, in units of a probability.
 const CONSTANT_TOLERANCE: f64 = 1e-10;
 
@@ -139,16 +141,12 @@ impl State {
         loop {
             let kkt = self.kkt(penalty, strength);
             if kkt <= tolerance || passes >= max_passes {
-                if std::env::var("DBG").is_ok() {
-                    eprintln!("passes {passes} kkt {kkt:e}");
-                }
                 return kkt;
             }
             passes += 1;
             match penalty {
                 Penalty::Lasso => {
-                    let aim =
-                        Aim { strength, tolerance: (super::newton::envf("INNER", INNER) * kkt).max(0.5 * tolerance) };
+                    let aim = Aim { strength, tolerance: (INNER * kkt).max(0.5 * tolerance) };
                     let direction = Model::new(self, &aim).minimise(&aim) - &self.w;
                     self.move_safely(&direction, strength);
                 }
@@ -172,7 +170,7 @@ impl State {
     /// The columns of a class that are not zero or should not be.
     pub(super) fn active(&self, class: usize, strength: &[f64]) -> Vec<usize> {
         let (w, g) = (self.w.row(class), self.gradient.row(class));
-        (0..w.len()).filter(|&k| w[k] != 0.0 || g[k].abs() > super::newton::envf("ENTER", 1.0) * strength[k]).collect()
+        (0..w.len()).filter(|&k| w[k] != 0.0 || g[k].abs() > strength[k]).collect()
     }
 
     /// The step of every class to the minimum of its bound.
@@ -180,7 +178,7 @@ impl State {
         let mut direction = Array2::zeros(self.w.dim());
         for class in 0..self.w.nrows() {
             let active = self.active(class, strength);
-            let gram = 0.5 * self.problem.gram.select(Axis(0), &active).select(Axis(1), &active);
+            let gram = 0.5 * self.problem.gram_of(&active);
             let mut gradient: Vec<f64> = active.iter().map(|&k| self.gradient[[class, k]]).collect();
             let mut w: Vec<f64> = active.iter().map(|&k| self.w[[class, k]]).collect();
             let limits: Vec<f64> = active.iter().map(|&k| strength[k]).collect();
@@ -231,4 +229,3 @@ impl State {
         self.evaluate();
     }
 }
-const INNER: f64 = 0.1;
