@@ -6,6 +6,7 @@ mod random;
 
 mod calibration_rows;
 mod data;
+mod labels;
 mod penalty;
 
 mod linalg;
@@ -40,6 +41,7 @@ pub use interval::{
     Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,
     cv_plus_guarantee, degrees_of_freedom, rows_needed,
 };
+pub use labels::Labels;
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
 pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, seen_in_training};
