@@ -1,27 +1,36 @@
-//! Tables as delimited text: a header line of names, then rows of numbers.
+//! Tables as delimited text: a header line of names, then rows of numbers and of text.
 
 use std::path::Path;
 
 use ndarray::Array2;
 
-use crate::{Error, Result, Row, Rows, Table};
+use crate::header::Header;
+use crate::{Error, Reading, Result, Row, Rows, Table};
 
-/// Reads a whole file; the text is parsed as it comes and never held.
-pub(crate) fn read(path: &Path) -> Result<Table> {
+/// Reads the chosen columns of a whole file; the text is parsed as it comes and only what was asked for is held.
+pub(crate) fn read(path: &Path, reading: &Reading) -> Result<Table> {
     let mut rows = Rows::open(path)?;
-    let header = rows.advance()?.ok_or_else(|| Error::Empty { path: path.into() })?;
-    let names = names(&header, path)?;
-    let mut values = Vec::new();
+    let first = rows.advance()?.ok_or_else(|| Error::Empty { path: path.into() })?;
+    // Before the rows are read: a file may be long.
+    let header = Header::new(path, names(&first, path)?)?;
+    let chosen = reading.choose(&header)?;
+    let (mut count, mut values, mut texts) = (0, Vec::new(), vec![Vec::new(); chosen.text.len()]);
     while let Some(row) = rows.advance()? {
-        row.numbers(&names, &mut values)?;
+        row.numbers(&chosen.numbers, &header.names, &mut values)?;
+        for (&cell, texts) in chosen.text.iter().zip(&mut texts) {
+            texts.push(row.word(cell, &header.names[cell])?.to_owned());
+        }
+        count += 1;
     }
-    let shape = (values.len() / names.len(), names.len());
-    if shape.0 == 0 {
-        return Err(Error::HeaderOnly { path: path.into(), columns: names.len() });
+    if count == 0 {
+        return Err(Error::HeaderOnly { path: path.into(), columns: header.names.len() });
     }
     values.shrink_to_fit();
-    let values = Array2::from_shape_vec(shape, values).expect("every row has a number for every name");
-    Table::new(path, names, values)
+    let name = |&cell: &usize| header.names[cell].clone();
+    let names: Vec<String> = chosen.numbers.iter().map(name).collect();
+    let values = Array2::from_shape_vec((count, names.len()), values).expect("every row has a number for every name");
+    let texts = chosen.text.iter().map(name).zip(texts).collect();
+    Ok(Table::new(path, names, values)?.with_texts(texts))
 }
 
 /// The names of a header; a column without one is called by its place.
@@ -33,8 +42,5 @@ fn names(header: &Row<'_>, path: &Path) -> Result<Vec<String>> {
         return Err(Error::NoHeader { path: path.into() });
     }
     let name = |(i, text): (usize, &str)| if text.is_empty() { format!("column{}", i + 1) } else { text.to_owned() };
-    let names: Vec<String> = header.cells().enumerate().map(name).collect();
-    // Before the rows are read: a file may be long.
-    Table::check_names(path, &names)?;
-    Ok(names)
+    Ok(header.cells().enumerate().map(name).collect())
 }

@@ -32,12 +32,12 @@ pub enum Error {
         known: &'static str,
     },
     /// Compressed data that stop early or are damaged.
-    #[error("{path}: the compressed data break off or are damaged after line {line} ({source}); fetch or compress the file again", path = path.display())]
+    #[error("{path}: the compressed data break off or are damaged after {after} ({source}); fetch or compress the file again", path = path.display())]
     BrokenGzip {
         /// The file.
         path: PathBuf,
-        /// The last line that could be read; 0 if none.
-        line: u64,
+        /// The last line or byte that could be read, such as `line 7`; 0 if none.
+        after: String,
         /// What the decoder said.
         source: std::io::Error,
     },
@@ -93,9 +93,21 @@ pub enum Error {
         /// Cells of this one.
         found: usize,
     },
-    /// A cell without a value, or with NaN or an infinity.
+    /// A cell without a value, or with NaN.
     #[error("{path}, line {line}, column `{column}`: missing value (`{text}`); fill it in, or remove the row or the column", path = path.display())]
     MissingValue {
+        /// The file.
+        path: PathBuf,
+        /// Line.
+        line: u64,
+        /// The column's name.
+        column: String,
+        /// What stands in the cell.
+        text: String,
+    },
+    /// A cell with an infinity, or with a number beyond the range of f64.
+    #[error("{path}, line {line}, column `{column}`: infinite value (`{text}`); if it is the logarithm of a probability, clip probabilities away from 0 before taking logarithms, such as at 1e-12; otherwise remove the row or the column", path = path.display())]
+    InfiniteValue {
         /// The file.
         path: PathBuf,
         /// Line.
@@ -129,6 +141,16 @@ pub enum Error {
         /// The names there are, nearest first.
         known: String,
     },
+    /// A column that was not read as text.
+    #[error("{path}: no column `{name}` was read as text; read as text were: {known}", path = path.display())]
+    NoText {
+        /// The file.
+        path: PathBuf,
+        /// The name asked for.
+        name: String,
+        /// The columns of text there are.
+        known: String,
+    },
     /// A pattern without a match.
     #[error("{path}: no column matches `{pattern}`; there are {known}", path = path.display())]
     NoMatch {
@@ -152,6 +174,56 @@ pub enum Error {
         path: PathBuf,
         /// The names there are.
         known: String,
+    },
+    /// A file that does not begin as an idx file does.
+    #[error("{path}: not an idx file: it begins with the bytes {found:02x?}, where 00 00, a type from 08 to 0e and the number of dimensions have to stand; fetch the file again", path = path.display())]
+    NotIdx {
+        /// The file.
+        path: PathBuf,
+        /// Its first four bytes.
+        found: Vec<u8>,
+    },
+    /// An idx header with an empty dimension, or with more values than any memory holds.
+    #[error("{path}: the header announces an array of {shape:?} values, which is empty or cannot be held; fetch the file again", path = path.display())]
+    IdxShape {
+        /// The file.
+        path: PathBuf,
+        /// The sizes in the header.
+        shape: Vec<usize>,
+    },
+    /// An idx file that ends before its last value.
+    #[error("{path}: the file ends after {found} bytes, in the middle of the array that its header announces; fetch the file again", path = path.display())]
+    IdxShort {
+        /// The file.
+        path: PathBuf,
+        /// Bytes there are, decompressed.
+        found: u64,
+    },
+    /// An idx file that goes on behind its last value.
+    #[error("{path}: the file goes on behind the {expected} bytes that its header announces; fetch the file again", path = path.display())]
+    IdxLong {
+        /// The file.
+        path: PathBuf,
+        /// Bytes there should be, decompressed.
+        expected: u64,
+    },
+    /// An idx array of several dimensions in the place of labels.
+    #[error("{path}: labels are an array of one dimension, and this one has {dimensions}; name the file with the labels", path = path.display())]
+    IdxNotLabels {
+        /// The file.
+        path: PathBuf,
+        /// Dimensions there are.
+        dimensions: usize,
+    },
+    /// A value that numbers no class.
+    #[error("{path}, row {row} (from 0): {value} is no label; labels are whole numbers from 0", path = path.display())]
+    IdxLabel {
+        /// The file.
+        path: PathBuf,
+        /// Row, from 0.
+        row: usize,
+        /// What stands there.
+        value: f64,
     },
     /// The data set refused.
     #[error(transparent)]

@@ -1,5 +1,6 @@
 //! Opens a file as a stream of plain bytes; gzip is recognised by its first two bytes, whatever the file is called.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -26,12 +27,14 @@ pub(crate) struct Origin {
 }
 
 impl Origin {
-    /// The error of a failed read after `line` whole lines.
-    pub(crate) fn failed(&self, line: u64, source: io::Error) -> Error {
+    /// The error of a failed read after this line or byte.
+    pub(crate) fn failed(&self, after: impl Display, source: io::Error) -> Error {
         use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
         let path = self.path.clone();
         match source.kind() {
-            UnexpectedEof | InvalidInput | InvalidData if self.compressed => Error::BrokenGzip { path, line, source },
+            UnexpectedEof | InvalidInput | InvalidData if self.compressed => {
+                Error::BrokenGzip { path, after: after.to_string(), source }
+            }
             _ => Error::Unreadable { path, source },
         }
     }
@@ -42,10 +45,10 @@ pub(crate) fn open(path: &Path) -> Result<Source> {
     let mut origin = Origin { path: path.to_owned(), compressed: false };
     let file = File::open(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => Error::NoFile { path: path.to_owned() },
-        _ => origin.failed(0, e),
+        _ => origin.failed("line 0", e),
     })?;
     let mut file = BufReader::with_capacity(BUFFER, file);
-    origin.compressed = file.fill_buf().map_err(|e| origin.failed(0, e))?.starts_with(&GZIP_MAGIC);
+    origin.compressed = file.fill_buf().map_err(|e| origin.failed("line 0", e))?.starts_with(&GZIP_MAGIC);
     let bytes: Box<dyn Read + Send> =
         if origin.compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };
     Ok(Source { bytes: BufReader::with_capacity(BUFFER, bytes), origin })

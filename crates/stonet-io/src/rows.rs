@@ -35,7 +35,7 @@ impl Rows {
     pub fn open(path: &Path) -> Result<Self> {
         let Source { mut bytes, origin } = open(path)?;
         let mut first = Vec::new();
-        (&mut bytes).take(FIRST_LINE).read_until(b'\n', &mut first).map_err(|e| origin.failed(0, e))?;
+        (&mut bytes).take(FIRST_LINE).read_until(b'\n', &mut first).map_err(|e| origin.failed("line 0", e))?;
         if first.starts_with(BOM) {
             first.drain(..BOM.len());
         }
@@ -79,7 +79,7 @@ impl Rows {
 
     fn failed(&self, error: ::csv::Error, line: u64) -> Error {
         match error.into_kind() {
-            ErrorKind::Io(source) => self.origin.failed(line, source),
+            ErrorKind::Io(source) => self.origin.failed(format_args!("line {line}"), source),
             // The only other failure of a flexible reader.
             _ => Error::NotText { path: self.origin.path.clone(), line },
         }
@@ -126,12 +126,20 @@ impl<'a> Row<'a> {
         number(self.text(cell)).ok_or_else(|| self.bad_cell(self.text(cell), column))
     }
 
-    /// Reads all cells as numbers onto the end of `values`; `names` are for the messages.
-    pub(crate) fn numbers(&self, names: &[String], values: &mut Vec<f64>) -> Result<()> {
-        for (text, name) in self.cells().zip(names) {
-            values.push(number(text).ok_or_else(|| self.bad_cell(text, name))?);
+    /// Reads these cells as numbers onto the end of `values`; `names` are those of all cells, for the messages.
+    pub(crate) fn numbers(&self, cells: &[usize], names: &[String], values: &mut Vec<f64>) -> Result<()> {
+        for &cell in cells {
+            values.push(self.number(cell, &names[cell])?);
         }
         Ok(())
+    }
+
+    /// The text of one cell, which must not be empty.
+    pub(crate) fn word(&self, cell: usize, column: &str) -> Result<&'a str> {
+        match self.text(cell) {
+            "" => Err(self.bad_cell("", column)),
+            text => Ok(text),
+        }
     }
 
     fn bad_cell(&self, text: &str, column: &str) -> Error {
@@ -141,9 +149,12 @@ impl<'a> Row<'a> {
         } else {
             text.to_owned()
         };
-        // A number that is not finite is NaN, an infinity or beyond the range of f64.
-        if is_missing(text) || text.parse::<f64>().is_ok() {
+        // NaN with a sign is no word for a missing value, but means one.
+        if is_missing(text) || text.parse().is_ok_and(f64::is_nan) {
             return Error::MissingValue { path, line, column, text: shown };
+        }
+        if text.parse::<f64>().is_ok() {
+            return Error::InfiniteValue { path, line, column, text: shown };
         }
         let remedy = match text.contains(',') && number(&text.replace(',', ".")).is_some() {
             true => "write a point for the decimal comma",

@@ -169,9 +169,14 @@ fn faults_of_the_rows() {
     assert!(message("a,y\n1,2,3\n").starts_with("t.csv, line 2: 3 cells, where the first line has 2"));
     assert!(message("a,y\n1,2\nred,4\n").starts_with("t.csv, line 3, column `a`: `red` is not a number; code it"));
     assert!(message("a;y\n1,5;2\n").contains("`1,5` is not a number; write a point for the decimal comma"));
-    for text in ["", "NA", "nan", "?", "inf", "-Infinity", "1e999", "NULL"] {
+    for text in ["", "NA", "nan", "-nan", "?", "NULL"] {
         let m = message(&format!("a,y\n1,2\n\n3,{text}\n"));
         assert!(m.starts_with(&format!("t.csv, line 4, column `y`: missing value (`{text}`)")), "{m}");
+    }
+    for text in ["inf", "-inf", "-Infinity", "1e999"] {
+        let m = message(&format!("a,y\n1,2\n\n3,{text}\n"));
+        assert!(m.starts_with(&format!("t.csv, line 4, column `y`: infinite value (`{text}`)")), "{m}");
+        assert!(m.contains("if it is the logarithm of a probability, clip"), "{m}");
     }
     let long = message(&format!("a,y\n1,{}\n", "x".repeat(1000)));
     assert!(long.len() < 200 && long.contains("xx…`"), "{long}");

@@ -14,6 +14,7 @@ pub mod table;
 
 pub mod benchmark;
 pub mod consistency;
+pub mod fashion;
 pub mod selection;
 pub mod simulation;
 pub mod uci;

@@ -38,6 +38,26 @@ pub struct RegressionCell {
     pub length_sd: f64,
 }
 
+/// One method on one network in Tables `post_stonet_result_100` and `post_stonet_cifar10`, over ten runs; all but the NLL as
+/// fractions, each with its standard deviation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CalibrationCell {
+    /// `cifar100` or `cifar10`.
+    pub dataset: String,
+    /// Such as `DenseNet40`.
+    pub network: String,
+    /// `none`, `temperature`, `matrix`, `focal`, `mmce`, `post-linear` or `post-stonet`.
+    pub method: String,
+    /// Share of test images whose likeliest class is right.
+    pub accuracy: [f64; 2],
+    /// Mean negative log-likelihood.
+    pub nll: [f64; 2],
+    /// Expected calibration error of the likeliest class.
+    pub ece: [f64; 2],
+    /// Its mean over classes.
+    pub cece: [f64; 2],
+}
+
 /// Table `CItab`.
 pub fn citab() -> Vec<CoverageCell> {
     rows(include_str!("../paper/citab.csv"))
@@ -62,6 +82,21 @@ pub fn regression() -> Vec<RegressionCell> {
             coverage_sd: row.per_cent(),
             length: row.number(),
             length_sd: row.number(),
+        })
+        .collect()
+}
+
+/// Tables `post_stonet_result_100` and `post_stonet_cifar10`.
+pub fn cifar() -> Vec<CalibrationCell> {
+    rows(include_str!("../paper/cifar.csv"))
+        .map(|mut row| CalibrationCell {
+            dataset: row.text(),
+            network: row.text(),
+            method: row.text(),
+            accuracy: [row.per_cent(), row.per_cent()],
+            nll: [row.number(), row.number()],
+            ece: [row.per_cent(), row.per_cent()],
+            cece: [row.per_cent(), row.per_cent()],
         })
         .collect()
 }
@@ -118,5 +153,27 @@ mod tests {
             cells.chunks(3).filter(|set| !shortest(set)).map(|s| s[0].dataset.as_str()).collect::<Vec<_>>(),
             ["liver"]
         );
+    }
+
+    #[test]
+    fn the_calibration_tables_have_seven_methods_on_each_of_three_networks() {
+        let cells = cifar();
+        assert_eq!(cells.len(), 42);
+        for (i, network) in cells.chunks(7).enumerate() {
+            let dataset = if i < 3 { "cifar100" } else { "cifar10" };
+            assert!(network.iter().all(|c| c.dataset == dataset && c.network == network[0].network));
+            let methods: Vec<&str> = network.iter().map(|c| c.method.as_str()).collect();
+            assert_eq!(methods, ["none", "temperature", "matrix", "focal", "mmce", "post-linear", "post-stonet"]);
+            // Dividing logits by a number leaves the order of the classes.
+            assert_eq!(network[0].accuracy, network[1].accuracy);
+            // The paper's claim.
+            assert!(network[..6].iter().all(|c| network[6].ece[0] < c.ece[0] && network[6].cece[0] < c.cece[0]));
+        }
+        let wide = &cells[41];
+        assert_eq!(wide.network, "WideResNet-28-10");
+        assert_eq!((wide.nll, cells[0].nll), ([0.1449, 0.0018], [1.5538, 0.0191]));
+        let close = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() < 1e-12 && (a[1] - b[1]).abs() < 1e-12;
+        assert!(close(wide.accuracy, [0.9564, 0.0012]) && close(wide.ece, [0.0087, 0.0011]));
+        assert!(close(wide.cece, [0.0025, 0.0002]) && close(cells[0].cece, [0.00404, 0.00004]));
     }
 }

@@ -159,7 +159,7 @@ impl<'a> ClassRows<'a> {
                 found: 0,
                 remedy: "check that the file is not empty",
             }),
-            Some(&class) if labels.iter().all(|l| *l == class) => Err(Error::OneClass { class, rows: labels.len() }),
+            Some(&class) if labels.iter().all(|l| *l == class) => Err(Error::OneClass { name: class.to_string() }),
             _ => Ok(ClassRows { inputs, labels, classes }),
         }
     }
@@ -275,7 +275,7 @@ mod tests {
         let inputs = ClassInputs::logits(z.view()).unwrap();
         assert!(ClassRows::new(inputs, &[0, 2], 3).is_ok());
         assert_eq!(ClassRows::new(inputs, &[0, 3], 3).unwrap_err(), Error::Label { row: 1, label: 3, classes: 3 });
-        assert_eq!(ClassRows::new(inputs, &[1, 1], 3).unwrap_err(), Error::OneClass { class: 1, rows: 2 });
+        assert_eq!(ClassRows::new(inputs, &[1, 1], 3).unwrap_err(), Error::OneClass { name: "1".into() });
         assert!(ClassRows::new(inputs, &[0], 3).is_err() && ClassRows::new(inputs, &[0, 1], 4).is_err());
         assert!(ClassInputs::logits(z.slice(ndarray::s![.., ..1])).is_err());
     }

@@ -144,13 +144,13 @@ pub enum Error {
         /// What stands there.
         value: f64,
     },
-    /// Labels of one class only.
-    #[error("every row ({rows} of them) is of class {class}; a classification needs rows of at least two classes")]
+    /// Labels that are all the same.
+    #[error(
+        "`{name}` is the only class, so there is nothing to classify; check that the right column was chosen, or add rows of other classes"
+    )]
     OneClass {
-        /// The class, from 0.
-        class: usize,
-        /// The rows there are.
-        rows: usize,
+        /// The class's name, or its number from 0.
+        name: String,
     },
     /// A method that starts from the network's logits, without them.
     #[error("{what} starts from the network's logits, but there are only features; give one logit per class")]
@@ -163,6 +163,58 @@ pub enum Error {
     NoFeatures {
         /// How many it was fitted on.
         columns: usize,
+    },
+    /// A row without a label.
+    #[error("row {row} (from 0): the label is missing (`{text}`); fill it in, or remove the row")]
+    MissingLabel {
+        /// Row, from 0; of a list of names, the place.
+        row: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// More different labels than classes.
+    #[error(
+        "there are {found} different labels ({names}) for {classes} classes; check that the right columns were chosen"
+    )]
+    TooManyClasses {
+        /// Different labels.
+        found: usize,
+        /// K.
+        classes: usize,
+        /// Some of them.
+        names: String,
+    },
+    /// Labels that do not say which columns are theirs.
+    #[error(
+        "{found} of {classes} classes occur among the labels ({names}), and nothing tells which columns they belong to; name all classes in the order of the columns"
+    )]
+    AbsentClasses {
+        /// Different labels.
+        found: usize,
+        /// K.
+        classes: usize,
+        /// Some of them.
+        names: String,
+    },
+    /// A label that none of the classes has.
+    #[error("row {row} (from 0): `{label}` is not among the classes {known}; correct the label, or name the classes")]
+    UnknownLabel {
+        /// Row, from 0.
+        row: usize,
+        /// The label.
+        label: String,
+        /// Some of the classes.
+        known: String,
+    },
+    /// Two classes of one name.
+    #[error("classes {first} and {second} (from 0) are both called `{name}`; give each class a name of its own")]
+    DuplicateClass {
+        /// The name.
+        name: String,
+        /// Class of its first use, from 0.
+        first: usize,
+        /// Class of its second use, from 0.
+        second: usize,
     },
     /// A row of a class response that does not name one class.
     #[error(

@@ -8,6 +8,7 @@ mod random;
 mod calibration_rows;
 mod class_rows;
 mod data;
+mod labels;
 mod penalty;
 
 mod linalg;
@@ -47,6 +48,7 @@ pub use interval::{
     Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,
     cv_plus_guarantee, degrees_of_freedom, rows_needed,
 };
+pub use labels::Labels;
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
 pub use post_classes::{ClassMethod, FittedClassifier, MemberNotes, PostStoNetClassifier, SkipSettings};

@@ -43,7 +43,7 @@ impl Problem {
         let present: Vec<usize> = (0..classes).filter(|&c| counts[c] > 0).collect();
         match present[..] {
             [] => return Err(Error::TooFewRows { what: "a classification", needed: 2, found: 0, remedy: "add rows" }),
-            [class] => return Err(Error::OneClass { class, rows: labels.len() }),
+            [class] => return Err(Error::OneClass { name: class.to_string() }),
             _ => {}
         }
         let mut place = vec![0; classes];

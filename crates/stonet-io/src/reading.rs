@@ -1,0 +1,54 @@
+//! Which columns of a file are read, and whether as numbers or as text.
+
+use crate::header::Header;
+use crate::{Error, Result};
+
+/// The columns to read; by default all, as numbers. What stands in the others does not matter.
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("animals.csv");
+/// # std::fs::write(&path, "file,z0,z1,animal\na.png,0.5,3,dog\nb.png,2,-1,cat\n")?;
+/// use stonet_io::Reading;
+/// // animals.csv: file,z0,z1,animal
+/// let reading = Reading { numbers: Some(vec!["z*".into()]), text: vec!["animal".into()], ..Reading::default() };
+/// let table = reading.read(&path)?;
+/// assert_eq!(table.names(), ["z0", "z1"]);
+/// assert_eq!(table.text("animal")?, ["dog", "cat"]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// Columns of numbers, by name or pattern; `None` for all that are neither text nor excluded.
+    pub numbers: Option<Vec<String>>,
+    /// Columns kept as text, by name or pattern. They are never numbers, even if a pattern says so.
+    pub text: Vec<String>,
+    /// Columns that are not read, by name or pattern, unless they are text.
+    pub exclude: Vec<String>,
+}
+
+/// Columns to read, by their place in the file.
+pub(crate) struct Chosen {
+    pub(crate) numbers: Vec<usize>,
+    pub(crate) text: Vec<usize>,
+}
+
+impl Reading {
+    /// The columns of numbers and of text, both in the order of the file.
+    pub(crate) fn choose(&self, header: &Header) -> Result<Chosen> {
+        let [mut text, excluded] = [header.columns(&self.text)?, header.columns(&self.exclude)?];
+        let mut numbers = match &self.numbers {
+            Some(patterns) => header.columns(patterns)?,
+            None => (0..header.names.len()).collect(),
+        };
+        numbers.retain(|i| !text.contains(i) && !excluded.contains(i));
+        numbers.sort_unstable();
+        text.sort_unstable();
+        if numbers.is_empty() && text.is_empty() {
+            return Err(Error::NoInputs { path: header.source.clone() });
+        }
+        Ok(Chosen { numbers, text })
+    }
+}

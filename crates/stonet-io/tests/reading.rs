@@ -1,0 +1,92 @@
+//! Some columns of a file, as numbers and as text.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use flate2::{Compression, write::GzEncoder};
+use ndarray::array;
+use stonet_io::{Error, Reading, Table};
+use tempfile::TempDir;
+
+const ANIMALS: &str = "file,z0,z1,animal,id\na.png,0.5,3,dog,7\n\"b,c.png\",2,-1, cat ,8\n";
+
+fn file(text: &str) -> (TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    std::fs::write(&path, text).unwrap();
+    (dir, path)
+}
+
+fn words(names: &[&str]) -> Vec<String> {
+    names.iter().map(|&n| n.to_owned()).collect()
+}
+
+fn parse(text: &str, numbers: Option<&[&str]>, texts: &[&str], exclude: &[&str]) -> Result<Table, Error> {
+    let reading = Reading { numbers: numbers.map(words), text: words(texts), exclude: words(exclude) };
+    reading.read(&file(text).1)
+}
+
+/// The message, without the directory.
+fn message(text: &str, numbers: Option<&[&str]>, texts: &[&str], exclude: &[&str]) -> String {
+    let m = parse(text, numbers, texts, exclude).unwrap_err().to_string();
+    m[m.find("t.csv").expect("the file is named")..].to_owned()
+}
+
+#[test]
+fn columns_that_are_not_asked_for_may_hold_anything() {
+    let table = parse(ANIMALS, Some(&["z*"]), &["animal"], &[]).unwrap();
+    assert_eq!(table.names(), ["z0", "z1"]);
+    assert_eq!(table.values(), array![[0.5, 3.0], [2.0, -1.0]]);
+    assert_eq!(table.text("animal").unwrap(), ["dog", "cat"]);
+    let missing = "note,z0\n,1\nNA,2\n";
+    assert_eq!(parse(missing, Some(&["z0"]), &[], &[]).unwrap().values(), array![[1.0], [2.0]]);
+    assert_eq!(parse(missing, None, &[], &["note"]).unwrap().values(), array![[1.0], [2.0]]);
+}
+
+#[test]
+fn numbers_come_in_the_order_of_the_file_and_text_is_never_a_number() {
+    let table = parse(ANIMALS, Some(&["id", "z1"]), &["file"], &[]).unwrap();
+    assert_eq!(table.names(), ["z1", "id"]);
+    let table = parse(ANIMALS, None, &["animal", "id"], &["file", "id"]).unwrap();
+    assert_eq!(table.names(), ["z0", "z1"]);
+    assert_eq!(table.text("id").unwrap(), ["7", "8"]);
+    assert!(matches!(table.column("id"), Err(Error::UnknownColumn { .. })));
+    let only = parse(ANIMALS, Some(&[]), &["file"], &[]).unwrap();
+    assert_eq!((only.rows(), only.values().ncols()), (2, 0));
+    assert_eq!(only.text("file").unwrap(), ["a.png", "b,c.png"]);
+}
+
+#[test]
+fn compressed_files_have_text_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv.gz");
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(ANIMALS.as_bytes()).unwrap();
+    std::fs::write(&path, encoder.finish().unwrap()).unwrap();
+    let reading = Reading { numbers: Some(words(&["z*"])), text: words(&["animal"]), ..Reading::default() };
+    assert_eq!(reading.read(&path).unwrap().text("animal").unwrap(), ["dog", "cat"]);
+}
+
+#[test]
+fn faults_are_named_by_line_and_column() {
+    let m = message(ANIMALS, None, &["animal"], &[]);
+    assert!(m.starts_with("t.csv, line 2, column `file`: `a.png` is not a number"), "{m}");
+    let m = message("z0,z1,y\n1,2,a\n1,-inf,b\n", Some(&["z*"]), &["y"], &[]);
+    assert!(m.starts_with("t.csv, line 3, column `z1`: infinite value (`-inf`)"), "{m}");
+    let m = message("z0,y\n1,a\n\n2, \n", None, &["y"], &[]);
+    assert!(m.starts_with("t.csv, line 4, column `y`: missing value (``)"), "{m}");
+    // Words for what is missing may be the names of classes; whoever reads the text decides.
+    assert_eq!(parse("z0,y\n1,none\n2,NA\n", None, &["y"], &[]).unwrap().text("y").unwrap(), ["none", "NA"]);
+}
+
+#[test]
+fn columns_that_are_not_there_are_errors() {
+    let m = message(ANIMALS, Some(&["z*"]), &["animals"], &[]);
+    assert!(m.starts_with("t.csv: there is no column `animals`; there are `animal`, "), "{m}");
+    assert!(message(ANIMALS, Some(&["q*"]), &[], &[]).starts_with("t.csv: no column matches `q*`"));
+    assert!(message(ANIMALS, None, &[], &["q"]).starts_with("t.csv: there is no column `q`"));
+    assert!(message(ANIMALS, None, &[], &["*"]).starts_with("t.csv: no input columns are left"));
+    assert!(message("z0,y\n", Some(&[]), &["y"], &[]).starts_with("t.csv: there are 2 column names and no rows"));
+    let e = parse(ANIMALS, Some(&["z*"]), &["animal"], &[]).unwrap().text("z0").unwrap_err().to_string();
+    assert!(e.ends_with("t.csv: no column `z0` was read as text; read as text were: `animal`"), "{e}");
+}
