@@ -4,14 +4,14 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use super::corrected::{Corrected, View};
-use crate::head::{log_sum_exp, softmax};
+use crate::head::softmax_rows;
 use crate::linalg::dense::{gram, matmul, spd_inverse};
 use crate::linalg::lbfgs::{Minimum, minimise};
 use crate::{Activation, ClassRows, Head, Layer, Result, StoNet};
 
 /// Largest entry of the gradient of the mean loss at which a fit is done, logits being of order one.
-const TOLERANCE: f64 = 1e-4;
-const MAX_ITERATIONS: usize = 300;
+const TOLERANCE: f64 = 1e-5;
+const MAX_ITERATIONS: usize = 500;
 
 /// softmax(Wz + b), by its shape and penalty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -105,13 +105,10 @@ impl Shape {
 }
 
 /// Turns logits into p − onehot; returns the summed loss.
-pub(crate) fn residuals(f: &mut Array2<f64>, labels: &[usize]) -> f64 {
-    let mut total = 0.0;
-    for (mut row, &label) in f.outer_iter_mut().zip(labels) {
-        total += log_sum_exp(row.iter().copied()) - row[label];
-        softmax(row.view_mut());
-        row[label] -= 1.0;
-    }
+fn residuals(f: &mut Array2<f64>, labels: &[usize]) -> f64 {
+    let at_label: f64 = f.outer_iter().zip(labels).map(|(row, &l)| row[l]).sum();
+    let total = softmax_rows(f).sum() - at_label;
+    f.outer_iter_mut().zip(labels).for_each(|(mut row, &l)| row[l] -= 1.0);
     total
 }
 

@@ -9,9 +9,10 @@
 //! | `skip` | z / T | centred logits over T | one hidden layer |
 //! | `skip-prob` | z / T | 4 (softmax(z / T) − 1/K) | one hidden layer |
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
+use crate::head::softmax_rows;
 use crate::ridge::Clip;
 use crate::{ClassInputs, ClassRows, Error, Head, Result, StoNet};
 
@@ -167,7 +168,8 @@ pub(crate) fn standardised(rows: &ClassRows<'_>) -> Result<(View, Array2<f64>)> 
 }
 
 /// The mean negative log-likelihood of these logits.
-pub(crate) fn log_loss(f: ArrayView2<'_, f64>, labels: &[usize]) -> f64 {
-    let rows = f.outer_iter().zip(labels);
-    rows.map(|(f, &l)| crate::head::log_sum_exp(f.iter().copied()) - f[l]).sum::<f64>() / labels.len().max(1) as f64
+pub(crate) fn log_loss(f: Array2<f64>, labels: &[usize]) -> f64 {
+    let mut f = f;
+    let at_label: f64 = f.outer_iter().zip(labels).map(|(row, &l)| row[l]).sum();
+    (softmax_rows(&mut f).sum() - at_label) / labels.len().max(1) as f64
 }

@@ -21,8 +21,9 @@ pub(crate) struct Linear {
     pub converged: bool,
 }
 
-/// Where a regression starts from: nothing, or the logits over their temperature.
+/// What a regression sees, what it starts from (nothing, or the logits over their temperature), and how exactly it is solved.
 pub(crate) struct Design {
+    solver: SparseMultinomial,
     view: View,
     x: Array2<f64>,
     /// T and z/T.
@@ -33,19 +34,26 @@ impl Design {
     /// softmax(b + Wx) of standardised features, or logits where there are none.
     pub(crate) fn alone(rows: &ClassRows<'_>) -> Result<Self> {
         let (view, x) = standardised(rows)?;
-        Ok(Design { view, x, skip: None })
+        Ok(Design { solver: SparseMultinomial::default(), view, x, skip: None })
     }
 
     /// softmax(z/T + b + Wx) of centred logits x over T.
     pub(crate) fn skip(rows: &ClassRows<'_>) -> Result<Self> {
         let z = rows.need_logits("skip-linear")?;
         let t = temperature::of_logits(z, rows.labels());
-        Ok(Design { view: View::Centred, x: View::Centred.of(&rows.inputs(), t)?, skip: Some((t, &z / t)) })
+        let (solver, view) = (SparseMultinomial::default(), View::Centred);
+        Ok(Design { solver, x: view.of(&rows.inputs(), t)?, view, skip: Some((t, &z / t)) })
+    }
+
+    /// Solved to another tolerance, relative to λ_max.
+    pub(crate) fn with_tolerance(mut self, tolerance: f64) -> Self {
+        self.solver.tolerance = tolerance;
+        self
     }
 
     /// λ_max and a path below it.
     pub(crate) fn lambdas(&self, rows: &ClassRows<'_>) -> Result<Vec<f64>> {
-        let (solver, labels, k) = (SparseMultinomial::default(), rows.labels(), rows.classes());
+        let (solver, labels, k) = (&self.solver, rows.labels(), rows.classes());
         let largest = match &self.skip {
             None => solver.lambda_max(self.x.view(), labels, k)?,
             Some((_, z)) => solver.lambda_max_with_offset(self.x.view(), labels, k, z.view())?,
@@ -56,7 +64,7 @@ impl Design {
 
     /// The solutions along a path.
     pub(crate) fn path(&self, rows: &ClassRows<'_>, lambdas: &[f64]) -> Result<Vec<Linear>> {
-        let (solver, labels, k) = (SparseMultinomial::default(), rows.labels(), rows.classes());
+        let (solver, labels, k) = (&self.solver, rows.labels(), rows.classes());
         let fits = match &self.skip {
             None => solver.path(self.x.view(), labels, k, lambdas)?,
             Some((_, z)) => solver.path_with_offset(self.x.view(), labels, k, z.view(), lambdas)?,

@@ -93,6 +93,19 @@ fn exp_parts<const FMA: bool>(x: f64) -> (f64, f64) {
 }
 
 dispatch! {
+    /// exp in f64, of what is held within ±708, so that the result is neither 0 nor infinite.
+    fn exp_in_place(x: &mut [f64]) = exp_in_place_body
+}
+
+#[inline(always)]
+fn exp_in_place_body<const FMA: bool>(x: &mut [f64]) {
+    for x in x {
+        let (scale, small) = exp_parts::<FMA>(x.clamp(-708.0, 708.0));
+        *x = if FMA { scale.mul_add(small, scale) } else { scale * small + scale };
+    }
+}
+
+dispatch! {
     /// e = exp(z − top) in f64, the difference held within ±708, so that the result is neither 0 nor infinite.
     fn exp_below(e: &mut [f64], z: &[f64], top: &[f64]) = exp_below_body
 }

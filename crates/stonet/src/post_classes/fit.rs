@@ -66,11 +66,11 @@ impl PostStoNetClassifier {
     }
 
     fn members_for(&self, rows: &ClassRows<'_>) -> Vec<ClassMethod> {
-        use ClassMethod::{PostLinear, Skip, SkipProb, StoNet, Vector};
+        use ClassMethod::{PostLinear, Skip, SkipProb, StoNet, Temperature, Vector};
         match &self.members {
             Some(members) => members.clone(),
             None if rows.inputs().logits.is_none() => vec![PostLinear, StoNet],
-            None => vec![Vector, PostLinear, Skip, SkipProb],
+            None => vec![Temperature, Vector, PostLinear, Skip, SkipProb],
         }
     }
 
@@ -191,7 +191,7 @@ fn choose(member: &[Vec<Vec<Candidate>>], folds: &[Fold]) -> Result<Choice> {
             for (fit, fold) in fits.iter().zip(folds) {
                 let held_out = fold.held_out.view();
                 let f = fit[candidate].model.logits(&held_out.inputs())?;
-                total += log_loss(f.view(), held_out.labels()) * held_out.rows() as f64;
+                total += log_loss(f, held_out.labels()) * held_out.rows() as f64;
                 rows += held_out.rows();
             }
             let nll = total / rows as f64;

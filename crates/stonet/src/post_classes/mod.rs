@@ -22,7 +22,7 @@ use crate::{ClassInputs, Error, Head, Result};
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `method` | stack | how probabilities are made | |
-/// | `members` | vector, post-linear, skip, skip-prob | what the stack is made of; post-linear and stonet where there are only features | 1 to 8 |
+/// | `members` | temperature, vector, post-linear, skip, skip-prob | what the stack is made of; post-linear and stonet where there are only features | 1 to 8 |
 /// | `folds` | 3, from 50 classes on 2 | of every cross-validation | ≥ 2 |
 /// | `skip` | 100 units | the StoNets and their training | |
 /// | `paper_epochs` | 100, 300, 900 | lengths of training that `paper` chooses from | ≥ 1 |
