@@ -1,6 +1,7 @@
 //! The `stonet` command: parse, dispatch, and turn the outcome into an exit code (0 done, 2 error).
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod class_data;
 mod commands;
 mod progress;
 
@@ -19,6 +20,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Benchmark(commands::benchmark::Benchmark),
+    Compare(commands::compare::Compare),
     Demo(commands::demo::Demo),
     Reproduce(commands::reproduce::Reproduce),
 }
@@ -26,6 +28,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Benchmark(benchmark) => benchmark.run(),
+        Command::Compare(compare) => compare.run(),
         Command::Demo(demo) => demo.run(),
         Command::Reproduce(reproduce) => reproduce.run(),
     };

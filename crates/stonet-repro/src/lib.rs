@@ -13,6 +13,7 @@ pub mod svg;
 pub mod table;
 
 pub mod benchmark;
+pub mod calibration;
 pub mod consistency;
 pub mod fashion;
 pub mod selection;

@@ -1,6 +1,7 @@
 //! One file per subcommand, and what they share.
 
 pub mod benchmark;
+pub mod compare;
 pub mod demo;
 pub mod reproduce;
 

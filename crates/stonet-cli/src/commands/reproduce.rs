@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use stonet::Algorithm;
+use stonet::{Algorithm, ClassMethod};
 use stonet_repro::model::Model;
 use stonet_repro::simulation::{self, Options, Spec};
 use stonet_repro::uci::{self, UciSet};
-use stonet_repro::{Result, consistency, files, selection};
+use stonet_repro::{Result, calibration, consistency, fashion, files, selection};
 
 use super::{on_threads, publish};
 use crate::progress;
@@ -45,6 +45,18 @@ enum Experiment {
     /// Intervals without a penalty on Community: coverage collapses as training goes on
     #[command(after_help = "Example: stonet reproduce inconsistency --data data --splits 3")]
     Inconsistency(Inconsistency),
+    /// Calibration of real networks' outputs on CIFAR-10 and CIFAR-100 (Tables 3 and 4), every method side by side
+    ///
+    /// Every finished split is saved at once; after a kill, the same command goes on where it was.
+    #[command(
+        after_help = "Example: stonet reproduce cifar --data data --only densenet40_c10 --methods temperature,stack"
+    )]
+    Cifar(Cifar),
+    /// Networks trained on Fashion-MNIST with cross-entropy, focal loss and MMCE, then calibrated by every method
+    ///
+    /// Every finished network is saved at once; after a kill, the same command goes on where it was.
+    #[command(after_help = "Example: stonet reproduce fashion --data data --repeats 1 --epochs 10")]
+    Fashion(Fashion),
 }
 
 #[derive(Args)]
@@ -135,6 +147,48 @@ struct Inconsistency {
 }
 
 #[derive(Args)]
+struct Cifar {
+    /// Folder with the networks' outputs (or the folder above `logits`)
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Files to run, by name; all if not given
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    only: Option<Vec<String>>,
+    /// Methods to run, by name; all if not given
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    methods: Option<Vec<ClassMethod>>,
+    /// Random splits of files with test rows only
+    #[arg(long)]
+    splits: Option<usize>,
+    #[command(flatten)]
+    common: Common,
+    /// Where the journal, table and JSON go
+    #[arg(long, default_value = "stonet-out/cifar")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
+struct Fashion {
+    /// Folder with the images in idx format (or a folder above it)
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// Networks per loss
+    #[arg(long)]
+    repeats: Option<usize>,
+    /// Epochs of the networks
+    #[arg(long)]
+    epochs: Option<usize>,
+    /// Methods that calibrate, by name; all if not given
+    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    methods: Option<Vec<ClassMethod>>,
+    #[command(flatten)]
+    common: Common,
+    /// Where the journal, table and JSON go
+    #[arg(long, default_value = "stonet-out/fashion")]
+    out: PathBuf,
+}
+
+#[derive(Args)]
 struct Common {
     /// Root of all randomness; results depend on it alone
     #[arg(long, default_value_t = 1)]
@@ -160,6 +214,8 @@ impl Reproduce {
             Experiment::Consistency(c) => c.run(),
             Experiment::Uci(u) => u.run(),
             Experiment::Inconsistency(i) => i.run(),
+            Experiment::Cifar(c) => c.run(),
+            Experiment::Fashion(f) => f.run(),
         }
     }
 }
@@ -222,6 +278,42 @@ impl Uci {
         let report = on_threads(self.common.jobs, || uci::run(&options, &self.out, &tick))?;
         bar.finish_and_clear();
         publish(&report, &report.text(), "uci", Vec::new(), &self.out, self.common.json)
+    }
+}
+
+impl Cifar {
+    fn run(self) -> Result<()> {
+        let options = calibration::CifarOptions {
+            data: self.data,
+            only: self.only,
+            methods: self.methods.unwrap_or_else(|| ClassMethod::ALL.to_vec()),
+            splits: self.splits,
+            seed: self.common.seed,
+        };
+        let bar = progress::bar("cifar");
+        let tick = progress::ticker(&bar);
+        let spec = calibration::CifarSpec::shipped();
+        let report = on_threads(self.common.jobs, || calibration::cifar(&spec, &options, &self.out, &tick))?;
+        bar.finish_and_clear();
+        publish(&report, &report.text(), "cifar", Vec::new(), &self.out, self.common.json)
+    }
+}
+
+impl Fashion {
+    fn run(self) -> Result<()> {
+        let options = fashion::FashionOptions {
+            data: self.data,
+            repeats: self.repeats,
+            epochs: self.epochs,
+            methods: self.methods.unwrap_or_else(|| ClassMethod::ALL.to_vec()),
+            seed: self.common.seed,
+        };
+        let bar = progress::bar("fashion");
+        let tick = progress::ticker(&bar);
+        let report =
+            on_threads(self.common.jobs, || fashion::run(&fashion::Spec::shipped(), &options, &self.out, &tick))?;
+        bar.finish_and_clear();
+        publish(&report, &report.text(), "fashion", Vec::new(), &self.out, self.common.json)
     }
 }
 

@@ -4,8 +4,10 @@
 mod images;
 mod spec;
 
+mod run;
 mod train;
 
 pub use images::{Images, Part};
+pub use run::{Fashion, FashionOptions, run};
 pub use spec::{NamedLoss, Spec};
 pub use train::{Judged, Outputs, train};

@@ -11,7 +11,7 @@ use crate::{Activation, ClassRows, Head, Layer, Result, StoNet};
 
 /// Largest entry of the gradient of the mean loss at which a fit is done, logits being of order one.
 const TOLERANCE: f64 = 1e-5;
-const MAX_ITERATIONS: usize = 500;
+const MAX_ITERATIONS: usize = 1000;
 
 /// softmax(Wz + b), by its shape and penalty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -45,8 +45,8 @@ pub(crate) fn fit(rows: &ClassRows<'_>, shape: Shape, what: &'static str, start:
     let loss = |theta: &Array1<f64>| shape.loss(theta, x.view(), rows.labels());
     let found = match shape {
         Shape::Vector => minimise(loss, Array1::clone, initial, TOLERANCE, MAX_ITERATIONS),
-        Shape::Matrix { .. } => {
-            let inverse = rough_inverse(x.view());
+        Shape::Matrix { off_diagonal, .. } => {
+            let inverse = rough_inverse(x.view(), 2.0 * off_diagonal / (k * (k - 1)) as f64);
             let precondition = |g: &Array1<f64>| per_class(g, &inverse, k);
             minimise(loss, precondition, initial, TOLERANCE, MAX_ITERATIONS)
         }
@@ -112,14 +112,15 @@ fn residuals(f: &mut Array2<f64>, labels: &[usize]) -> f64 {
     total
 }
 
-/// The inverse of Σ h_i (x_i, 1)(x_i, 1)ᵀ / n, h_i = 1 − Σ p² being what a row still has to say: about the Hessian of one class's weights.
-fn rough_inverse(x: ArrayView2<'_, f64>) -> Array2<f64> {
+/// The inverse of Σ h_i (x_i, 1)(x_i, 1)ᵀ / nK plus a ridge: about the Hessian of one class's weights. h_i = 1 − Σ p² = Σ p(1 − p) is what a row
+/// still has to say.
+fn rough_inverse(x: ArrayView2<'_, f64>, ridge: f64) -> Array2<f64> {
     let p = Head::Multinomial.mean(x.to_owned());
     let weight = p.map_axis(Axis(1), |p| (1.0 - p.dot(&p)).max(1e-3).sqrt()).insert_axis(Axis(1));
     let design = ndarray::concatenate![Axis(1), x, Array2::ones((x.nrows(), 1))] * &weight;
-    let mut hessian = gram(design.view()) / x.nrows() as f64;
+    let mut hessian = gram(design.view()) / (x.nrows() * x.ncols()) as f64;
     // Logits often lie in a plane; a little ridge, relative to the mean of the diagonal, makes the inverse exist.
-    let ridge = 1e-4 * hessian.diag().mean().unwrap_or(1.0).max(f64::MIN_POSITIVE);
+    let ridge = ridge + 1e-4 * hessian.diag().mean().unwrap_or(1.0).max(f64::MIN_POSITIVE);
     hessian.diag_mut().mapv_inplace(|v| v + ridge);
     spd_inverse(hessian.view()).unwrap_or_else(|| Array2::eye(x.ncols() + 1))
 }

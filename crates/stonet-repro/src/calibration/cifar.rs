@@ -1,0 +1,225 @@
+//! `reproduce cifar`: the outputs of real networks on CIFAR-10 and CIFAR-100, calibrated by every method.
+
+use std::path::{Path, PathBuf};
+
+use ndarray::{Array2, Axis};
+use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
+use stonet::{ClassInputs, ClassMethod, ClassRows, Seed};
+use stonet_io::Reading;
+
+use super::report::{Group, Record, summarise, verdicts};
+use super::{TestRows, compare};
+use crate::journal::{Journal, Tick};
+use crate::published;
+use crate::table::Table;
+use crate::{Error, Result, files};
+
+const SCHEMA: &str = "stonet.reproduce.cifar/1";
+
+/// Every setting of the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CifarSpec {
+    /// Validation rows where a file has test rows only; the others judge.
+    pub validation_rows: usize,
+    /// Random splits of such files.
+    pub splits: usize,
+    /// The files.
+    pub networks: Vec<Network>,
+}
+
+/// One file of outputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Name of the file, without `.csv.gz`.
+    pub file: String,
+    /// `cifar10` or `cifar100`, as in the published table.
+    pub dataset: String,
+    /// What is known of it.
+    pub about: String,
+}
+
+impl CifarSpec {
+    /// The settings that come with the program.
+    pub fn shipped() -> Self {
+        toml::from_str(include_str!("../../experiments/cifar.toml")).expect("the shipped settings are valid")
+    }
+}
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CifarOptions {
+    /// Where the files are, or the folder above `logits`.
+    pub data: PathBuf,
+    /// Files to run, by name; all that are there if none.
+    pub only: Option<Vec<String>>,
+    /// Methods to run.
+    pub methods: Vec<ClassMethod>,
+    /// Random splits of files with test rows only; the shipped number if not given.
+    pub splits: Option<usize>,
+    /// Root of all randomness.
+    pub seed: u64,
+}
+
+/// The result of the experiment; its JSON is the command's `--json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cifar {
+    /// Name and version of this layout.
+    pub schema: &'static str,
+    /// Root seed.
+    pub seed: u64,
+    /// One per file.
+    pub networks: Vec<Group>,
+    /// Files that were not there.
+    pub no_data: Vec<String>,
+    #[serde(skip)]
+    spec: CifarSpec,
+}
+
+/// A file's rows.
+struct Outputs {
+    logits: Array2<f64>,
+    labels: Vec<usize>,
+    /// Rows that the literature validates on; empty where all are test rows.
+    validation: Vec<usize>,
+    test: Vec<usize>,
+}
+
+/// Runs what `dir`'s journal does not hold yet and reports on all of it.
+pub fn cifar(spec: &CifarSpec, options: &CifarOptions, dir: &Path, tick: Tick<'_>) -> Result<Cifar> {
+    let splits = options.splits.unwrap_or(spec.splits);
+    if splits == 0 {
+        return Err(Error::Range { name: "--splits", range: "at least 1" });
+    }
+    let known: Vec<&str> = spec.networks.iter().map(|n| n.file.as_str()).collect();
+    if let Some(name) = options.only.iter().flatten().find(|n| !known.contains(&n.as_str())) {
+        return Err(Error::Unknown { what: "file", name: name.clone(), known: known.join(", ") });
+    }
+    let wanted = |n: &&Network| options.only.as_ref().is_none_or(|only| only.contains(&n.file));
+    let (mut found, mut no_data) = (Vec::new(), Vec::new());
+    for network in spec.networks.iter().filter(wanted) {
+        match locate(&options.data, &network.file) {
+            Some(path) => found.push((network, load(&path)?)),
+            None => no_data.push(network.file.clone()),
+        }
+    }
+    if found.is_empty() {
+        return Err(Error::NoData { dir: options.data.clone(), sets: no_data.join(", ") });
+    }
+    files::create_dir(dir)?;
+    let settings = serde_json::json!({ "seed": options.seed, "spec": spec, "version": env!("CARGO_PKG_VERSION") });
+    let (journal, records) = Journal::<Record>::open(&dir.join("cifar.jsonl"), SCHEMA, settings)?;
+    let jobs: Vec<(usize, usize)> = (found.iter().enumerate())
+        .flat_map(|(i, (_, outputs))| (0..if outputs.validation.is_empty() { splits } else { 1 }).map(move |s| (i, s)))
+        .collect();
+    let total = jobs.len();
+    let mut kept = Vec::new();
+    // One after the other: each method uses all cores, so that its seconds mean something.
+    for (done, (i, split)) in jobs.into_iter().enumerate() {
+        if !tick(done, total) {
+            return Err(Error::Cancelled);
+        }
+        let (network, outputs) = &found[i];
+        // The last entry of a split has all methods that were ever asked for.
+        let before = records.iter().rfind(|r| r.group == network.file && r.split == split);
+        let mut record =
+            before.cloned().unwrap_or_else(|| Record { group: network.file.clone(), split, methods: vec![] });
+        let missing: Vec<ClassMethod> =
+            options.methods.iter().copied().filter(|m| !record.methods.iter().any(|j| j.name == *m)).collect();
+        if !missing.is_empty() {
+            let seed = Seed::new(options.seed).child(i as u64).child(split as u64);
+            record.methods.extend(run(outputs, spec.validation_rows, &missing, options.seed, seed)?);
+            journal.append(&record)?;
+        }
+        record.methods.retain(|j| options.methods.contains(&j.name));
+        kept.push(record);
+    }
+    tick(total, total);
+    Ok(Cifar { schema: SCHEMA, seed: options.seed, networks: summarise(&kept), no_data, spec: spec.clone() })
+}
+
+/// `DIR/name.csv.gz` or `DIR/logits/name.csv.gz`.
+fn locate(dir: &Path, name: &str) -> Option<PathBuf> {
+    let file = format!("{name}.csv.gz");
+    [dir.join(&file), dir.join("logits").join(&file)].into_iter().find(|p| p.is_file())
+}
+
+fn load(path: &Path) -> Result<Outputs> {
+    let numbers = ["split", "z*", "y"].map(str::to_owned).to_vec();
+    let table = Reading { numbers: Some(numbers), ..Reading::default() }.read(path)?;
+    let logits = table.select(&table.columns(&["z*".to_owned()])?);
+    let labels = table.column("y")?.iter().map(|&y| y as usize).collect();
+    let split = table.column("split")?;
+    let of = |part: f64| (0..table.rows()).filter(|&r| split[r] == part).collect();
+    Ok(Outputs { logits, labels, validation: of(0.0), test: of(1.0) })
+}
+
+fn run(
+    outputs: &Outputs,
+    validation_rows: usize,
+    methods: &[ClassMethod],
+    seed: u64,
+    split: Seed,
+) -> Result<Vec<super::Judged>> {
+    let (validation, test) = if outputs.validation.is_empty() {
+        let mut order = outputs.test.clone();
+        order.shuffle(&mut split.rng());
+        if order.len() <= validation_rows {
+            return Err(Error::Range { name: "validation_rows", range: "below the number of rows" });
+        }
+        let test = order.split_off(validation_rows);
+        (order, test)
+    } else {
+        (outputs.validation.clone(), outputs.test.clone())
+    };
+    let part = |rows: &[usize]| {
+        let labels: Vec<usize> = rows.iter().map(|&r| outputs.labels[r]).collect();
+        (outputs.logits.select(Axis(0), rows), labels)
+    };
+    let ((z, labels), (new, truth)) = (part(&validation), part(&test));
+    let classes = z.ncols();
+    let rows = ClassRows::new(ClassInputs::logits(z.view())?, &labels, classes)?;
+    let names: Vec<String> = (0..classes).map(|k| k.to_string()).collect();
+    let test = TestRows { inputs: ClassInputs::logits(new.view())?, labels: &truth };
+    Ok(compare(&rows, test, &names, methods, seed, &|_, _| true)?.methods)
+}
+
+impl Cifar {
+    /// Every network's table, the verdicts, and the published numbers with the remark that belongs to them.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for g in &self.networks {
+            let about = self.spec.networks.iter().find(|n| n.file == g.name).map_or("", |n| &n.about);
+            let splits =
+                if g.splits == 1 { "one split".to_owned() } else { format!("mean (sd) of {} splits", g.splits) };
+            text += &format!("## {}\n\n{about} ({splits})\n\n{}\n", g.name, g.table());
+        }
+        text += &format!("## What the default (`stack`) shows\n\n{}\n", verdicts(&self.networks));
+        text += "## Printed in the paper\n\n";
+        text += "These are the authors' own networks, mean (sd) of ten runs each. The networks above are others, so only the pattern compares.\n\n";
+        text += &printed().to_string();
+        if !self.no_data.is_empty() {
+            text += &format!("\nNo file of: {}\n", self.no_data.join(", "));
+        }
+        text
+    }
+}
+
+fn printed() -> Table {
+    let mut t = Table::new(&["data", "network", "method", "accuracy %", "NLL", "ECE %", "CECE %"]);
+    let per_cent = |[m, s]: [f64; 2], digits: usize| format!("{:.digits$} ({:.digits$})", 100.0 * m, 100.0 * s);
+    for c in published::cifar() {
+        t.row(vec![
+            c.dataset.clone(),
+            c.network.clone(),
+            c.method.clone(),
+            per_cent(c.accuracy, 2),
+            format!("{:.4} ({:.4})", c.nll[0], c.nll[1]),
+            per_cent(c.ece, 2),
+            per_cent(c.cece, 3),
+        ]);
+    }
+    t
+}

@@ -1,0 +1,233 @@
+//! Every method fitted on the same validation rows and judged on the same test rows.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use stonet::metrics::{Band, JudgeSettings, Measured, judge};
+use stonet::{ClassInputs, ClassMethod, ClassRows, MemberNotes, PostStoNetClassifier, Seed};
+
+use crate::journal::Tick;
+use crate::table::Table;
+use crate::{Error, Result};
+
+/// The layout of `stonet compare --json`.
+const SCHEMA: &str = "stonet.compare.classification/1";
+
+/// Rows to judge on.
+#[derive(Debug, Clone, Copy)]
+pub struct TestRows<'a> {
+    /// What the network says.
+    pub inputs: ClassInputs<'a>,
+    /// The true classes.
+    pub labels: &'a [usize],
+}
+
+/// One method on the test rows; fractions, not per cent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The method.
+    pub name: ClassMethod,
+    /// Share of rows whose likeliest class is right.
+    pub accuracy: f64,
+    /// Mean negative log-likelihood.
+    pub nll: f64,
+    /// Mean squared error of the probabilities, summed over classes.
+    pub brier: f64,
+    /// Expected calibration error of the likeliest class, 15 bins.
+    pub ece: f64,
+    /// Class-wise expected calibration error.
+    pub cece: f64,
+    /// Calibration error in bins of equal mass.
+    pub adaptive_ece: f64,
+    /// What a perfectly calibrated model would show as ECE on so many rows.
+    pub ece_floor: f64,
+    /// Where 95 % of such ECEs lie.
+    pub ece_band: [f64; 2],
+    /// The floor of the class-wise error.
+    pub cece_floor: f64,
+    /// Bootstrap 95 % intervals of accuracy, NLL and ECE.
+    pub intervals: Intervals,
+    /// Seconds to fit.
+    pub seconds: f64,
+    /// Members of a stack with their weights; what was chosen, and how well it converged.
+    pub members: Vec<MemberNotes>,
+}
+
+/// Bootstrap 95 % intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Intervals {
+    /// Of the accuracy.
+    pub accuracy: [f64; 2],
+    /// Of the NLL.
+    pub nll: [f64; 2],
+    /// Of the ECE; it leans upwards, as resampled bins are noisier.
+    pub ece: [f64; 2],
+}
+
+/// A method that could not be had on these rows, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The method.
+    pub name: ClassMethod,
+    /// The reason.
+    pub reason: String,
+}
+
+/// All methods on one split; its JSON is that of `stonet compare`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Name and version of this layout.
+    pub schema: &'static str,
+    /// `classification`.
+    pub task: &'static str,
+    /// What is used where nothing is said.
+    pub default: ClassMethod,
+    /// Class names, in the order of the probabilities.
+    pub classes: Vec<String>,
+    /// Rows that were fitted on.
+    pub validation_rows: usize,
+    /// Rows that judge.
+    pub test_rows: usize,
+    /// Classes without a validation row.
+    pub absent_classes: Vec<String>,
+    /// Root of all randomness.
+    pub seed: u64,
+    /// The settings, but for the method.
+    pub settings: PostStoNetClassifier,
+    /// One entry per method.
+    pub methods: Vec<Judged>,
+    /// Methods that these rows do not allow.
+    pub refused: Vec<Refused>,
+}
+
+/// Fits and judges each method in turn. A method that needs logits where there are only features, or that no row allows, is listed as refused.
+pub fn compare(
+    rows: &ClassRows<'_>,
+    test: TestRows<'_>,
+    classes: &[String],
+    methods: &[ClassMethod],
+    seed: u64,
+    tick: Tick<'_>,
+) -> Result<Comparison> {
+    let settings = PostStoNetClassifier::default();
+    let (mut judged, mut refused) = (Vec::new(), Vec::new());
+    tick(0, methods.len());
+    for (done, &method) in methods.iter().enumerate() {
+        match one(rows, test, &PostStoNetClassifier { method, ..settings.clone() }, Seed::new(seed)) {
+            Ok(j) => judged.push(j),
+            Err(Error::Core(e @ stonet::Error::Cancelled { .. })) => return Err(e.into()),
+            Err(Error::Core(e)) => refused.push(Refused { name: method, reason: e.to_string() }),
+            Err(e) => return Err(e),
+        }
+        if !tick(done + 1, methods.len()) {
+            return Err(Error::Cancelled);
+        }
+    }
+    if let (true, Some(first)) = (judged.is_empty(), refused.first()) {
+        return Err(Error::NoMethod { reason: format!("{}: {}", first.name, first.reason) });
+    }
+    let absent = rows.counts().iter().enumerate().filter(|(_, c)| **c == 0).map(|(k, _)| classes[k].clone()).collect();
+    Ok(Comparison {
+        schema: SCHEMA,
+        task: "classification",
+        default: settings.method,
+        classes: classes.to_vec(),
+        validation_rows: rows.rows(),
+        test_rows: test.labels.len(),
+        absent_classes: absent,
+        seed,
+        settings,
+        methods: judged,
+        refused,
+    })
+}
+
+/// One method, fitted and judged. Streams of the seed: 0 the fit, 1 the judgement, the same for every method.
+fn one(rows: &ClassRows<'_>, test: TestRows<'_>, method: &PostStoNetClassifier, seed: Seed) -> Result<Judged> {
+    let begin = Instant::now();
+    let fitted = method.fit(rows, seed.child(0), &|_, _| true)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let p = fitted.probabilities(&test.inputs)?;
+    let report = judge(p.view(), test.labels, &JudgeSettings::default(), seed.child(1))?;
+    let floor = |m: &Measured| m.floor.unwrap_or(Band { mean: 0.0, low: 0.0, high: 0.0 });
+    let ends = |m: &Measured| [m.low, m.high];
+    Ok(Judged {
+        name: method.method,
+        accuracy: report.accuracy.value,
+        nll: report.nll.value,
+        brier: report.brier.value,
+        ece: report.ece.value,
+        cece: report.cece.value,
+        adaptive_ece: report.adaptive_ece.value,
+        ece_floor: floor(&report.ece).mean,
+        ece_band: [floor(&report.ece).low, floor(&report.ece).high],
+        cece_floor: floor(&report.cece).mean,
+        intervals: Intervals { accuracy: ends(&report.accuracy), nll: ends(&report.nll), ece: ends(&report.ece) },
+        seconds,
+        members: fitted.notes().to_vec(),
+    })
+}
+
+impl Judged {
+    /// Whether every member reached its optimum, where it has one.
+    pub fn converged(&self) -> bool {
+        self.members.iter().all(|m| m.converged)
+    }
+}
+
+impl Comparison {
+    /// The methods side by side, percentages where they are usual.
+    pub fn table(&self) -> Table {
+        let header = ["method", "accuracy %", "NLL", "ECE %", "floor % (95 % band)", "CECE %", "seconds"];
+        let mut t = Table::new(&header);
+        for m in &self.methods {
+            let mark = if m.name == self.default { " (default)" } else { "" };
+            let open = if m.converged() { "" } else { " (not converged)" };
+            t.row(vec![
+                format!("{}{mark}{open}", m.name),
+                format!("{:.2}", 100.0 * m.accuracy),
+                format!("{:.4}", m.nll),
+                format!("{:.2}", 100.0 * m.ece),
+                format!("{:.2} ({:.2} to {:.2})", 100.0 * m.ece_floor, 100.0 * m.ece_band[0], 100.0 * m.ece_band[1]),
+                format!("{:.3}", 100.0 * m.cece),
+                format!("{:.2}", m.seconds),
+            ]);
+        }
+        t
+    }
+
+    /// The result in words around the table.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "{} classes, {} validation rows, {} test rows\n\n{}",
+            self.classes.len(),
+            self.validation_rows,
+            self.test_rows,
+            self.table()
+        );
+        let find = |name: ClassMethod| self.methods.iter().find(|m| m.name == name);
+        if let (Some(ours), Some(raw)) = (find(self.default), find(ClassMethod::None)) {
+            let inside = ours.ece <= ours.ece_band[1];
+            text += &format!(
+                "\nThe default, `{}`, brings the NLL from {:.4} to {:.4} and the ECE from {:.2} to {:.2} %{}\n",
+                self.default,
+                raw.nll,
+                ours.nll,
+                100.0 * raw.ece,
+                100.0 * ours.ece,
+                if inside { ", no more than a perfectly calibrated model may show on so many rows." } else { "." }
+            );
+        }
+        if let Some(stack) = find(ClassMethod::Stack) {
+            let parts: Vec<String> = stack.members.iter().map(|m| format!("{} {:.2}", m.method, m.weight)).collect();
+            text += &format!("Its members by weight: {}.\n", parts.join(", "));
+        }
+        if !self.absent_classes.is_empty() {
+            text += &format!("note: no validation row is of class {}\n", self.absent_classes.join(", "));
+        }
+        for r in &self.refused {
+            text += &format!("note: {} is not there: {}\n", r.name, r.reason);
+        }
+        text
+    }
+}
