@@ -32,8 +32,9 @@ mod stack;
 
 pub mod calibration;
 
-mod post_classes;
 mod post_stonet;
+
+mod post_classes;
 
 pub mod mlp;
 
@@ -51,7 +52,10 @@ pub use interval::{
 pub use labels::Labels;
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
-pub use post_classes::{ClassMethod, FittedClassifier, MemberNotes, PostStoNetClassifier, SkipSettings};
+pub use post_classes::{
+    ClassMethod, ClassSets, FittedClassSets, FittedClassifier, MemberNotes, PostStoNetClassifier, SetScheme,
+    SkipSettings,
+};
 pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, seen_in_training};
 pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
 pub use random::{Rng, Seed};

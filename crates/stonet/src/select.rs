@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{complement, folds};
 use crate::metrics::mean_sd;
 use crate::train::{Asghmc, Decay, Fit, Trainer};
-use crate::{Dataset, Error, Result, Seed, StoNet};
+use crate::{Dataset, Error, Head, Result, Seed, StoNet};
 
 /// Where the fit at the next κ begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -62,8 +62,9 @@ pub(crate) fn path_of(
 pub struct PathError {
     /// κ of layer 1, ascending.
     pub kappas: Vec<f64>,
-    /// Mean squared error on held-out rows, averaged over outputs.
-    pub mse: Vec<f64>,
+    /// On held-out rows: the mean squared error, averaged over outputs, or the negative log-likelihood of classes.
+    #[serde(rename = "mse")]
+    pub loss: Vec<f64>,
     /// Its standard error, from the spread over the folds.
     pub se: Vec<f64>,
 }
@@ -71,32 +72,32 @@ pub struct PathError {
 impl PathError {
     /// The index of the smallest error; 0 for an empty curve.
     pub fn best(&self) -> usize {
-        (0..self.mse.len()).min_by(|&a, &b| self.mse[a].total_cmp(&self.mse[b])).unwrap_or(0)
+        (0..self.loss.len()).min_by(|&a, &b| self.loss[a].total_cmp(&self.loss[b])).unwrap_or(0)
     }
 
     /// The index of the largest κ whose error is within one standard error of the smallest.
     pub fn one_standard_error(&self) -> usize {
         let best = self.best();
-        let (Some(mse), Some(se)) = (self.mse.get(best), self.se.get(best)) else { return best };
-        (0..self.mse.len()).rev().find(|&i| self.mse[i] <= mse + se).unwrap_or(best)
+        let (Some(loss), Some(se)) = (self.loss.get(best), self.se.get(best)) else { return best };
+        (0..self.loss.len()).rev().find(|&i| self.loss[i] <= loss + se).unwrap_or(best)
     }
 
     /// Whether the smallest error is at an end of the grid, so that a better κ may lie beyond it.
     pub fn best_at_edge(&self) -> bool {
-        self.best() == 0 || self.best() + 1 == self.mse.len()
+        self.best() == 0 || self.best() + 1 == self.loss.len()
     }
 
     /// The mean of several curves over the same grid (of several data sets), standard errors from their spread; `None` without
     /// curves or if their grids differ.
     pub fn pool(curves: &[PathError]) -> Option<PathError> {
         let kappas = curves.first()?.kappas.clone();
-        if curves.iter().any(|c| c.kappas != kappas || c.mse.len() != kappas.len()) {
+        if curves.iter().any(|c| c.kappas != kappas || c.loss.len() != kappas.len()) {
             return None;
         }
-        let at = |i: usize| mean_sd(&curves.iter().map(|c| c.mse[i]).collect::<Vec<_>>());
-        let (mse, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
+        let at = |i: usize| mean_sd(&curves.iter().map(|c| c.loss[i]).collect::<Vec<_>>());
+        let (loss, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
         let se = sd.into_iter().map(|s| s / (curves.len() as f64).sqrt()).collect();
-        Some(PathError { kappas, mse, se })
+        Some(PathError { kappas, loss, se })
     }
 }
 
@@ -119,16 +120,19 @@ pub fn cross_validate(
             let (train, test) = (data.select(&complement(data.rows(), held_out)), data.select(held_out));
             let fits = kappa_path(trainer, start, &train, kappas, walk, seed.child(1 + f as u64))?;
             fits.iter()
-                .map(|fit| {
-                    Ok((&test.y() - &fit.network().predict(test.x())?).mapv(|d| d * d).mean().unwrap_or(f64::NAN))
+                .map(|fit| match fit.network().head() {
+                    Head::Gaussian => {
+                        Ok((&test.y() - &fit.network().predict(test.x())?).mapv(|d| d * d).mean().unwrap_or(f64::NAN))
+                    }
+                    Head::Multinomial => fit.network().loss(&test),
                 })
                 .collect()
         })
         .collect::<Result<_>>()?;
     let at = |i: usize| mean_sd(&per_fold.iter().map(|fold| fold[i]).collect::<Vec<_>>());
-    let (mse, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
+    let (loss, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
     let se = sd.into_iter().map(|s| s / (k as f64).sqrt()).collect();
-    Ok(PathError { kappas: kappas.to_vec(), mse, se })
+    Ok(PathError { kappas: kappas.to_vec(), loss, se })
 }
 
 fn check_grid(kappas: &[f64]) -> Result<()> {
@@ -143,8 +147,12 @@ fn check_grid(kappas: &[f64]) -> Result<()> {
 mod tests {
     use super::*;
 
-    fn curve(mse: &[f64], se: f64) -> PathError {
-        PathError { kappas: (1..=mse.len()).map(|k| k as f64).collect(), mse: mse.to_vec(), se: vec![se; mse.len()] }
+    fn curve(loss: &[f64], se: f64) -> PathError {
+        PathError {
+            kappas: (1..=loss.len()).map(|k| k as f64).collect(),
+            loss: loss.to_vec(),
+            se: vec![se; loss.len()],
+        }
     }
 
     #[test]
@@ -154,7 +162,7 @@ mod tests {
         let flat = curve(&[1.0], 0.0);
         assert_eq!((flat.best(), flat.one_standard_error()), (0, 0));
         let pooled = PathError::pool(&[curve(&[1.0, 2.0], 0.0), curve(&[3.0, 2.0], 0.0)]).unwrap();
-        assert_eq!(pooled.mse, [2.0, 2.0]);
+        assert_eq!(pooled.loss, [2.0, 2.0]);
         assert!((pooled.se[0] - 1.0).abs() < 1e-12);
         assert!(PathError::pool(&[]).is_none());
         assert!(PathError::pool(&[flat.clone(), curve(&[1.0, 2.0], 0.0)]).is_none());

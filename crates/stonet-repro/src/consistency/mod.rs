@@ -70,7 +70,7 @@ impl Finished {
         let of = |((m, name, _), errors): (&(Model, String, usize), &Vec<f64>)| {
             let own = *m == model && *name == method.name();
             let se = vec![0.0; errors.len()];
-            own.then(|| PathError { kappas: method.kappas.clone(), mse: errors.clone(), se })
+            own.then(|| PathError { kappas: method.kappas.clone(), loss: errors.clone(), se })
         };
         PathError::pool(&self.pilots.iter().filter_map(of).collect::<Vec<_>>())
     }

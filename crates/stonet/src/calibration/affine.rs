@@ -132,3 +132,37 @@ fn per_class(g: &Array1<f64>, inverse: &Array2<f64>, k: usize) -> Array1<f64> {
     let all = matmul(ndarray::concatenate![Axis(1), w, b].view(), inverse.view());
     all.slice(s![.., ..k]).iter().chain(all.column(k)).copied().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seed;
+    use rand_distr::{Distribution, StandardNormal};
+
+    #[test]
+    fn gradients_are_those_of_central_differences() {
+        let mut draws = StandardNormal.sample_iter(Seed::new(3).rng());
+        let mut next = || -> f64 { draws.next().expect("endless") };
+        let x = Array2::from_shape_simple_fn((20, 4), &mut next);
+        let labels: Vec<usize> = (0..20).map(|i| (i * i) % 4).collect();
+        for shape in [
+            Shape::Vector,
+            Shape::Matrix { off_diagonal: 0.0, intercept: 0.0 },
+            Shape::Matrix { off_diagonal: 3.0, intercept: 0.7 },
+        ] {
+            let theta = shape
+                .pack(&Array2::from_shape_simple_fn((4, 4), &mut next), &Array1::from_shape_simple_fn(4, &mut next));
+            let (_, gradient) = shape.loss(&theta, x.view(), &labels);
+            let h = 1e-5;
+            for j in 0..theta.len() {
+                let at = |d: f64| {
+                    let mut moved = theta.clone();
+                    moved[j] += d;
+                    shape.loss(&moved, x.view(), &labels).0
+                };
+                let numeric = (at(h) - at(-h)) / (2.0 * h);
+                assert!((numeric - gradient[j]).abs() < 1e-8, "{shape:?} {j}: {numeric} for {}", gradient[j]);
+            }
+        }
+    }
+}

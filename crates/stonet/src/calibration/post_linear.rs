@@ -58,6 +58,10 @@ impl Design {
             None => solver.lambda_max(self.x.view(), labels, k)?,
             Some((_, z)) => solver.lambda_max_with_offset(self.x.view(), labels, k, z.view())?,
         };
+        // Columns that say nothing: any λ leaves the intercepts alone, where a path down to 0 would look for weights in rounding errors.
+        if largest < 1e-12 {
+            return Ok(vec![1.0]);
+        }
         let step = SMALLEST.ln() / (LAMBDAS - 1) as f64;
         Ok((0..LAMBDAS).map(|i| largest * (step * i as f64).exp()).collect())
     }

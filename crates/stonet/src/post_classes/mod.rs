@@ -7,12 +7,14 @@ mod fit;
 mod forms;
 mod method;
 mod pool;
+mod sets;
 
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
 pub use forms::SkipSettings;
 pub use method::ClassMethod;
+pub use sets::{ClassSets, FittedClassSets, SetScheme};
 
 use crate::calibration::{Corrected, IsotonicOvr};
 use crate::{ClassInputs, Error, Head, Result};

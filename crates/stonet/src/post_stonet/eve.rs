@@ -144,9 +144,9 @@ fn choose(kappas: &[f64], judged: &[Judged], select: Select, level: Level) -> us
         })
         .collect();
     let at = |i: usize| mean_sd(&judged.iter().map(|j| (&j.mse.row(i) / &scale).sum()).collect::<Vec<_>>());
-    let (mse, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
+    let (loss, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
     let se = sd.into_iter().map(|s| s / (judged.len() as f64).sqrt()).collect();
-    let error = PathError { kappas: kappas.to_vec(), mse, se };
+    let error = PathError { kappas: kappas.to_vec(), loss, se };
     if select == Select::OneStandardError { error.one_standard_error() } else { error.best() }
 }
 

@@ -69,6 +69,11 @@ impl CvPlusSets {
         self.rule
     }
 
+    /// How many folds judged.
+    pub fn folds(&self) -> usize {
+        self.scores.len()
+    }
+
     /// n, over all folds.
     pub fn rows(&self) -> usize {
         self.scores.iter().map(Vec::len).sum()
