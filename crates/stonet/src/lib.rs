@@ -15,6 +15,8 @@ mod linalg;
 mod head;
 
 mod network;
+
+mod jacobian;
 mod regression;
 
 mod imputation;
@@ -41,7 +43,7 @@ pub mod baseline;
 pub use calibration_rows::{Calibration, NewRows};
 pub use class_rows::{ClassInputs, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
-pub use error::{Error, Result};
+pub use error::{Error, NoInterval, Result};
 pub use head::Head;
 pub use interval::{
     Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,
@@ -49,7 +51,10 @@ pub use interval::{
 };
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
-pub use post_classes::{ClassMethod, FittedClassifier, MemberNotes, PostStoNetClassifier, SkipSettings};
+pub use post_classes::{
+    ClassMethod, Covariance, FittedClassifier, IntervalScale, MemberNotes, PostStoNetClassifier, ProbabilityCovariance,
+    ProbabilityIntervals, SkipSettings, Trust, Wald,
+};
 pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, seen_in_training};
 pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
 pub use random::{Rng, Seed};
