@@ -1,6 +1,8 @@
 //! What calibrated probabilities are learned from and predicted for: a classifier's outputs on rows that it was not trained on.
 
-use ndarray::{Array2, ArrayView2, Axis};
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView2, Axis, s};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +127,12 @@ impl<'a> ClassInputs<'a> {
     /// n.
     pub fn rows(&self) -> usize {
         self.logits.or(self.features).map_or(0, |a| a.nrows())
+    }
+
+    /// Some rows in turn.
+    pub(crate) fn slice(&self, rows: Range<usize>) -> ClassInputs<'a> {
+        let part = |a: ArrayView2<'a, f64>| a.slice_move(s![rows.clone(), ..]);
+        ClassInputs { logits: self.logits.map(part), features: self.features.map(part) }
     }
 }
 

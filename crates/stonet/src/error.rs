@@ -284,6 +284,9 @@ pub enum Error {
         /// What needs them.
         what: &'static str,
     },
+    /// Probabilities whose error cannot be stated honestly.
+    #[error("no honest interval for these probabilities: {0}")]
+    NoInterval(NoInterval),
     /// A fit without networks, or saved parts that do not belong together.
     #[error("{what}")]
     Inconsistent {
@@ -295,6 +298,69 @@ pub enum Error {
     Cancelled {
         /// Epochs that were finished.
         epochs: usize,
+    },
+}
+
+/// Why a class probability gets no interval.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoInterval {
+    /// More classes than intervals have been seen to cover for.
+    #[error(
+        "there are {classes} classes, and beyond {limit} no interval known to us has been seen to cover as it says; report the probabilities without"
+    )]
+    ManyClasses {
+        /// K.
+        classes: usize,
+        /// The most that intervals are given for.
+        limit: usize,
+    },
+    /// An information matrix that would not fit.
+    #[error(
+        "they depend on {parameters} parameters, above the limit of {limit} for a dense information matrix; choose a method with fewer, such as `vector`, or larger `kappas`"
+    )]
+    ManyParameters {
+        /// Free parameters of all members.
+        parameters: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// A fit that uses up its rows.
+    #[error(
+        "member `{member}` uses {df:.0} effective parameters of {rows} rows, too many for its errors to be near normal; use more rows, or a method with fewer parameters, such as `vector`"
+    )]
+    FewRows {
+        /// The method.
+        member: &'static str,
+        /// tr(H C).
+        df: f64,
+        /// Calibration rows.
+        rows: usize,
+    },
+    /// A method whose error has no normal limit.
+    #[error(
+        "`isotonic` is a step function, whose error is not normal however many rows there are; use a parametric method, such as `vector`"
+    )]
+    Isotonic,
+    /// Nothing was estimated.
+    #[error("`none` estimates nothing, so rows have no say in how wrong it is; use `temperature` or any other method")]
+    NothingEstimated,
+    /// Training that stops before any optimum.
+    #[error(
+        "`paper` stops on its way to an optimum, so the likelihood's curvature does not tell how far another sample would have taken it; use `stonet` or `skip`"
+    )]
+    NotAnOptimum,
+    /// A class without rows.
+    #[error("class {class} has no row, so nothing is known of its probability; add rows of it, or leave the class out")]
+    AbsentClass {
+        /// The class, from 0.
+        class: usize,
+    },
+    /// An information matrix that could not be inverted.
+    #[error("the information of member `{member}` is numerically singular; standardise the inputs")]
+    Singular {
+        /// The method.
+        member: &'static str,
     },
 }
 

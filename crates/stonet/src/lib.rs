@@ -16,6 +16,8 @@ mod linalg;
 mod head;
 
 mod network;
+
+mod jacobian;
 mod regression;
 
 mod imputation;
@@ -43,7 +45,7 @@ pub mod baseline;
 pub use calibration_rows::{Calibration, NewRows};
 pub use class_rows::{ClassInputs, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
-pub use error::{Error, Result};
+pub use error::{Error, NoInterval, Result};
 pub use head::Head;
 pub use interval::{
     Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,
@@ -53,8 +55,8 @@ pub use labels::Labels;
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
 pub use post_classes::{
-    ClassMethod, ClassSets, FittedClassSets, FittedClassifier, MemberNotes, PostStoNetClassifier, SetScheme,
-    SkipSettings,
+    ClassMethod, ClassSets, Covariance, FittedClassSets, FittedClassifier, IntervalScale, MemberNotes,
+    PostStoNetClassifier, ProbabilityCovariance, ProbabilityIntervals, SetScheme, SkipSettings, Trust, Wald,
 };
 pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, seen_in_training};
 pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};

@@ -8,6 +8,7 @@
 
 use ndarray::{Array1, Array2, ArrayView2, s};
 
+use crate::jacobian::{Pass, free_parameters};
 use crate::linalg::dense::{matmul, spd_inverse};
 use crate::{Dataset, Error, Penalty, Result, StoNet};
 
@@ -24,12 +25,13 @@ pub fn degrees_of_freedom(net: &StoNet, data: &Dataset, penalty: Penalty, kappa:
     }
     let net = net.compact();
     let (n, outputs) = (data.rows(), net.outputs());
-    let parameters = net.nonzero_weights() + net.layers().iter().map(|l| l.bias.len()).sum::<usize>();
+    let parameters = free_parameters(&net);
     let order = parameters.min(n * outputs);
     if order > MAX_ORDER {
         return Err(Error::TooLarge { order, limit: MAX_ORDER });
     }
-    let jacobians: Vec<Array2<f64>> = (0..outputs).map(|j| jacobian(&net, data.x(), j)).collect::<Result<_>>()?;
+    let pass = Pass::new(&net, data.x())?;
+    let jacobians: Vec<Array2<f64>> = (0..outputs).map(|j| pass.jacobian(j)).collect();
     let mean_square =
         jacobians.iter().map(|j| j.iter().map(|v| v * v).sum::<f64>()).sum::<f64>() / (n * outputs * parameters) as f64;
     let curvature = curvature(&net, penalty, kappa, FLOOR * mean_square) * n as f64;
@@ -56,7 +58,7 @@ fn dual(jacobians: &[Array2<f64>], curvature: &Array1<f64>) -> Result<Vec<f64>> 
     Ok((0..jacobians.len()).map(|j| n as f64 - inverse.diag().slice(s![j * n..(j + 1) * n]).sum()).collect())
 }
 
-/// D over the free parameters, in the order of [`jacobian`].
+/// D over the free parameters, in the order of [`Pass::jacobian`].
 fn curvature(net: &StoNet, penalty: Penalty, kappa: &[f64], floor: f64) -> Array1<f64> {
     let mut d = Vec::new();
     for (layer, &k) in net.layers().iter().zip(kappa) {
@@ -69,35 +71,10 @@ fn curvature(net: &StoNet, penalty: Penalty, kappa: &[f64], floor: f64) -> Array
     d.into()
 }
 
-/// ∂F_L,output / ∂(non-zero weights, biases) at every row.
-fn jacobian(net: &StoNet, x: ArrayView2<'_, f64>, output: usize) -> Result<Array2<f64>> {
-    let f = net.preactivations(x)?;
-    let layers = net.layers();
-    let mut columns: Vec<Array1<f64>> = Vec::new();
-    let mut delta = Array2::zeros((x.nrows(), net.outputs()));
-    delta.column_mut(output).fill(1.0);
-    for i in (0..layers.len()).rev() {
-        let below = if i == 0 { x.to_owned() } else { net.activation().values(f[i - 1].clone()) };
-        let mut here = Vec::new();
-        for (j, row) in layers[i].weight.outer_iter().enumerate() {
-            let free = row.iter().enumerate().filter(|(_, w)| **w != 0.0);
-            here.extend(free.map(|(k, _)| &delta.column(j) * &below.column(k)));
-            here.push(delta.column(j).to_owned());
-        }
-        columns.splice(0..0, here);
-        if i > 0 {
-            delta = matmul(delta.view(), layers[i].weight.view()) * net.activation().derivatives(f[i - 1].clone());
-        }
-    }
-    let views: Vec<_> = columns.iter().map(|c| c.view()).collect();
-    Ok(ndarray::stack(ndarray::Axis(1), &views).expect("one entry per row"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Activation, Seed};
-    use ndarray::Axis;
     use rand_distr::{Distribution, StandardNormal};
 
     fn data(n: usize, p: usize, d: usize) -> Dataset {
@@ -120,7 +97,8 @@ mod tests {
         let net = StoNet::random(&[5, 9, 4, 2], Activation::Sigmoid, Seed::new(1)).unwrap();
         let d = data(60, 5, 2);
         let curvature = curvature(&net, Penalty::SCAD, &[0.01, 0.02, 0.03], FLOOR) * 60.0;
-        let j: Vec<_> = (0..2).map(|o| jacobian(&net, d.x(), o).unwrap()).collect();
+        let pass = Pass::new(&net, d.x()).unwrap();
+        let j: Vec<_> = (0..2).map(|o| pass.jacobian(o)).collect();
         let (a, b) = (primal(&j, &curvature).unwrap(), dual(&j, &curvature).unwrap());
         for (a, b) in a.iter().zip(&b) {
             assert!((a - b).abs() < 1e-4, "{a} {b}");
@@ -151,38 +129,5 @@ mod tests {
         let tolerance = 4.5 * ((square - cov * cov) / draws as f64).sqrt();
         assert!((nonzero - cov).abs() < tolerance, "{nonzero} non-zero, {cov} by covariance");
         assert!(counted < cov + tolerance && counted > 0.5 * cov, "{counted} counted, {cov} by covariance");
-    }
-
-    #[test]
-    fn the_jacobian_agrees_with_central_differences() {
-        for psi in Activation::ALL {
-            let net = StoNet::random(&[3, 4, 3, 2], psi, Seed::new(4)).unwrap();
-            let x = data(6, 3, 1).x().to_owned();
-            let h = 1e-6;
-            for output in 0..2 {
-                let exact = jacobian(&net, x.view(), output).unwrap();
-                let mut column = 0;
-                for i in 0..3 {
-                    for j in 0..net.layers()[i].bias.len() {
-                        for k in 0..=net.layers()[i].weight.ncols() {
-                            let shifted = |d: f64| {
-                                let mut layers = net.layers().to_vec();
-                                if k < layers[i].weight.ncols() {
-                                    layers[i].weight[[j, k]] += d;
-                                } else {
-                                    layers[i].bias[j] += d;
-                                }
-                                let moved = StoNet::new(layers, psi, net.head()).unwrap();
-                                moved.predict(x.view()).unwrap().index_axis_move(Axis(1), output)
-                            };
-                            let numeric = (shifted(h) - shifted(-h)) / (2.0 * h);
-                            assert!((&numeric - &exact.column(column)).iter().all(|d| d.abs() < 1e-8));
-                            column += 1;
-                        }
-                    }
-                }
-                assert_eq!(column, exact.ncols());
-            }
-        }
     }
 }

@@ -97,7 +97,7 @@ fn in_runs(rows: usize, p: usize, add: impl Fn(&mut Array2<f64>, Range<usize>) +
 }
 
 /// The lower half of g += aᵀ a.
-fn add_gram(g: &mut Array2<f64>, a: ArrayView2<'_, f64>) {
+pub(crate) fn add_gram(g: &mut Array2<f64>, a: ArrayView2<'_, f64>) {
     use faer::linalg::matmul::triangular::{BlockStructure, matmul};
     matmul(
         faer_view_mut(g.view_mut()),
@@ -112,7 +112,8 @@ fn add_gram(g: &mut Array2<f64>, a: ArrayView2<'_, f64>) {
     );
 }
 
-fn mirror(g: &mut Array2<f64>) {
+/// The lower half copied to the upper.
+pub(crate) fn mirror(g: &mut Array2<f64>) {
     for i in 0..g.nrows() {
         for j in i + 1..g.nrows() {
             g[[i, j]] = g[[j, i]];

@@ -10,7 +10,7 @@ use crate::{ClassRows, Error, Result, Seed};
 /// Strengths of ODIR, descending: each fit starts the next.
 const ODIR: [f64; 5] = [1000.0, 100.0, 10.0, 1.0, 0.1];
 /// The intercepts' share of the strength.
-const ODIR_INTERCEPT: f64 = 0.1;
+pub(super) const ODIR_INTERCEPT: f64 = 0.1;
 
 /// One method's candidates: one or several runs, each of which brings one or several of them.
 pub(super) struct Family {

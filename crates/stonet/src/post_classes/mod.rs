@@ -5,6 +5,7 @@
 mod family;
 mod fit;
 mod forms;
+mod interval;
 mod method;
 mod pool;
 mod sets;
@@ -13,6 +14,7 @@ use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
 pub use forms::SkipSettings;
+pub use interval::{Covariance, IntervalScale, ProbabilityCovariance, ProbabilityIntervals, Trust, Wald};
 pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 

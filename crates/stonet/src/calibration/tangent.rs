@@ -1,0 +1,138 @@
+//! A calibrator's logits to first order in its free parameters: non-zero weights, biases, and the logarithm of the temperature.
+
+use ndarray::{Array2, ArrayView2, Axis, ShapeBuilder, s};
+
+use super::corrected::{Corrected, View};
+use crate::jacobian::{Pass, free_parameters};
+use crate::{ClassInputs, Error, Result};
+
+/// F_L of some rows, and its derivatives.
+pub(crate) struct Tangent {
+    /// F_L, rows × classes.
+    pub logits: Array2<f64>,
+    /// ∂F_L,k / ∂θ for every class k: rows × parameters, the network's first and log T last.
+    pub jacobians: Vec<Array2<f64>>,
+}
+
+/// A calibrator without units that do nothing, and whether its temperature was estimated or given.
+pub(crate) struct Estimated {
+    model: Corrected,
+    free_temperature: bool,
+}
+
+impl Estimated {
+    pub(crate) fn new(model: &Corrected, temperature_was_estimated: bool) -> Result<Self> {
+        let correction = model.correction().map(|(view, net)| (view.clone(), net.compact()));
+        let free_temperature = temperature_was_estimated && model.temperature().is_some();
+        let model = Corrected::new(model.classes(), model.temperature(), correction)?;
+        Ok(Estimated { model, free_temperature })
+    }
+
+    pub(crate) fn model(&self) -> &Corrected {
+        &self.model
+    }
+
+    pub(crate) fn parameters(&self) -> usize {
+        self.model.network().map_or(0, free_parameters) + usize::from(self.free_temperature)
+    }
+
+    pub(crate) fn tangent(&self, inputs: &ClassInputs<'_>) -> Result<Tangent> {
+        let (n, classes, q) = (inputs.rows(), self.model.classes(), self.parameters());
+        let logits = self.model.logits(inputs)?;
+        let temperature = self.model.temperature().unwrap_or(1.0);
+        let seen = match self.model.correction() {
+            Some((view, net)) => Some((view, net, view.of(inputs, temperature)?)),
+            None => None,
+        };
+        let pass = seen.as_ref().map(|(_, net, x)| Pass::new(net, x.view())).transpose()?;
+        let mut jacobians: Vec<Array2<f64>> = match &pass {
+            Some(pass) => (0..classes).map(|k| pass.jacobian(k)).collect(),
+            None => vec![Array2::zeros((n, 0)); classes],
+        };
+        if self.free_temperature {
+            let z = inputs.logits.ok_or(Error::NoLogits { what: "this model" })?;
+            let mut slope = &z / -temperature;
+            if let (Some((view, _, x)), Some(pass)) = (&seen, &pass)
+                && let Some(d) = view.temperature_slope(x.view(), z, temperature)
+            {
+                slope += &pass.push_forward(d.view());
+            }
+            for (j, slope) in jacobians.iter_mut().zip(slope.columns()) {
+                let mut wider = Array2::zeros((n, q).f());
+                wider.slice_mut(s![.., ..q - 1]).assign(j);
+                wider.column_mut(q - 1).assign(&slope);
+                *j = wider;
+            }
+        }
+        Ok(Tangent { logits, jacobians })
+    }
+}
+
+impl View {
+    /// ∂x / ∂ log T of what the network sees; none where it does not depend on T.
+    fn temperature_slope(&self, x: ArrayView2<'_, f64>, z: ArrayView2<'_, f64>, t: f64) -> Option<Array2<f64>> {
+        match self {
+            View::Raw | View::Logits(_) | View::Features(_) => None,
+            View::Centred => Some(-&x),
+            View::Probabilities => {
+                let p = x.mapv(|x| 0.25 * x + 1.0 / z.ncols() as f64);
+                let u = &z / t;
+                let mean = (&p * &u).sum_axis(Axis(1)).insert_axis(Axis(1));
+                Some(-4.0 * &p * &(u - &mean))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl Estimated {
+    /// The model with its number `at` of free parameters moved.
+    pub(crate) fn moved(&self, at: usize, by: f64) -> Estimated {
+        let last = self.free_temperature && at + 1 == self.parameters();
+        let temperature = self.model.temperature().map(|t| if last { t * by.exp() } else { t });
+        let shift = |net: &crate::StoNet| if last { net.clone() } else { crate::jacobian::moved(net, at, by) };
+        let correction = self.model.correction().map(|(view, net)| (view.clone(), shift(net)));
+        let model = Corrected::new(self.model.classes(), temperature, correction).unwrap();
+        Estimated { model, free_temperature: self.free_temperature }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ridge::Clip;
+    use crate::{Activation, Head, Seed, StoNet};
+    use rand_distr::{Distribution, StandardNormal};
+
+    #[test]
+    fn the_derivatives_of_every_form_agree_with_central_differences_in_log_t_too() {
+        let mut draws = StandardNormal.sample_iter(Seed::new(3).rng());
+        let z: Array2<f64> = Array2::from_shape_simple_fn((7, 3), || draws.next().unwrap());
+        let inputs = ClassInputs::logits(z.view()).unwrap();
+        let clip = Clip::fit(z.view(), &[0, 1, 2, 3, 4, 5, 6]).unwrap();
+        let net = |widths: &[usize]| {
+            StoNet::random(widths, Activation::Tanh, Seed::new(4)).unwrap().with_head(Head::Multinomial)
+        };
+        let mut forms = vec![(Some(1.7), None, 1), (None, Some((View::Raw, net(&[3, 3]))), 12)];
+        for view in [View::Centred, View::Probabilities, View::Logits(clip)] {
+            forms.push((Some(1.7), Some((view.clone(), net(&[3, 3]))), 13));
+            forms.push((Some(1.7), Some((view, net(&[3, 4, 3]))), 32));
+        }
+        for (t, correction, parameters) in forms {
+            let model = Estimated::new(&Corrected::new(3, t, correction).unwrap(), true).unwrap();
+            assert_eq!(model.parameters(), parameters);
+            let (tangent, h) = (model.tangent(&inputs).unwrap(), 1e-6);
+            for at in 0..parameters {
+                let f = |by: f64| model.moved(at, by).model.logits(&inputs).unwrap();
+                let numeric = (f(h) - f(-h)) / (2.0 * h);
+                for ((i, k), d) in numeric.indexed_iter() {
+                    let exact = tangent.jacobians[k][[i, at]];
+                    assert!((d - exact).abs() < 1e-7, "parameter {at} of {parameters}, class {k}: {exact}, not {d}");
+                }
+            }
+        }
+        let given = Estimated::new(&Corrected::new(3, Some(1.0), None).unwrap(), false).unwrap();
+        assert_eq!(given.parameters(), 0);
+        assert_eq!(given.tangent(&inputs).unwrap().jacobians[2].dim(), (7, 0));
+    }
+}
