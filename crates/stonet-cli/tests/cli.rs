@@ -1,34 +1,15 @@
 //! The command as a user types it: real runs, exit codes, and what is left on disk.
 
+mod common;
+
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use assert_cmd::prelude::*;
 use serde_json::Value;
 
-fn stonet(arguments: &[&str]) -> Command {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("stonet"));
-    command.args(arguments);
-    command
-}
-
-fn json(command: &mut Command) -> Value {
-    let output = command.assert().success().get_output().clone();
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn path(p: &Path) -> &str {
-    p.to_str().unwrap()
-}
-
-/// Fails with exit code 2 and this text on standard error.
-fn refuses(arguments: &[&str], text: &str) {
-    let output = stonet(arguments).assert().code(2).get_output().clone();
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(stderr.contains(text), "{arguments:?}: {stderr}");
-    assert!(!stderr.contains("panicked"), "{stderr}");
-}
+use common::{json, path, refuses, stonet};
 
 #[test]
 fn demo_prints_a_summary_and_draws_its_pictures() {
@@ -67,8 +48,8 @@ fn bad_flags_end_with_code_two_and_a_remedy() {
     refuses(&[&run[..], &["--jobs", "0"]].concat(), "--jobs must be at least 1");
     refuses(&["demo", "--seed", "minus"], "invalid value 'minus'");
     refuses(&["demo", "--level", "95", "--out", out], "strictly between 0 and 1");
-    refuses(&["demo", "--trainer", "adam"], "asghmc, iro or asghmc+iro");
-    refuses(&["demo", "--interval", "exact"], "stack, cv+, cv, paper, fast or split");
+    refuses(&["demo", "--trainer", "adam"], "there are asghmc, iro, asghmc+iro");
+    refuses(&["demo", "--interval", "exact"], "there are stack, cv+, cv, paper, fast, split");
     refuses(&["demonstrate"], "unrecognized subcommand");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }

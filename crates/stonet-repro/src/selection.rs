@@ -183,7 +183,7 @@ impl ModelPath {
     pub fn csv(&self) -> String {
         let names: Vec<String> = (1..=INPUTS).map(|k| format!("x{k}")).collect();
         let mut text = format!("kappa,lambda,minus_log_lambda,out_of_fold_mse,nonzero_weights,{}\n", names.join(","));
-        for (p, mse) in self.points.iter().zip(&self.error.mse) {
+        for (p, mse) in self.points.iter().zip(&self.error.loss) {
             let gradient: Vec<String> = p.gradient.iter().map(f64::to_string).collect();
             let (k, l, minus_log, nonzero) = (p.kappa, p.lambda, -p.lambda.ln(), p.nonzero_weights);
             text += &format!("{k},{l},{minus_log},{mse},{nonzero},{}\n", gradient.join(","));

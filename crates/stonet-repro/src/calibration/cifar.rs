@@ -183,7 +183,7 @@ fn run(
     let rows = ClassRows::new(ClassInputs::logits(z.view())?, &labels, classes)?;
     let names: Vec<String> = (0..classes).map(|k| k.to_string()).collect();
     let test = TestRows { inputs: ClassInputs::logits(new.view())?, labels: &truth };
-    Ok(compare(&rows, test, &names, methods, seed, &|_, _| true)?.methods)
+    Ok(compare(&rows, test, &names, methods, seed, &|_, _| true)?.brief())
 }
 
 impl Cifar {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use stonet::metrics::{Band, JudgeSettings, Measured, judge};
+use stonet::metrics::{Band, ClassReport, JudgeSettings, Measured, judge};
 use stonet::{ClassInputs, ClassMethod, ClassRows, MemberNotes, PostStoNetClassifier, Seed};
 
 use crate::journal::Tick;
@@ -47,6 +47,9 @@ pub struct Judged {
     pub cece_floor: f64,
     /// Bootstrap 95 % intervals of accuracy, NLL and ECE.
     pub intervals: Intervals,
+    /// Every score with its bootstrap interval and its noise floor; kept out of the journals of experiments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scores: Option<ClassReport>,
     /// Seconds to fit.
     pub seconds: f64,
     /// Members of a stack with their weights; what was chosen, and how well it converged.
@@ -163,6 +166,7 @@ fn one(rows: &ClassRows<'_>, test: TestRows<'_>, method: &PostStoNetClassifier, 
         ece_band: [floor(&report.ece).low, floor(&report.ece).high],
         cece_floor: floor(&report.cece).mean,
         intervals: Intervals { accuracy: ends(&report.accuracy), nll: ends(&report.nll), ece: ends(&report.ece) },
+        scores: Some(report),
         seconds,
         members: fitted.notes().to_vec(),
     })
@@ -176,6 +180,11 @@ impl Judged {
 }
 
 impl Comparison {
+    /// The methods as a journal keeps them, without every score's interval.
+    pub(crate) fn brief(self) -> Vec<Judged> {
+        self.methods.into_iter().map(|j| Judged { scores: None, ..j }).collect()
+    }
+
     /// The methods side by side, percentages where they are usual.
     pub fn table(&self) -> Table {
         let header = ["method", "accuracy %", "NLL", "ECE %", "floor % (95 % band)", "CECE %", "seconds"];
@@ -221,6 +230,11 @@ impl Comparison {
         if let Some(stack) = find(ClassMethod::Stack) {
             let parts: Vec<String> = stack.members.iter().map(|m| format!("{} {:.2}", m.method, m.weight)).collect();
             text += &format!("Its members by weight: {}.\n", parts.join(", "));
+        }
+        if let Some(MemberNotes { residual: Some(kkt), setting: Some(lambda), .. }) =
+            find(ClassMethod::PostLinear).and_then(|m| m.members.first())
+        {
+            text += &format!("post-linear: λ = {lambda:.2e} by cross-validation, KKT residual {kkt:.1e} of λ_max.\n");
         }
         if !self.absent_classes.is_empty() {
             text += &format!("note: no validation row is of class {}\n", self.absent_classes.join(", "));

@@ -73,7 +73,7 @@ pub fn run(spec: &Spec, options: &FashionOptions, dir: &Path, tick: Tick<'_>) ->
         let test = TestRows { inputs: ClassInputs::logits(test.logits.view())?, labels: &test.labels };
         let names: Vec<String> = (0..CLASSES).map(|k| k.to_string()).collect();
         let compared = compare(&rows, test, &names, methods, seed, &|_, _| true)?;
-        Ok(Record { group: loss.name.clone(), split: repeat, methods: compared.methods })
+        Ok(Record { group: loss.name.clone(), split: repeat, methods: compared.brief() })
     })?);
     let place = |r: &Record| (spec.losses.iter().position(|l| l.name == r.group), r.split);
     records.sort_by_key(place);
