@@ -2,35 +2,40 @@
 
 use std::path::Path;
 
-use ndarray::Array2;
-
 use crate::header::Header;
-use crate::{Error, Reading, Result, Row, Rows, Table};
+use crate::pieces::{Opened, Piece, Pieces};
+use crate::reading::Chosen;
+use crate::{Error, Reading, Result, Row, Rows};
 
-/// Reads the chosen columns of a whole file; the text is parsed as it comes and only what was asked for is held.
-pub(crate) fn read(path: &Path, reading: &Reading) -> Result<Table> {
+/// Text that is parsed as it comes; only what was asked for is held.
+struct Text {
+    rows: Rows,
+    names: Vec<String>,
+    chosen: Chosen,
+}
+
+/// Reads the header; the rows come later.
+pub(crate) fn open(path: &Path, reading: &Reading) -> Result<Opened> {
     let mut rows = Rows::open(path)?;
     let first = rows.advance()?.ok_or_else(|| Error::Empty { path: path.into() })?;
-    // Before the rows are read: a file may be long.
     let header = Header::new(path, names(&first, path)?)?;
     let chosen = reading.choose(&header)?;
-    let (mut count, mut values, mut texts) = (0, Vec::new(), vec![Vec::new(); chosen.text.len()]);
-    while let Some(row) = rows.advance()? {
-        row.numbers(&chosen.numbers, &header.names, &mut values)?;
-        for (&cell, texts) in chosen.text.iter().zip(&mut texts) {
-            texts.push(row.word(cell, &header.names[cell])?.to_owned());
+    let text = Text { rows, names: header.names.clone(), chosen: chosen.clone() };
+    Ok(Opened::new(&header, &chosen, Box::new(text)))
+}
+
+impl Pieces for Text {
+    fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
+        for count in 0..most {
+            let Some(row) = self.rows.advance()? else { return Ok(count) };
+            row.numbers(&self.chosen.numbers, &self.names, &mut piece.values)?;
+            for (&cell, texts) in self.chosen.text.iter().zip(&mut piece.texts) {
+                texts.push(row.word(cell, &self.names[cell])?.to_owned());
+            }
+            piece.rows += 1;
         }
-        count += 1;
+        Ok(most)
     }
-    if count == 0 {
-        return Err(Error::HeaderOnly { path: path.into(), columns: header.names.len() });
-    }
-    values.shrink_to_fit();
-    let name = |&cell: &usize| header.names[cell].clone();
-    let names: Vec<String> = chosen.numbers.iter().map(name).collect();
-    let values = Array2::from_shape_vec((count, names.len()), values).expect("every row has a number for every name");
-    let texts = chosen.text.iter().map(name).zip(texts).collect();
-    Ok(Table::new(path, names, values)?.with_texts(texts))
 }
 
 /// The names of a header; a column without one is called by its place.

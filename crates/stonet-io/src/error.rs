@@ -225,6 +225,114 @@ pub enum Error {
         /// What stands there.
         value: f64,
     },
+    /// Bytes that are not what the file's ending announces.
+    #[error("{path}: not a readable {format} file: {why}; check the ending of the name, or fetch or write the file again", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What its ending announces.
+        format: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// A sound file with something in it that is not read.
+    #[error("{path}: {what} not supported; {remedy}", path = path.display())]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// Subject and verb: what is in it.
+        what: String,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// An array that the file does not have.
+    #[error("{path}: there is no array `{member}` in the file; there are {known}", path = path.display())]
+    NoMember {
+        /// The file.
+        path: PathBuf,
+        /// The name asked for.
+        member: String,
+        /// The names there are, nearest first.
+        known: String,
+    },
+    /// Several arrays, and none named.
+    #[error("{path}: the file holds several arrays; name one behind a colon, such as {path}:{first}; there are {known}", path = path.display())]
+    SeveralMembers {
+        /// The file.
+        path: PathBuf,
+        /// One of them.
+        first: String,
+        /// The names there are.
+        known: String,
+    },
+    /// A small file that unfolds into a huge table.
+    #[error("{path}: {rows} rows and more come out of {file} bytes, which looks like an attack; choose fewer columns, or read the file in batches", path = path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its bytes.
+        file: u64,
+        /// Rows so far.
+        rows: usize,
+    },
+    /// A null or NaN in a file without lines.
+    #[error("{path}, row {row} (from 0), column `{column}`: missing value; fill it in, or remove the row or the column", path = path.display())]
+    MissingEntry {
+        /// The file.
+        path: PathBuf,
+        /// Row, from 0.
+        row: u64,
+        /// The column's name.
+        column: String,
+    },
+    /// An infinity in a file without lines.
+    #[error("{path}, row {row} (from 0), column `{column}`: infinite value; if it is the logarithm of a probability, clip probabilities away from 0 before taking logarithms, such as at 1e-12; otherwise remove the row or the column", path = path.display())]
+    InfiniteEntry {
+        /// The file.
+        path: PathBuf,
+        /// Row, from 0.
+        row: u64,
+        /// The column's name.
+        column: String,
+    },
+    /// A column of another type than numbers or text.
+    #[error("{path}, column `{column}`: {kind} cannot be read as {wanted}; {remedy}", path = path.display())]
+    ColumnType {
+        /// The file.
+        path: PathBuf,
+        /// The column's name.
+        column: String,
+        /// Its type.
+        kind: String,
+        /// `numbers` or `text`.
+        wanted: &'static str,
+        /// What to do about it.
+        remedy: &'static str,
+    },
+    /// A name whose ending announces no format that can be written.
+    #[error("{path}: not a format that can be written; there are {known}", path = path.display())]
+    UnknownOutput {
+        /// The file.
+        path: PathBuf,
+        /// The formats there are.
+        known: &'static str,
+    },
+    /// A file that cannot be written, or not to its end.
+    #[error("{path}: cannot be written: {source}; nothing was left under that name", path = path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Text for a file of numbers.
+    #[error("{path}: an npy file holds numbers only, and column `{column}` is text; write .csv, .parquet or .arrow", path = path.display())]
+    NumbersOnly {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+    },
     /// The data set refused.
     #[error(transparent)]
     Core(#[from] stonet::Error),

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 
 use ndarray::Array2;
 
+use crate::array::{self, Layout};
+use crate::element::{self, Element};
 use crate::open::{Source, open};
-use crate::{Error, Result};
+use crate::pieces::Opened;
+use crate::{Error, Reading, Result};
 
 /// An array of any number of dimensions, none of them empty; its rows are what the first dimension counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,6 +72,19 @@ impl Kind {
             Kind::F64 => all(&bytes, f64::from_be_bytes),
         }
     }
+}
+
+/// Opens a file as a table, one row of columns `c0`, `c1`, … for each image.
+pub(crate) fn open_table(path: &Path, reading: &Reading) -> Result<Opened> {
+    let Idx { shape, values, .. } = Idx::read(path)?;
+    // Held as it is in the file or as f64: images are small files.
+    let (kind, bytes) = match values {
+        Values::Bytes(bytes) => (element::Kind::U8, bytes),
+        Values::Numbers(numbers) => (element::Kind::F64, numbers.iter().flat_map(|v| v.to_le_bytes()).collect()),
+    };
+    let layout = Layout { shape, element: Element { kind, big_endian: false }, fortran: false };
+    let values = array::Values::Stream(Box::new(std::io::Cursor::new(bytes)));
+    array::open(path, "idx", layout, values, reading)
 }
 
 impl Idx {

@@ -13,8 +13,20 @@
 //! # }
 //! ```
 //!
-//! One file per format: a reader makes a `Table`, and [`read`] chooses it by the file's name. Gzip is recognised by its first bytes.
-//! [`Reading`] takes some columns only, and keeps some as text, such as the names of classes; [`Idx`] holds arrays of images.
+//! The ending of a file's name tells its format:
+//!
+//! | ending | contents | columns |
+//! |---|---|---|
+//! | `.csv`, `.tsv`, `.txt`, `.data`, also `.gz`; `-` is standard input | delimited text ([`Rows`]) | names of the header line |
+//! | `.parquet`, `.pq` | Parquet | names; a list `e` of fixed length is `e_0`, `e_1`, … |
+//! | `.arrow`, `.feather`, `.ipc` | Arrow IPC, file or stream | as Parquet |
+//! | `.npy` | numpy array, C or Fortran order | `c0`, `c1`, …: the first dimension counts rows, the others lie in a line |
+//! | `.npz`, such as `data.npz:features` | one of several arrays; without a name, the only one | as npy |
+//! | `.safetensors`, such as `m.safetensors:features` | the same of tensors | as npy |
+//! | `.idx`, `…-ubyte`, also `.gz` | images and labels ([`Idx`]) | as npy |
+//!
+//! [`Reading`] takes some columns only, and keeps some as text, such as the names of classes; [`Batches`] are tables of a limited
+//! number of rows, for files larger than memory; a [`Writer`] makes files. Missing and infinite numbers are errors.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod error;
@@ -24,22 +36,42 @@ mod pattern;
 mod rows;
 
 mod header;
+mod location;
 mod reading;
 mod table;
 
+mod pieces;
+
 mod csv;
+
+mod element;
+
+mod array;
 mod idx;
+mod npy;
+mod zip;
+
+mod npz;
+mod tensors;
+
+#[cfg(feature = "parquet")]
+mod arrow;
+
+mod batches;
+mod write;
 
 use std::path::Path;
 
+use location::{Format, Location};
+use pieces::Opened;
+
+pub use batches::Batches;
 pub use error::{Error, Result};
 pub use idx::Idx;
 pub use reading::Reading;
 pub use rows::{Row, Rows, is_missing};
 pub use table::{Choice, Table};
-
-/// What [`read`] takes, for messages.
-const FORMATS: &str = ".csv, .tsv, .txt and .data, each also with .gz";
+pub use write::{Cells, Column, Type, Writer};
 
 /// Reads a table of numbers in the format that the file's name announces; [`Reading`] chooses columns, and keeps some as text.
 pub fn read(path: &Path) -> Result<Table> {
@@ -49,11 +81,32 @@ pub fn read(path: &Path) -> Result<Table> {
 impl Reading {
     /// Reads these columns of a table in the format that the file's name announces.
     pub fn read(&self, path: &Path) -> Result<Table> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let plain = name.strip_suffix(".gz").unwrap_or(&name);
-        match plain.rsplit_once('.').map(|(_, extension)| extension) {
-            Some("csv" | "tsv" | "txt" | "data") => csv::read(path, self),
-            _ => Err(Error::UnknownFormat { path: path.into(), known: FORMATS }),
+        let at = Location::new(path)?;
+        self.open(&at)?.all(&at.file)
+    }
+
+    /// Reads these columns in tables of at most `rows` rows.
+    pub fn batches(&self, path: &Path, rows: usize) -> Result<Batches> {
+        Ok(Batches::new(self.open(&Location::new(path)?)?, rows))
+    }
+
+    fn open(&self, at: &Location) -> Result<Opened> {
+        match at.format {
+            Format::Text => csv::open(&at.path, self),
+            Format::Idx => idx::open_table(&at.path, self),
+            Format::Npy => npy::open(at, self),
+            Format::Npz => npz::open(at, self),
+            Format::Safetensors => tensors::open(at, self),
+            #[cfg(feature = "parquet")]
+            Format::Parquet => arrow::parquet::open(at, self),
+            #[cfg(feature = "parquet")]
+            Format::Arrow => arrow::ipc::open(at, self),
+            #[cfg(not(feature = "parquet"))]
+            Format::Parquet | Format::Arrow => Err(Error::Unsupported {
+                path: at.path.clone(),
+                what: "Parquet and Arrow files are".into(),
+                remedy: "build stonet-io with its feature `parquet`, or write the table as CSV or npy",
+            }),
         }
     }
 }

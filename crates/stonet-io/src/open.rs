@@ -1,4 +1,4 @@
-//! Opens a file as a stream of plain bytes; gzip is recognised by its first two bytes, whatever the file is called.
+//! Opens a file as a stream of plain bytes; gzip is recognised by its first two bytes, whatever the file is called, and `-` is standard input.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -40,14 +40,25 @@ impl Origin {
     }
 }
 
-/// Opens a plain or a compressed file.
+/// Opens a file for reading at any place; also its length.
+pub(crate) fn file(path: &Path) -> Result<(File, u64)> {
+    let opened = File::open(path).and_then(|file| {
+        let about = file.metadata()?;
+        // Opening a directory may succeed; reading it never does.
+        if about.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok((file, about.len())) }
+    });
+    opened.map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => Error::NoFile { path: path.to_owned() },
+        _ => Error::Unreadable { path: path.to_owned(), source },
+    })
+}
+
+/// Opens a plain or a compressed file as a stream; `-` is standard input.
 pub(crate) fn open(path: &Path) -> Result<Source> {
     let mut origin = Origin { path: path.to_owned(), compressed: false };
-    let file = File::open(path).map_err(|e| match e.kind() {
-        io::ErrorKind::NotFound => Error::NoFile { path: path.to_owned() },
-        _ => origin.failed("line 0", e),
-    })?;
-    let mut file = BufReader::with_capacity(BUFFER, file);
+    let plain: Box<dyn Read + Send> =
+        if path == Path::new("-") { Box::new(io::stdin()) } else { Box::new(file(path)?.0) };
+    let mut file = BufReader::with_capacity(BUFFER, plain);
     origin.compressed = file.fill_buf().map_err(|e| origin.failed("line 0", e))?.starts_with(&GZIP_MAGIC);
     let bytes: Box<dyn Read + Send> =
         if origin.compressed { Box::new(MultiGzDecoder::new(file)) } else { Box::new(file) };

@@ -30,6 +30,7 @@ pub struct Reading {
 }
 
 /// Columns to read, by their place in the file.
+#[derive(Debug, Clone)]
 pub(crate) struct Chosen {
     pub(crate) numbers: Vec<usize>,
     pub(crate) text: Vec<usize>,

@@ -1,0 +1,145 @@
+//! Which columns of an Arrow schema are read, and rows of record batches from them; lists of fixed length are one column per place.
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+
+use super::cells::{is_number, is_text, numbers, texts};
+use crate::header::Header;
+use crate::location::Location;
+use crate::pieces::{Piece, check_finite};
+use crate::reading::Chosen;
+use crate::{Error, Reading, Result};
+
+/// Rows that are turned from columns into rows at once: few enough to stay in the cache.
+pub(crate) const ROWS: usize = 1024;
+/// Longest list that is laid out in columns.
+const LONGEST: i32 = 1 << 16;
+/// Columns that a table may have.
+const MOST_COLUMNS: usize = 1 << 20;
+
+/// The chosen columns.
+pub(crate) struct Columns {
+    at: Location,
+    numbers: Vec<Leaf>,
+    names: Vec<String>,
+    texts: Vec<Leaf>,
+    /// The columns of the file that have to be decoded, in its order.
+    pub(crate) projection: Vec<usize>,
+    /// The next row.
+    row: u64,
+}
+
+/// One column of the table.
+#[derive(Debug, Clone)]
+struct Leaf {
+    name: String,
+    /// Column of the file; later, of the record batches.
+    column: usize,
+    /// Place in a list.
+    place: Option<usize>,
+}
+
+impl Columns {
+    pub(crate) fn new(at: &Location, schema: &Schema, reading: &Reading) -> Result<(Self, Header, Chosen)> {
+        let mut leaves = Vec::new();
+        for (column, field) in schema.fields().iter().enumerate() {
+            match list(field) {
+                Some(length) => leaves.extend((0..length).map(|i| {
+                    let name = format!("{}_{i}", field.name());
+                    Leaf { name, column, place: Some(i) }
+                })),
+                None => leaves.push(Leaf { name: field.name().clone(), column, place: None }),
+            }
+            if leaves.len() > MOST_COLUMNS {
+                return Err(at.damaged(format_args!("more than {MOST_COLUMNS} columns are no table")));
+            }
+        }
+        let header = Header::new(&at.path, leaves.iter().map(|l| l.name.clone()).collect())?;
+        let chosen = reading.choose(&header)?;
+        let pick = |columns: &[usize]| columns.iter().map(|&i| leaves[i].clone()).collect::<Vec<_>>();
+        let (mut numbers, mut texts) = (pick(&chosen.numbers), pick(&chosen.text));
+        check_types(at, schema, &numbers, &texts)?;
+        let mut projection: Vec<usize> = numbers.iter().chain(&texts).map(|l| l.column).collect();
+        projection.sort_unstable();
+        projection.dedup();
+        for leaf in numbers.iter_mut().chain(&mut texts) {
+            leaf.column = projection.partition_point(|&c| c < leaf.column);
+        }
+        let names = numbers.iter().map(|l| l.name.clone()).collect();
+        Ok((Columns { at: at.clone(), numbers, names, texts, projection, row: 0 }, header, chosen))
+    }
+
+    /// Appends all rows of a batch that has the columns of the projection.
+    pub(crate) fn append(&mut self, batch: &RecordBatch, piece: &mut Piece) -> Result<()> {
+        let (rows, across, start) = (batch.num_rows(), self.numbers.len(), piece.values.len());
+        piece.values.resize(start + rows * across, 0.0);
+        for from in (0..rows).step_by(ROWS) {
+            let count = ROWS.min(rows - from);
+            let block = &mut piece.values[start + from * across..][..count * across];
+            for (i, leaf) in self.numbers.iter().enumerate() {
+                let column = leaf.numbers(batch.column(leaf.column), from, count);
+                block[i..].iter_mut().step_by(across).zip(&column).for_each(|(place, &v)| *place = v);
+            }
+        }
+        check_finite(&self.at.path, &piece.values[start..], self.row, &self.names)?;
+        for (leaf, out) in self.texts.iter().zip(&mut piece.texts) {
+            for (i, text) in texts(batch.column(leaf.column)).into_iter().enumerate() {
+                out.push(text.ok_or_else(|| self.missing(i, leaf))?);
+            }
+        }
+        self.row += rows as u64;
+        piece.rows += rows;
+        Ok(())
+    }
+
+    fn missing(&self, row: usize, leaf: &Leaf) -> Error {
+        Error::MissingEntry { path: self.at.path.clone(), row: self.row + row as u64, column: leaf.name.clone() }
+    }
+}
+
+impl Leaf {
+    fn numbers(&self, column: &ArrayRef, from: usize, count: usize) -> Vec<f64> {
+        let Some(place) = self.place else { return numbers(column, from, 1, count) };
+        let lists = column.as_fixed_size_list();
+        let length = lists.value_length() as usize;
+        let mut values = numbers(lists.values(), from * length + place, length, count);
+        if lists.null_count() > 0 {
+            (0..count).filter(|i| lists.is_null(from + i)).for_each(|i| values[i] = f64::NAN);
+        }
+        values
+    }
+}
+
+/// The length of a list of numbers that is the same in every row.
+fn list(field: &Field) -> Option<usize> {
+    match field.data_type() {
+        &DataType::FixedSizeList(ref item, length @ 1..=LONGEST) if is_number(item.data_type()) => {
+            Some(length as usize)
+        }
+        _ => None,
+    }
+}
+
+fn check_types(at: &Location, schema: &Schema, numbers: &[Leaf], texts: &[Leaf]) -> Result<()> {
+    let kind = |leaf: &Leaf| schema.field(leaf.column).data_type();
+    let wrong = |leaf: &Leaf, wanted, remedy| Error::ColumnType {
+        path: at.path.clone(),
+        column: leaf.name.clone(),
+        kind: format!("the type {}", kind(leaf)),
+        wanted,
+        remedy,
+    };
+    if let Some(leaf) = numbers.iter().find(|l| l.place.is_none() && !is_number(kind(l))) {
+        let remedy = match kind(leaf) {
+            kind if is_text(kind) => "code it as numbers, name it as a column of text, or leave it out",
+            DataType::List(_) | DataType::LargeList(_) => "write it as lists of fixed length, or leave it out",
+            _ => "convert it to numbers, or leave it out",
+        };
+        return Err(wrong(leaf, "numbers", remedy));
+    }
+    match texts.iter().find(|l| l.place.is_some() || !is_text(kind(l))) {
+        Some(leaf) => Err(wrong(leaf, "text", "choose a column of strings, integers or truth values")),
+        None => Ok(()),
+    }
+}

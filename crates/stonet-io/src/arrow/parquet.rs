@@ -1,0 +1,90 @@
+//! Parquet files, row group by row group and only the chosen columns.
+
+use std::fs::File;
+
+use arrow_array::RecordBatch;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+
+use super::columns::{Columns, ROWS};
+use super::{guard, pages};
+use crate::location::Location;
+use crate::pieces::{Opened, Piece, Pieces};
+use crate::{Reading, Result, open};
+
+struct Parquet {
+    at: Location,
+    file: File,
+    metadata: ArrowReaderMetadata,
+    mask: ProjectionMask,
+    columns: Columns,
+    /// The row group that comes next.
+    group: usize,
+    /// The one that is being read.
+    reader: Option<ParquetRecordBatchReader>,
+    /// Rows that were decoded and not yet handed out.
+    rest: Option<RecordBatch>,
+}
+
+/// Reads the footer; the rows come later.
+pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
+    let (file, _) = open::file(&at.file)?;
+    let metadata = guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
+    let (columns, header, chosen) = Columns::new(at, metadata.schema(), reading)?;
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.projection.iter().copied());
+    let parquet = Parquet { at: at.clone(), file, metadata, mask, columns, group: 0, reader: None, rest: None };
+    Ok(Opened::new(&header, &chosen, Box::new(parquet)))
+}
+
+impl Pieces for Parquet {
+    fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
+        let Some(batch) = self.batch()? else { return Ok(0) };
+        let count = most.min(batch.num_rows());
+        if count < batch.num_rows() {
+            self.rest = Some(batch.slice(count, batch.num_rows() - count));
+        }
+        let columns = &mut self.columns;
+        guard(&self.at, || Ok::<_, String>(columns.append(&batch.slice(0, count), piece)))??;
+        Ok(count)
+    }
+
+    fn rows(&self) -> Option<u64> {
+        self.metadata.metadata().file_metadata().num_rows().try_into().ok()
+    }
+}
+
+impl Parquet {
+    /// The next rows, if any are left.
+    fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
+        loop {
+            if let Some(mut reader) = self.reader.take()
+                && let Some(batch) = guard(&self.at, || reader.next().transpose())?
+            {
+                self.reader = Some(reader);
+                return Ok(Some(batch));
+            }
+            if self.group == self.metadata.metadata().num_row_groups() {
+                return Ok(None);
+            }
+            let at = self.at.clone();
+            self.reader = Some(guard(&at, || self.next_group())?);
+        }
+    }
+
+    fn next_group(&mut self) -> std::result::Result<ParquetRecordBatchReader, String> {
+        pages::check(&mut self.file, self.metadata.metadata(), self.group, &self.mask)?;
+        let file = self.file.try_clone().map_err(|e| e.to_string())?;
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            .with_row_groups(vec![self.group])
+            .with_projection(self.mask.clone())
+            .with_batch_size(ROWS)
+            .build();
+        self.group += 1;
+        reader.map_err(|e| e.to_string())
+    }
+}

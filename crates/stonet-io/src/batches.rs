@@ -1,0 +1,70 @@
+//! A file as a sequence of tables of a limited number of rows, so that files larger than memory can be read.
+
+use std::path::Path;
+
+use crate::pieces::Opened;
+use crate::{Result, Table};
+
+/// Tables with the same columns and at most so many rows; made by [`Reading::batches`](crate::Reading::batches).
+///
+/// Memory is that of one table, and of one row group or record batch where the file comes in such. After an error there is nothing
+/// more. A file without rows is an error, as it is for [`read`](crate::read).
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("rows.csv");
+/// # std::fs::write(&path, "x,y\n1,10\n2,20\n3,30\n")?;
+/// use stonet_io::Reading;
+/// let mut sum = 0.0;
+/// for table in Reading::default().batches(&path, 2)? {
+///     sum += table?.column("y")?.sum(); // rows 1 and 2, then row 3
+/// }
+/// assert_eq!(sum, 60.0);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Batches {
+    opened: Opened,
+    most: usize,
+    done: bool,
+}
+
+impl Batches {
+    pub(crate) fn new(opened: Opened, most: usize) -> Self {
+        Batches { opened, most: most.max(1), done: false }
+    }
+
+    /// The file.
+    pub fn source(&self) -> &Path {
+        self.opened.source()
+    }
+
+    /// The names of the columns of numbers, in the order of the file.
+    pub fn names(&self) -> &[String] {
+        &self.opened.numbers
+    }
+
+    /// The names of the columns of text, in the order of the file.
+    pub fn text_names(&self) -> &[String] {
+        &self.opened.texts
+    }
+
+    /// How many rows there are in all, if the file tells: for a progress bar, not for an allocation.
+    pub fn rows(&self) -> Option<u64> {
+        self.opened.rows()
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<Table>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.done {
+            return None;
+        }
+        let next = self.opened.next(self.most).transpose();
+        self.done = !matches!(next, Some(Ok(_)));
+        next
+    }
+}

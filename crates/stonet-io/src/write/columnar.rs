@@ -1,0 +1,113 @@
+//! Parquet and Arrow IPC files, in row groups and record batches of a limited size.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Float32Array, Float64Array, RecordBatch, StringArray};
+use arrow_ipc::writer::FileWriter;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+
+use super::{Cells, Column, Format, Type};
+
+/// Rows per row group: enough to compress, few enough to hold.
+const GROUP: usize = 1 << 17;
+/// Rows per record batch.
+const BATCH: usize = 1 << 14;
+
+fn schema(columns: &[Column]) -> SchemaRef {
+    let field = |c: &Column| {
+        let kind = match c.kind {
+            Type::F64 => DataType::Float64,
+            Type::F32 => DataType::Float32,
+            Type::Text => DataType::Utf8,
+        };
+        Field::new(&c.name, kind, false)
+    };
+    Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
+}
+
+fn failed(error: impl ToString) -> io::Error {
+    io::Error::other(error.to_string())
+}
+
+/// Calls `write` with the rows in batches of at most [`BATCH`].
+fn batches(
+    schema: &SchemaRef,
+    cells: &[Cells<'_>],
+    mut write: impl FnMut(RecordBatch) -> io::Result<()>,
+) -> io::Result<()> {
+    let rows = cells[0].len();
+    for from in (0..rows).step_by(BATCH) {
+        let to = rows.min(from + BATCH);
+        let array = |(cells, field): (&Cells<'_>, &Arc<Field>)| -> ArrayRef {
+            match cells {
+                Cells::Text(texts) => Arc::new(StringArray::from_iter_values(&texts[from..to])),
+                Cells::Numbers(v) if *field.data_type() == DataType::Float32 => {
+                    Arc::new(Float32Array::from_iter_values((from..to).map(|i| v[i] as f32)))
+                }
+                Cells::Numbers(v) => Arc::new(Float64Array::from_iter_values((from..to).map(|i| v[i]))),
+            }
+        };
+        let arrays = cells.iter().zip(schema.fields()).map(array).collect();
+        write(RecordBatch::try_new(schema.clone(), arrays).map_err(failed)?)?;
+    }
+    Ok(())
+}
+
+struct Parquet {
+    schema: SchemaRef,
+    writer: ArrowWriter<BufWriter<File>>,
+}
+
+pub(super) fn parquet(file: File, columns: &[Column]) -> io::Result<Box<dyn Format>> {
+    let schema = schema(columns);
+    // Snappy is what every reader knows. Predictions hardly repeat, so a dictionary of them would only cost time.
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_max_row_group_row_count(Some(GROUP))
+        .set_dictionary_enabled(false);
+    for column in columns.iter().filter(|c| c.kind == Type::Text) {
+        properties = properties.set_column_dictionary_enabled(ColumnPath::from(column.name.as_str()), true);
+    }
+    let out = BufWriter::with_capacity(1 << 16, file);
+    let writer = ArrowWriter::try_new(out, schema.clone(), Some(properties.build())).map_err(failed)?;
+    Ok(Box::new(Parquet { schema, writer }))
+}
+
+impl Format for Parquet {
+    fn rows(&mut self, cells: &[Cells<'_>]) -> io::Result<()> {
+        batches(&self.schema, cells, |batch| self.writer.write(&batch).map_err(failed))
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.writer.into_inner().map_err(failed)?.flush()
+    }
+}
+
+struct Ipc {
+    schema: SchemaRef,
+    writer: FileWriter<BufWriter<File>>,
+}
+
+pub(super) fn ipc(file: File, columns: &[Column]) -> io::Result<Box<dyn Format>> {
+    let schema = schema(columns);
+    let out = BufWriter::with_capacity(1 << 16, file);
+    let writer = FileWriter::try_new(out, &schema).map_err(failed)?;
+    Ok(Box::new(Ipc { schema, writer }))
+}
+
+impl Format for Ipc {
+    fn rows(&mut self, cells: &[Cells<'_>]) -> io::Result<()> {
+        batches(&self.schema, cells, |batch| self.writer.write(&batch).map_err(failed))
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        self.writer.finish().map_err(failed)?;
+        self.writer.into_inner().map_err(failed)?.flush()
+    }
+}
