@@ -34,6 +34,7 @@ use std::path::Path;
 
 pub use error::{Error, Result};
 pub use idx::Idx;
+pub use pattern::nearest;
 pub use reading::Reading;
 pub use rows::{Row, Rows, is_missing};
 pub use table::{Choice, Table};
