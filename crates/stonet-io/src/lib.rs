@@ -68,6 +68,7 @@ use pieces::Opened;
 pub use batches::Batches;
 pub use error::{Error, Result};
 pub use idx::Idx;
+pub use pattern::nearest;
 pub use reading::Reading;
 pub use rows::{Row, Rows, is_missing};
 pub use table::{Choice, Table};

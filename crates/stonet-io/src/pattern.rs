@@ -29,7 +29,7 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// The names as a list for a message, those nearest to `wanted` first.
-pub(crate) fn nearest(wanted: &str, names: &[String]) -> String {
+pub fn nearest(wanted: &str, names: &[String]) -> String {
     let mut order: Vec<(usize, &String)> = names.iter().map(|n| (distance(wanted, n), n)).collect();
     order.sort_by_key(|&(d, _)| d); // stable: equally near names stay in the order of the file
     list(order.into_iter().map(|(_, n)| n.as_str()))

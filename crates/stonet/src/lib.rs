@@ -42,6 +42,8 @@ pub mod mlp;
 
 pub mod baseline;
 
+pub mod anatomy;
+
 pub use calibration_rows::{Calibration, NewRows};
 pub use class_rows::{ClassInputs, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};

@@ -18,8 +18,8 @@ const FEW: usize = 8;
 /// Standard scale and the range of the rows it was learned on: new rows are clipped one standard deviation beyond, so that a feature
 /// that hardly varied among them cannot send a prediction far away.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Clip {
-    pub scale: Standardizer,
+pub struct Clip {
+    pub(crate) scale: Standardizer,
     low: Array1<f64>,
     high: Array1<f64>,
 }
@@ -71,8 +71,24 @@ impl Clip {
         Clip::new(scale, low, high)
     }
 
-    pub(crate) fn columns(&self) -> usize {
+    /// How many columns it is for.
+    pub fn columns(&self) -> usize {
         self.low.len()
+    }
+
+    /// The standard scale, applied first.
+    pub fn scale(&self) -> &Standardizer {
+        &self.scale
+    }
+
+    /// The least value of each column on standard scale.
+    pub fn low(&self) -> &Array1<f64> {
+        &self.low
+    }
+
+    /// The greatest.
+    pub fn high(&self) -> &Array1<f64> {
+        &self.high
     }
 
     /// Standardised and clipped.
@@ -104,7 +120,7 @@ pub(crate) fn blocks(rows: usize) -> Vec<Range<usize>> {
 
 /// A fitted ridge regression of one response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ridge {
+pub struct Ridge {
     clip: Clip,
     coefficients: Array1<f64>,
     intercept: f64,
@@ -158,6 +174,21 @@ impl Ridge {
         let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0);
         let coefficients = vectors.dot(&(rotated * shrink(grid[best])));
         Ok(Ridge { clip, coefficients, intercept: mean })
+    }
+
+    /// The scale of its columns.
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    /// One per column, on standard scale.
+    pub fn coefficients(&self) -> &Array1<f64> {
+        &self.coefficients
+    }
+
+    /// The prediction at the middle of all columns.
+    pub fn intercept(&self) -> f64 {
+        self.intercept
     }
 
     pub(crate) fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {

@@ -19,7 +19,7 @@ use crate::{ClassInputs, ClassRows, Error, Head, Result, StoNet};
 /// What the network of a correction sees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum View {
+pub enum View {
     /// z.
     Raw,
     /// (z − its mean over classes) / T.
@@ -125,7 +125,8 @@ impl Corrected {
         self.correction.as_ref().map(|(_, net)| net)
     }
 
-    pub(crate) fn correction(&self) -> Option<&(View, StoNet)> {
+    /// What the network sees, and the network.
+    pub fn correction(&self) -> Option<&(View, StoNet)> {
         self.correction.as_ref()
     }
 

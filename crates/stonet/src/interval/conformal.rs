@@ -46,7 +46,7 @@ pub fn conformal_quantile(scores: &[f64], level: Level) -> f64 {
 /// The scores of held-out rows: absolute for two-sided intervals, signed for bounds, with a weight per row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "ScoreParts", into = "ScoreParts")]
-pub(crate) struct Scores {
+pub struct Scores {
     /// Per fold, ascending.
     absolute: Vec<Sorted>,
     /// Per fold, ascending.
@@ -108,13 +108,18 @@ impl Scores {
         Scores { absolute: all(f64::abs), signed: all(|r| r), units }
     }
 
+    /// Absolute scores of each fold, ascending, and the weight of each row where rows count by group.
+    pub fn absolute(&self) -> impl Iterator<Item = (&[f64], Option<&[f64]>)> {
+        self.absolute.iter().map(|f| (&f.values[..], f.weights.as_deref()))
+    }
+
     /// How many folds brought scores.
     pub(crate) fn folds(&self) -> usize {
         self.signed.len()
     }
 
     /// Rows, or groups where rows are weighted.
-    pub(crate) fn units(&self) -> usize {
+    pub fn units(&self) -> usize {
         self.units
     }
 

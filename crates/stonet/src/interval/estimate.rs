@@ -34,7 +34,7 @@ pub struct Estimate {
 
 /// Var(ŵ_ij) for every neuron j of layer i: neurons with the same support share the matrix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct LayerVariance {
+pub struct LayerVariance {
     grams: Vec<InverseGram>,
     /// Per neuron: which matrix, times which ς²_ij.
     neurons: Vec<(usize, f64)>,
@@ -97,6 +97,11 @@ impl Estimate {
         &self.net
     }
 
+    /// Var(ŵ) of every layer.
+    pub fn weight_variance(&self) -> &[LayerVariance] {
+        &self.weight_variance
+    }
+
     /// ς²_L.
     pub fn residual_variance(&self) -> &[f64] {
         &self.residual_variance
@@ -129,6 +134,16 @@ impl Estimate {
 }
 
 impl LayerVariance {
+    /// (X̃ᵀX̃)⁻¹ of every support that occurs.
+    pub fn grams(&self) -> &[InverseGram] {
+        &self.grams
+    }
+
+    /// Per neuron: the number of its matrix, and ς²_ij.
+    pub fn neurons(&self) -> &[(usize, f64)] {
+        &self.neurons
+    }
+
     fn new(
         layer: usize,
         weight: ArrayView2<'_, f64>,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 pub use conformal::{Side, conformal_quantile, conformal_rank, cv_plus_guarantee, rows_needed};
 pub use dof::degrees_of_freedom;
-pub use estimate::Estimate;
+pub use estimate::{Estimate, LayerVariance};
 pub use eve::{Eve, EveIntervals};
 pub use variance::Variance;
 pub(crate) use variance::training_variance;

@@ -323,6 +323,14 @@ impl FittedPostStoNet {
         }
     }
 
+    /// The stacks behind the other kinds, one per output.
+    pub fn stacks(&self) -> Option<&[FittedStack]> {
+        match &self.model {
+            Model::Stacks(stacks) => Some(stacks),
+            Model::Eve { .. } => None,
+        }
+    }
+
     /// Units scored and folds, of the smallest output.
     fn size(&self) -> Option<(usize, usize)> {
         match &self.model {

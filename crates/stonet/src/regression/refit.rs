@@ -22,15 +22,35 @@ pub enum Refit {
 
 /// (X̃ᵀX̃)⁻¹ of one support, in centred form.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct InverseGram {
+pub struct InverseGram {
     /// Columns of the design that are used.
-    pub support: Vec<usize>,
+    pub(crate) support: Vec<usize>,
     mean: Array1<f64>,
     inverse: Array2<f64>,
     rows: usize,
 }
 
 impl InverseGram {
+    /// Columns of the design that are used.
+    pub fn support(&self) -> &[usize] {
+        &self.support
+    }
+
+    /// m, their means.
+    pub fn mean(&self) -> &Array1<f64> {
+        &self.mean
+    }
+
+    /// C.
+    pub fn inverse(&self) -> &Array2<f64> {
+        &self.inverse
+    }
+
+    /// n.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// From the design's columns `support`; `None` if they are dependent and `refit` is OLS.
     pub(crate) fn new(design: ArrayView2<'_, f64>, support: Vec<usize>, refit: Refit) -> Option<Self> {
         let n = design.nrows();

@@ -129,7 +129,7 @@ impl StoNetSettings {
 
 /// A network and its scales.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Scaled {
+pub struct Scaled {
     clip: Clip,
     mean: f64,
     sd: f64,
@@ -137,6 +137,21 @@ pub(crate) struct Scaled {
 }
 
 impl Scaled {
+    /// The scale of the features.
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    /// Centre and scale of the response: the prediction is centre + scale · output.
+    pub fn response(&self) -> (f64, f64) {
+        (self.mean, self.sd)
+    }
+
+    /// The network, on standard scale.
+    pub fn network(&self) -> &StoNet {
+        &self.net
+    }
+
     fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
         let f = self.net.predict(self.clip.apply(x)?.view())?;
         Ok(f.index_axis_move(Axis(1), 0).mapv_into(|v| v * self.sd + self.mean))
@@ -159,10 +174,21 @@ impl Scaled {
 /// One member at one κ: all that prediction needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Member {
+pub enum Member {
+    /// A StoNet on the features.
     StoNet(Scaled),
-    Skip { intercept: f64, slope: f64, correction: Option<Scaled> },
+    /// intercept + slope · (the network's prediction) + correction.
+    Skip {
+        /// At a prediction of 0.
+        intercept: f64,
+        /// Of the network's prediction.
+        slope: f64,
+        /// A StoNet on the features.
+        correction: Option<Scaled>,
+    },
+    /// Ridge regression on the features.
     Ridge(Ridge),
+    /// The network's own prediction.
     Network,
 }
 

@@ -17,14 +17,14 @@ use ndarray::{Array1, ArrayView1, ArrayView2, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-pub use members::{Members, StoNetSettings};
+pub use members::{Member, Members, Scaled, StoNetSettings};
+pub use scale::ScaleModel;
 
 use crate::calibration_rows::Single;
 use crate::interval::conformal::{Scores, Side};
 use crate::{Error, Level, Result, Seed, StoNet};
 use fit::Job;
-use members::Member;
-use scale::{At, ScaleModel};
+use scale::At;
 
 /// What asks for the network's prediction.
 const NAME: &str = "a stack that was fitted with them";
@@ -79,20 +79,30 @@ impl Default for Stack {
 
 /// A fitted stack for one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FittedStack {
+pub struct FittedStack {
     folds: Vec<FoldModel>,
     scores: Scores,
 }
 
 /// What one fold predicts with.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct FoldModel {
+pub struct FoldModel {
     /// Members with positive weight.
     members: Vec<(f64, Member)>,
     scale: ScaleModel,
 }
 
 impl FoldModel {
+    /// Members with their weights: μ is the weighted sum of their predictions.
+    pub fn members(&self) -> &[(f64, Member)] {
+        &self.members
+    }
+
+    /// s.
+    pub fn scale_model(&self) -> &ScaleModel {
+        &self.scale
+    }
+
     /// μ and s at rows of features.
     fn at(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<(Array1<f64>, Array1<f64>)> {
         let mut mean = Array1::zeros(x.nrows());
@@ -137,6 +147,16 @@ impl Stack {
 }
 
 impl FittedStack {
+    /// What each fold predicts with; the point prediction is their mean.
+    pub fn folds(&self) -> &[FoldModel] {
+        &self.folds
+    }
+
+    /// The scores of the rows that each fold held out.
+    pub fn scores(&self) -> &Scores {
+        &self.scores
+    }
+
     /// Point predictions, lower and upper ends, blocks of rows in parallel.
     pub(crate) fn ends(
         &self,

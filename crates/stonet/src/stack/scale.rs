@@ -20,11 +20,22 @@ const LOW_SHARE: f64 = 0.02;
 /// A scale s(x) > 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum ScaleModel {
+pub enum ScaleModel {
     /// s = 1.
     Constant,
     /// s = exp(fit), clipped.
-    Learned { ridge: Box<Ridge>, offset: f64, low: f64, high: f64, network: bool },
+    Learned {
+        /// log s on the features, the stack's prediction m, m², and log(|m − d| + offset) where the network's prediction d is known.
+        ridge: Box<Ridge>,
+        /// Keeps the logarithm finite.
+        offset: f64,
+        /// The least log s.
+        low: f64,
+        /// The greatest.
+        high: f64,
+        /// Whether d is looked at.
+        network: bool,
+    },
 }
 
 /// What a scale looks at: features, the stack's prediction, the network's.

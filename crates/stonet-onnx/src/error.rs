@@ -1,0 +1,198 @@
+//! What can go wrong with networks as files: the place, what stands there, and the remedy.
+
+use std::path::PathBuf;
+
+/// The result of every fallible call of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A cause of failure.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A file that cannot be read.
+    #[error("{path}: cannot be read: {source}", path = path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// Bytes that are no ONNX model.
+    #[error("{path}: not a sound ONNX file: {what}; export the network or fetch the file again", path = path.display())]
+    NotOnnx {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Weights beside the file, in a place that is not looked into.
+    #[error("{path}: tensor `{tensor}` is stored in `{location}`, which is not in the network's own folder; save the network as one file, or its data beside it", path = path.display())]
+    ExternalPath {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Where it is said to be.
+        location: String,
+    },
+    /// Weights beside the file that are not there, or too few.
+    #[error("{path}: tensor `{tensor}` cannot be read from `{location}` beside the network: {what}; keep the data file beside the network, under the name it was saved with", path = path.display())]
+    ExternalData {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// The data file.
+        location: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A tap that is not there.
+    #[error("{path}: no tensor or node is called `{name}`; there are {known}", path = path.display())]
+    UnknownTap {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        name: String,
+        /// The names there are, nearest first.
+        known: String,
+    },
+    /// A network whose last hidden layer does not show.
+    #[error("{path}: the last hidden layer was not found, since no output comes from a linear layer (Gemm or MatMul) behind others; name a tensor as the tap, such as one of {known}", path = path.display())]
+    NoTap {
+        /// The file.
+        path: PathBuf,
+        /// Some of the last tensors.
+        known: String,
+    },
+    /// A network with no input or several.
+    #[error("{path}: the network has {count} inputs ({names}), and only networks with one can be run; export it with one input", path = path.display())]
+    Inputs {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        count: usize,
+        /// Their names.
+        names: String,
+    },
+    /// An input that takes something else than f32.
+    #[error("{path}: input `{name}` takes {found}, and only f32 can be given; export the network in f32", path = path.display())]
+    InputType {
+        /// The file.
+        path: PathBuf,
+        /// The input.
+        name: String,
+        /// Its type.
+        found: String,
+    },
+    /// Rows of another shape than the network takes.
+    #[error("the network's input `{name}` takes rows of shape {expected}, and the data have {found}; {remedy}")]
+    InputShape {
+        /// The input.
+        name: String,
+        /// What it takes.
+        expected: String,
+        /// What there is.
+        found: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The runtime refused or failed.
+    #[error("{path}: {runtime} cannot run the network: {what}", path = path.display())]
+    Runtime {
+        /// The file.
+        path: PathBuf,
+        /// Which runtime.
+        runtime: &'static str,
+        /// What it said.
+        what: String,
+    },
+    /// A tensor that is not one row of f32 per row of inputs.
+    #[error("tensor `{tensor}` has shape {shape:?} for {rows} rows: {what}; choose another tap")]
+    NotRows {
+        /// The tensor.
+        tensor: String,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// Rows that went in.
+        rows: usize,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// No onnxruntime library.
+    #[error(
+        "onnxruntime cannot be used: {what}; install it (`pip install onnxruntime`) and let ORT_DYLIB_PATH name its library (…/onnxruntime/capi/libonnxruntime.so.*), or use the runtime rten"
+    )]
+    NoOnnxruntime {
+        /// Why.
+        what: String,
+    },
+    /// The work was cancelled.
+    #[error("cancelled after {done} of {total} rows")]
+    Cancelled {
+        /// Rows done.
+        done: usize,
+        /// Rows there are.
+        total: usize,
+    },
+    /// A setting outside its range.
+    #[error("{name} = {value} is out of range: {range}")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// What it was set to.
+        value: String,
+        /// What it may be.
+        range: String,
+    },
+    /// A file that is no CIFAR binary.
+    #[error("{path}: {bytes} bytes are not a whole number of CIFAR images (1 or 2 label bytes and 3072 bytes of pixels each); fetch the file again, or use another format", path = path.display())]
+    NotCifar {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: usize,
+    },
+    /// A network of operators too old or too new to be joined to.
+    #[error("{path}: the network uses operator set {found}, and a head can be joined to sets {lowest} to {highest}; convert it (onnx.version_converter), or export the head alone", path = path.display())]
+    Opset {
+        /// The file.
+        path: PathBuf,
+        /// The network's.
+        found: i64,
+        /// The oldest that works.
+        lowest: i64,
+        /// The newest that is known to.
+        highest: i64,
+    },
+    /// A head that needs a tensor of the network that was not named.
+    #[error("the head needs {input}, and no tensor of the network was named for it; {remedy}")]
+    HeadInput {
+        /// The head's input.
+        input: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A model that cannot be written with ONNX operators.
+    #[error("{what} cannot be written as ONNX: {why}; {remedy}")]
+    NotExportable {
+        /// The model.
+        what: String,
+        /// Why.
+        why: String,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// The mathematics refused.
+    #[error(transparent)]
+    Core(#[from] stonet::Error),
+    /// A file of inputs refused.
+    #[error(transparent)]
+    Io(#[from] stonet_io::Error),
+}
+
+impl Error {
+    pub(crate) fn setting(name: &'static str, value: impl std::fmt::Debug, range: impl Into<String>) -> Self {
+        Error::Setting { name, value: format!("{value:?}"), range: range.into() }
+    }
+}

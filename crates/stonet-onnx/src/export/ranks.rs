@@ -1,0 +1,161 @@
+//! The ends of CV+ as a graph: ranks among μ_k + R s_k over the folds, whose scores are first compressed.
+//!
+//! A block of neighbouring scores is replaced by its largest, which counts as many times: no rank of the whole becomes smaller, so no interval
+//! shrinks. Blocks are single scores around the rank that matters if the folds agree, and grow with the distance from it.
+
+use stonet::anatomy::Scores;
+use stonet::{Level, conformal_rank};
+
+use crate::graph::{Graph, Tensor};
+use crate::{Error, Result};
+
+/// Scores per fold that are kept.
+const KEPT: usize = 400;
+/// What covers the rounding of f32 in μ, s and their sum.
+const ROUNDING: f64 = 1e-5;
+
+/// Scores of one fold, descending, and how much each counts.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Compressed {
+    values: Vec<f64>,
+    counts: Vec<f64>,
+}
+
+/// What the upper end is among μ_k + R s_k.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ranks {
+    folds: Vec<Compressed>,
+    /// The end is the first, from the top, with more than this at or above it.
+    above: f64,
+    /// Whether every score counts once.
+    plain: bool,
+}
+
+impl Ranks {
+    pub(super) fn new(scores: &Scores, level: Level) -> Result<Self> {
+        Self::keeping(scores, level, KEPT)
+    }
+
+    fn keeping(scores: &Scores, level: Level, kept: usize) -> Result<Self> {
+        let folds: Vec<Compressed> = scores.absolute().map(|(v, w)| Compressed::all(v, w)).collect();
+        let total: f64 = folds.iter().map(|f| f.counts.iter().sum::<f64>()).sum();
+        let weighted = scores.absolute().any(|(_, w)| w.is_some());
+        let above = if weighted {
+            // The mass that is not needed; a trifle less, since masses are summed in f32.
+            (total - level.get() * (scores.units() as f64 + 1.0)) * (1.0 - 1e-4)
+        } else {
+            let n = total as usize;
+            conformal_rank(n, level).map_or(-1.0, |rank| (n - rank) as f64)
+        };
+        if above < 0.0 {
+            return Err(Error::NotExportable {
+                what: format!("an interval at level {}", level.get()),
+                why: format!(
+                    "{} calibration rows or groups are too few for it, and it is the whole line",
+                    scores.units()
+                ),
+                remedy: "choose a lower level, or calibrate on more rows",
+            });
+        }
+        let folds: Vec<Compressed> = folds.into_iter().map(|f| f.to(kept, above / total)).collect();
+        let plain = !weighted && folds.iter().all(|f| f.counts.iter().all(|&c| c == 1.0));
+        Ok(Ranks { folds, above, plain })
+    }
+
+    /// The upper end at every row, where `at[k]` are the columns μ_k and s_k.
+    pub(super) fn upper(&self, graph: &mut Graph, at: &[(Tensor, Tensor)]) -> Tensor {
+        if let [(mean, scale)] = at {
+            let half = graph.times(*scale, self.alone());
+            return graph.op("Add", &[*mean, half]);
+        }
+        let mut parts = Vec::new();
+        for (fold, (mean, scale)) in self.folds.iter().zip(at) {
+            let values: Vec<f64> = fold.values.iter().map(|&v| outwards(v)).collect();
+            let values = graph.row(&values);
+            let spread = graph.op("Mul", &[*scale, values]);
+            parts.push(graph.op("Add", &[*mean, spread]));
+        }
+        let all = graph.beside(&parts);
+        if self.plain {
+            let rank = self.above as usize;
+            let k = graph.ints([rank as i64 + 1]);
+            let [top, _] = graph.call("TopK", &[all, k], &[("axis", 1), ("largest", 1), ("sorted", 1)]);
+            return graph.columns(top, &[rank]);
+        }
+        let counts: Vec<f64> = self.folds.iter().flat_map(|f| f.counts.iter().copied()).collect();
+        let (size, counts) = (counts.len(), graph.floats(&[counts.len()], counts));
+        let k = graph.ints([size as i64]);
+        let [sorted, order] = graph.call("TopK", &[all, k], &[("axis", 1), ("largest", 1), ("sorted", 1)]);
+        let [counts] = graph.call("Gather", &[counts, order], &[("axis", 0)]);
+        let axis = graph.ints([1]);
+        let masses = graph.op("CumSum", &[counts, axis]);
+        // Counts are whole numbers unless rows are weighted, so that a half apart nothing is in doubt.
+        let limit = graph.number(self.above + 0.5 * f64::from(u8::from(self.above.fract() == 0.0)));
+        let over = graph.op("Less", &[masses, limit]);
+        let [over] = graph.call("Cast", &[over], &[("to", crate::tensor::FLOAT)]);
+        let place = graph.row_sums(over, size);
+        let [place] = graph.call("Cast", &[place], &[("to", crate::tensor::INT64)]);
+        let [end] = graph.call("GatherElements", &[sorted, place], &[("axis", 1)]);
+        end
+    }
+
+    /// The score that decides where there is one fold.
+    fn alone(&self) -> f64 {
+        let fold = &self.folds[0];
+        let mut mass = 0.0;
+        for (value, count) in fold.values.iter().zip(&fold.counts) {
+            mass += count;
+            if mass > self.above {
+                return *value;
+            }
+        }
+        fold.values.last().copied().unwrap_or(0.0)
+    }
+}
+
+impl Compressed {
+    fn all(ascending: &[f64], weights: Option<&[f64]>) -> Self {
+        let counts = match weights {
+            Some(w) => w.iter().rev().copied().collect(),
+            None => vec![1.0; ascending.len()],
+        };
+        Compressed { values: ascending.iter().rev().copied().collect(), counts }
+    }
+
+    /// The same in at most so many blocks, finest where a share of the mass lies above.
+    fn to(self, most: usize, share: f64) -> Self {
+        let middle = share * self.counts.iter().sum::<f64>();
+        let mut growth = 0.01;
+        let mut blocks = self.clone();
+        while blocks.values.len() > most {
+            blocks = self.blocks(middle, growth);
+            growth *= 1.25;
+        }
+        blocks
+    }
+
+    /// Blocks of at most `growth` times the distance from the middle, or of one score.
+    fn blocks(&self, middle: f64, growth: f64) -> Self {
+        let mut out = Compressed { values: Vec::new(), counts: Vec::new() };
+        let (mut mass, mut room) = (0.0, 0.0);
+        for (&value, &count) in self.values.iter().zip(&self.counts) {
+            match out.counts.last_mut() {
+                Some(block) if *block + count <= room => *block += count,
+                _ => {
+                    room = growth * (middle - mass).abs();
+                    out.values.push(value);
+                    out.counts.push(count);
+                }
+            }
+            mass += count;
+        }
+        out
+    }
+}
+
+/// No smaller in f32, by more than what f32 can lose elsewhere.
+fn outwards(score: f64) -> f64 {
+    let widened = score * (1.0 + ROUNDING);
+    let single = widened as f32;
+    f64::from(if f64::from(single) < widened { single.next_up() } else { single })
+}

@@ -1,0 +1,96 @@
+//! A head behind its network: one file from raw inputs to probabilities or intervals.
+
+use crate::export::{FEATURES, LOGITS};
+use crate::graph::{Head, NEWEST_OPSET, Names, OLDEST_OPSET};
+use crate::proto::tag;
+use crate::wire::Message;
+use crate::{Error, Network, Result};
+
+/// Which tensors of a network a head reads, and what becomes of the network's own outputs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Joint {
+    /// The tap.
+    pub features: Option<String>,
+    /// The tensor of logits, or of predictions: the network's output.
+    pub output: Option<String>,
+    /// Whether the network's own outputs stay outputs.
+    pub keep_outputs: bool,
+}
+
+impl Head {
+    /// The network with the head behind it. Names of the head that the network uses too get `stonet_` in front.
+    pub fn join(&self, network: &Network, joint: &Joint) -> Result<Vec<u8>> {
+        let opset = network.opset();
+        if !(OLDEST_OPSET..=NEWEST_OPSET).contains(&opset) {
+            let (lowest, highest) = (OLDEST_OPSET, NEWEST_OPSET);
+            return Err(Error::Opset { path: network.path().into(), found: opset, lowest, highest });
+        }
+        let (inputs, outputs) = self.ports();
+        let prefix = unused(network, "stonet_t");
+        let mut more = Message::default();
+        let mut fed = Vec::new();
+        for (i, port) in inputs.iter().enumerate() {
+            let tensor = self.source(network, joint, port.name)?;
+            let rows = format!("{prefix}in{i}");
+            more = more.message(tag::GRAPH_NODE, &flatten(&tensor, &rows));
+            fed.push(rows);
+        }
+        let names: Vec<String> = outputs.iter().map(|p| free(network, p.name)).collect();
+        more = more.raw(&self.nodes(&Names { inputs: fed, outputs: names.clone(), prefix: &prefix }).into_bytes());
+        for (port, name) in outputs.iter().zip(&names) {
+            more = more.message(tag::GRAPH_OUTPUT, &port.message(name, "stonet_rows"));
+        }
+        let model = network.edited(|field| joint.keep_outputs || field != tag::GRAPH_OUTPUT, more);
+        Ok(Message::default().raw(&model).raw(&self.metadata().into_bytes()).into_bytes())
+    }
+
+    /// The network's tensor for an input of the head.
+    fn source(&self, network: &Network, joint: &Joint, input: &'static str) -> Result<String> {
+        let named = if input == FEATURES { &joint.features } else { &joint.output };
+        if let Some(name) = named {
+            return Ok(network.tap(name)?.tensor);
+        }
+        match (input, network.outputs()) {
+            (FEATURES, _) => Ok(network.default_tap()?.tensor),
+            (_, [only]) => Ok(only.name.clone()),
+            (LOGITS, _) => {
+                Err(Error::HeadInput { input: "the network's logits", remedy: "name the output that holds them" })
+            }
+            _ => {
+                Err(Error::HeadInput { input: "the network's own prediction", remedy: "name the output that holds it" })
+            }
+        }
+    }
+}
+
+/// Rows of numbers, whatever axes there were.
+fn flatten(from: &str, to: &str) -> Message {
+    let axis = Message::default()
+        .text(tag::ATTRIBUTE_NAME, "axis")
+        .number(tag::ATTRIBUTE_INT, 1)
+        .number(tag::ATTRIBUTE_TYPE, 2);
+    Message::default()
+        .text(tag::NODE_INPUT, from)
+        .text(tag::NODE_OUTPUT, to)
+        .text(tag::NODE_NAME, &format!("{to}_rows"))
+        .text(tag::NODE_OP, "Flatten")
+        .message(tag::NODE_ATTRIBUTE, &axis)
+}
+
+/// The name, or another that the network does not use.
+fn free(network: &Network, name: &str) -> String {
+    let mut name = name.to_owned();
+    while network.has_name(&name) {
+        name = format!("stonet_{name}");
+    }
+    name
+}
+
+/// A beginning that none of the network's names has.
+fn unused(network: &Network, prefix: &str) -> String {
+    let mut prefix = prefix.to_owned();
+    while network.any_name(|n| n.starts_with(&prefix)) {
+        prefix.push('_');
+    }
+    prefix
+}

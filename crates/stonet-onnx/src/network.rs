@@ -1,0 +1,203 @@
+//! A trained network in an ONNX file: what goes in, what comes out, what is inside.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use stonet_io::nearest;
+
+use crate::external::inlined;
+use crate::proto::{Summary, tag};
+use crate::taps::{self, Tap};
+use crate::tensor::{Axis, Initialiser, Operator, TensorInfo};
+use crate::wire::{Message, fields};
+use crate::{Error, Result};
+
+/// A network: its file's bytes, with weights that lay beside it brought in, and a summary of them.
+#[derive(Debug, Clone)]
+pub struct Network {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    summary: Summary,
+    /// The operator that writes each tensor.
+    writers: HashMap<String, usize>,
+    /// Numbers of the stored tensors.
+    stored: HashMap<String, usize>,
+}
+
+impl Network {
+    /// Reads a file. Weights that are stored beside it are taken from its own folder only.
+    pub fn open(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).map_err(|source| Error::Unreadable { path: path.into(), source })?;
+        Self::from_bytes(bytes, path)
+    }
+
+    /// The same of bytes that are there already; `path` names them in messages, and its folder may hold weights.
+    pub fn from_bytes(bytes: Vec<u8>, path: &Path) -> Result<Self> {
+        let broken = |what: &str| Error::NotOnnx { path: path.into(), what: what.into() };
+        let bytes = match inlined(&bytes, path)? {
+            Some(whole) => whole,
+            None => bytes,
+        };
+        let summary = Summary::read(&bytes).map_err(broken)?;
+        let mut writers = HashMap::new();
+        for (i, operator) in summary.operators.iter().enumerate() {
+            for output in operator.outputs.iter().filter(|o| !o.is_empty()) {
+                if writers.insert(output.clone(), i).is_some() {
+                    return Err(broken(&format!("two operators write the tensor `{output}`")));
+                }
+            }
+        }
+        let stored = summary.initialisers.iter().enumerate().map(|(i, s)| (s.name.clone(), i)).collect();
+        Ok(Network { path: path.into(), bytes, summary, writers, stored })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The model as a self-contained ONNX file.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// What goes in; stored tensors are not counted.
+    pub fn inputs(&self) -> &[TensorInfo] {
+        &self.summary.inputs
+    }
+
+    /// What comes out.
+    pub fn outputs(&self) -> &[TensorInfo] {
+        &self.summary.outputs
+    }
+
+    /// Its operators in the order of the file.
+    pub fn operators(&self) -> &[Operator] {
+        &self.summary.operators
+    }
+
+    /// How often each operator is used, by name.
+    pub fn operator_counts(&self) -> BTreeMap<&str, usize> {
+        let mut counts = BTreeMap::new();
+        self.summary.operators.iter().for_each(|o| *counts.entry(o.op.as_str()).or_insert(0) += 1);
+        counts
+    }
+
+    /// Its stored tensors: weights and constants.
+    pub fn initialisers(&self) -> &[Initialiser] {
+        &self.summary.initialisers
+    }
+
+    /// The version of ONNX's operators that it is written in; 1 where the file does not say.
+    pub fn opset(&self) -> i64 {
+        self.summary.opset.unwrap_or(1)
+    }
+
+    /// The version of the file format.
+    pub fn ir_version(&self) -> i64 {
+        self.summary.ir_version
+    }
+
+    /// Tensors that features can be taken from, the most useful first.
+    pub fn taps(&self) -> Vec<Tap> {
+        taps::find(self)
+    }
+
+    /// The last hidden layer: the input of the last linear layer.
+    pub fn default_tap(&self) -> Result<Tap> {
+        self.taps().into_iter().find(|t| t.last_hidden).ok_or_else(|| {
+            let last: Vec<String> = self.tensor_names().into_iter().rev().take(8).collect();
+            Error::NoTap { path: self.path.clone(), known: nearest("", &last) }
+        })
+    }
+
+    /// The tap with this name: a tensor, or the first output of a node.
+    pub fn tap(&self, name: &str) -> Result<Tap> {
+        if let Some(known) = self.taps().into_iter().find(|t| t.tensor == name) {
+            return Ok(known);
+        }
+        let by_node = || self.summary.operators.iter().find(|o| o.name == name).and_then(|o| o.outputs.first());
+        let tensor = if self.writers.contains_key(name) { Some(name) } else { by_node().map(String::as_str) };
+        let Some(tensor) = tensor.filter(|t| !t.is_empty()) else {
+            let mut known = self.tensor_names();
+            known.extend(self.summary.operators.iter().map(|o| o.name.clone()).filter(|n| !n.is_empty()));
+            return Err(Error::UnknownTap { path: self.path.clone(), name: name.into(), known: nearest(name, &known) });
+        };
+        Ok(taps::named(self, tensor))
+    }
+
+    /// The tensors that operators write.
+    fn tensor_names(&self) -> Vec<String> {
+        let written = self.summary.operators.iter().flat_map(|o| &o.outputs);
+        written.filter(|t| !t.is_empty()).cloned().collect()
+    }
+
+    pub(crate) fn writer(&self, tensor: &str) -> Option<&Operator> {
+        self.writers.get(tensor).map(|&i| &self.summary.operators[i])
+    }
+
+    pub(crate) fn initialiser(&self, tensor: &str) -> Option<&Initialiser> {
+        self.stored.get(tensor).map(|&i| &self.summary.initialisers[i])
+    }
+
+    /// What the file says of a tensor's type and axes.
+    pub(crate) fn tensor(&self, name: &str) -> Option<&TensorInfo> {
+        let s = &self.summary;
+        s.outputs.iter().chain(&s.values).chain(&s.inputs).find(|v| v.name == name)
+    }
+
+    pub(crate) fn has_name(&self, name: &str) -> bool {
+        self.summary.names.contains(name)
+    }
+
+    pub(crate) fn any_name(&self, test: impl Fn(&str) -> bool) -> bool {
+        self.summary.names.iter().any(|n| test(n))
+    }
+
+    /// The one input, which has to take f32.
+    pub(crate) fn input(&self) -> Result<&TensorInfo> {
+        let inputs = self.inputs();
+        let [input] = inputs else {
+            let names = inputs.iter().map(|i| i.name.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(Error::Inputs { path: self.path.clone(), count: inputs.len(), names });
+        };
+        match input.element {
+            Some(element) if !element.is_f32() => {
+                Err(Error::InputType { path: self.path.clone(), name: input.name.clone(), found: element.to_string() })
+            }
+            _ => Ok(input),
+        }
+    }
+
+    /// Axes of one row, the batch apart; open where the file does not say.
+    pub(crate) fn row_shape(&self) -> Result<Option<&[Axis]>> {
+        Ok(self.input()?.shape.as_deref().and_then(|s| s.get(1..)))
+    }
+
+    /// The model with these tensors among its outputs, so that no runtime optimises them away.
+    pub(crate) fn with_outputs(&self, tensors: &[&str]) -> Vec<u8> {
+        let new = tensors.iter().filter(|t| self.outputs().iter().all(|o| o.name != **t));
+        let more = new.fold(Message::default(), |message, t| {
+            message.message(tag::GRAPH_OUTPUT, &Message::default().text(tag::FIRST, t))
+        });
+        self.edited(|_| true, more)
+    }
+
+    /// The model with those fields of its graph that `keep` keeps, by their number, and others behind them.
+    pub(crate) fn edited(&self, keep: impl Fn(u64) -> bool, more: Message) -> Vec<u8> {
+        let mut graph = Message::default();
+        let mut model = Message::default();
+        // The bytes have been read whole before, so no field is broken. A graph in several pieces means the pieces in a row.
+        for field in fields(&self.bytes).flatten() {
+            match (field.number, field.bytes()) {
+                (tag::MODEL_GRAPH, Ok(part)) => {
+                    for inner in fields(part).flatten().filter(|f| keep(f.number)) {
+                        graph = graph.raw(inner.raw);
+                    }
+                }
+                _ => model = model.raw(field.raw),
+            }
+        }
+        model.message(tag::MODEL_GRAPH, &graph.raw(&more.into_bytes())).into_bytes()
+    }
+}

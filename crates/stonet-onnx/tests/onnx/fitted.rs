@@ -1,0 +1,170 @@
+//! Fitted models of every form with what they say of new rows: what a written graph has to repeat.
+
+use ndarray::{Array1, Array2, Axis};
+use rand_distr::{Distribution, StandardNormal};
+use stonet::{
+    Activation, Calibration, ClassInputs, ClassMethod, ClassRows, Kind, Level, NewRows, PostStoNet,
+    PostStoNetClassifier, Seed, Side, StoNetSettings,
+};
+use stonet_onnx::{Head, classifier, intervals};
+
+/// A graph, rows for it, and the model's own answers.
+pub struct Case {
+    pub name: String,
+    pub head: Head,
+    pub inputs: Vec<(&'static str, Array2<f64>)>,
+    pub outputs: Vec<(&'static str, Array2<f64>)>,
+    /// Whether ends may be further out than the model's.
+    pub compressed: bool,
+}
+
+/// f64 that are f32, so that both sides see the same rows.
+fn normals(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
+    let mut rng = Seed::new(seed).rng();
+    Array2::from_shape_simple_fn((rows, columns), || {
+        let draw: f32 = StandardNormal.sample(&mut rng);
+        f64::from(draw)
+    })
+}
+
+/// Logits of four classes and five features, with labels that follow them.
+pub fn class_data(rows: usize, seed: u64) -> (Array2<f64>, Array2<f64>, Vec<usize>) {
+    let (features, noise) = (normals(rows, 5, seed) * 2.0, normals(rows, 4, seed + 1));
+    let mut logits = noise.clone();
+    for (mut z, x) in logits.outer_iter_mut().zip(features.outer_iter()) {
+        (0..4).for_each(|k| z[k] = f64::from((2.0 * z[k] + 3.0 * x[k] - x[4]) as f32));
+    }
+    let (gumbel, scale) = (normals(rows, 4, seed + 2), 0.4);
+    let label = |(z, g): (ndarray::ArrayView1<'_, f64>, ndarray::ArrayView1<'_, f64>)| {
+        (0..4).max_by(|&a, &b| (scale * z[a] + 1.3 * g[a]).total_cmp(&(scale * z[b] + 1.3 * g[b]))).unwrap()
+    };
+    let labels = logits.outer_iter().zip(gumbel.outer_iter()).map(label).collect();
+    (logits, features, labels)
+}
+
+/// Every method that has a graph, on logits, on features, or on both.
+pub fn classifiers() -> Vec<Case> {
+    let (logits, features, labels) = class_data(240, 1);
+    let (new_logits, new_features, _) = class_data(300, 50);
+    let mut cases = Vec::new();
+    let mut settings = PostStoNetClassifier { paper_epochs: vec![5], ..Default::default() };
+    settings.skip.hidden = 12;
+    settings.skip.kappas = Some(vec![1e-3]);
+    settings.skip.asghmc.epochs = 12;
+    for method in ClassMethod::ALL.into_iter().filter(|m| *m != ClassMethod::Isotonic) {
+        for inputs in ["logits", "both", "features"] {
+            let settings = PostStoNetClassifier { method, ..settings.clone() };
+            let given = |z: &'static str, logits, features| match z {
+                "logits" => ClassInputs::logits(logits).unwrap(),
+                "features" => ClassInputs::features(features).unwrap(),
+                _ => ClassInputs::logits(logits).unwrap().with_features(features).unwrap(),
+            };
+            let rows = ClassRows::new(given(inputs, logits.view(), features.view()), &labels, 4).unwrap();
+            // Some methods need logits, and say so.
+            let Ok(fitted) = settings.fit(&rows, Seed::new(3), &|_, _| true) else { continue };
+            let new = given(inputs, new_logits.view(), new_features.view());
+            let p = fitted.probabilities(&new).unwrap();
+            let class = fitted.classify(&new).unwrap().mapv(|c| c as f64).insert_axis(Axis(1));
+            cases.push(Case {
+                name: format!("{method}-{inputs}"),
+                head: classifier(&fitted).unwrap(),
+                inputs: vec![("logits", new_logits.clone()), ("features", new_features.clone())],
+                outputs: vec![("probabilities", p), ("class", class)],
+                compressed: false,
+            });
+        }
+    }
+    cases
+}
+
+/// Six features, one or two responses whose spread depends on the first feature, and a network's predictions.
+pub fn number_data(rows: usize, outputs: usize, seed: u64) -> (Array2<f64>, Array2<f64>, Array2<f64>) {
+    let (x, noise) = (normals(rows, 6, seed), normals(rows, outputs, seed + 1));
+    let mut d = Array2::zeros((rows, outputs));
+    let mut y = Array2::zeros((rows, outputs));
+    for i in 0..rows {
+        for j in 0..outputs {
+            let signal = 5.0 + 2.0 * x[[i, j]] + (2.0 * x[[i, 2]]).sin();
+            d[[i, j]] = f64::from((signal + 0.3 * x[[i, 3]]) as f32);
+            y[[i, j]] = signal + 0.5 * x[[i, 3]] + noise[[i, j]] * (0.3 + 0.2 * x[[i, 0]].abs());
+        }
+    }
+    (x, y, d)
+}
+
+/// One kind of interval.
+pub fn interval(settings: &PostStoNet, rows: usize, outputs: usize, with_network: bool, groups: bool) -> Case {
+    let (x, y, d) = number_data(rows, outputs, 7);
+    let groups: Option<Vec<usize>> = groups.then(|| (0..rows).map(|i| i / 3 % 60).collect());
+    let mut data = Calibration::new(x.view(), y.view()).unwrap();
+    if with_network {
+        data = data.with_prediction(d.view()).unwrap();
+    }
+    if let Some(groups) = &groups {
+        data = data.with_groups(groups).unwrap();
+    }
+    let fitted = settings.fit(&data, Seed::new(5), &|_, _| true).unwrap();
+    let (x, _, d) = number_data(400, outputs, 90);
+    let mut new = NewRows::new(x.view()).unwrap();
+    if with_network {
+        new = new.with_prediction(d.view()).unwrap();
+    }
+    let level = Level::new(0.9).unwrap();
+    let i = fitted.intervals(&new, level, Side::Both).unwrap();
+    let kind = settings.kind;
+    Case {
+        name: format!("{kind}-{rows}-{outputs}-{with_network}-{}", groups.is_some()).replace('+', "plus"),
+        head: intervals(&fitted, level).unwrap(),
+        inputs: vec![("features", x), ("network_prediction", d)],
+        outputs: vec![("prediction", i.prediction), ("lower", i.lower), ("upper", i.upper)],
+        compressed: !matches!(kind, Kind::Paper | Kind::Cv | Kind::Split),
+    }
+}
+
+/// A short training.
+pub fn quick(kind: Kind) -> PostStoNet {
+    let stonet = StoNetSettings { hidden: vec![8], kappas: vec![0.001, 0.035], steps: 150, ..Default::default() };
+    PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() }
+}
+
+/// Every kind of interval, with and without the network's predictions, one output and two, rows alone and in groups, few and many.
+pub fn regressions() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for kind in Kind::ALL {
+        cases.push(interval(&quick(kind), 240, 1, true, false));
+    }
+    for (kind, rows, outputs, network, groups) in [
+        (Kind::Stack, 240, 2, true, false),
+        (Kind::Stack, 240, 1, false, true),
+        (Kind::Split, 240, 1, true, true),
+        (Kind::Paper, 240, 2, false, false),
+        (Kind::Fast, 9000, 1, true, false),
+    ] {
+        cases.push(interval(&quick(kind), rows, outputs, network, groups));
+    }
+    for (activation, hidden) in
+        [(Activation::Tanh, vec![]), (Activation::Tanh, vec![6, 5]), (Activation::Tanh, vec![5, 4, 3])]
+    {
+        let _ = activation;
+        let mut deep = quick(Kind::Cv);
+        deep.stonet.hidden = hidden.clone();
+        let mut case = interval(&deep, 240, 2, false, false);
+        case.name = format!("{}-deep-{}", case.name, hidden.len());
+        cases.push(case);
+    }
+    let mut constant = quick(Kind::Fast);
+    constant.learned_scale = false;
+    let mut case = interval(&constant, 240, 1, true, false);
+    case.name += "-constant";
+    cases.push(case);
+    cases
+}
+
+/// The largest difference of two tables, in units of the wanted entry or of 1, whichever is larger.
+#[allow(dead_code)]
+pub fn difference(found: &Array2<f64>, wanted: &Array2<f64>) -> f64 {
+    assert_eq!(found.dim(), wanted.dim());
+    let apart: Array1<f64> = found.iter().zip(wanted).map(|(f, w)| (f - w).abs() / w.abs().max(1.0)).collect();
+    assert!(apart.iter().all(|a| a.is_finite()));
+    apart.fold(0.0, |a: f64, &b| a.max(b))
+}

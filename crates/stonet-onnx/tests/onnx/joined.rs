@@ -1,0 +1,88 @@
+//! A head joined to its network gives in one step what both give in two.
+
+use std::path::Path;
+
+use ndarray::{Array2, concatenate, s};
+use stonet::{ClassInputs, ClassMethod, ClassRows, Kind, PostStoNetClassifier, Seed};
+use stonet_onnx::{Error, Features, Inputs, Joint, Network, Preprocess, RunSettings, classifier};
+
+use crate::{data, fitted};
+
+fn run(network: &Network, tap: &str, inputs: &Inputs, rows: usize) -> Features {
+    let settings = RunSettings { outputs: true, ..RunSettings::default() };
+    let runner = network.runner(&network.tap(tap).unwrap(), &settings).unwrap();
+    runner.features(inputs, 0..rows, &|_, _| true).unwrap()
+}
+
+#[test]
+fn a_resnet_and_its_probabilities_in_one_file() {
+    let Some(dir) = data() else { return };
+    let network = Network::open(&dir.join("models/resnet20_cifar10.onnx")).unwrap();
+    let p = Preprocess { scale: 1.0 / 255.0, mean: vec![0.485, 0.456, 0.406], std: vec![0.229, 0.224, 0.225] };
+    let inputs = Inputs::cifar(&dir.join("images/cifar10/test_batch.bin")).unwrap().with_preprocess(&p).unwrap();
+    let said = run(&network, "features", &inputs, 400);
+    let (features, logits) = (said.features.mapv(f64::from), said.outputs[0].1.mapv(f64::from));
+    let (x, z) = (features.slice(s![..300, ..]), logits.slice(s![..300, ..]));
+    let given = ClassInputs::logits(z).unwrap().with_features(x).unwrap();
+    let rows = ClassRows::new(given, &inputs.labels().unwrap()[..300], 10).unwrap();
+    let members = Some(vec![ClassMethod::Temperature, ClassMethod::PostLinear, ClassMethod::Vector]);
+    let settings = PostStoNetClassifier { members, ..Default::default() };
+    let fitted = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
+    let head = classifier(&fitted).unwrap();
+    let all = ClassInputs::logits(logits.view()).unwrap().with_features(features.view()).unwrap();
+    let wanted = fitted.probabilities(&all).unwrap();
+
+    let joint = Joint { output: Some("logits".into()), ..Joint::default() };
+    let e = head.join(&network, &Joint::default()).unwrap_err();
+    assert!(matches!(e, Error::HeadInput { .. }), "{e}");
+    for keep_outputs in [false, true] {
+        let bytes = head.join(&network, &Joint { keep_outputs, ..joint.clone() }).unwrap();
+        let whole = Network::from_bytes(bytes, Path::new("joined.onnx")).unwrap();
+        assert_eq!((whole.opset(), whole.outputs().len()), (13, if keep_outputs { 4 } else { 2 }));
+        let settings = RunSettings::default();
+        let runner = whole.runner(&whole.tap("probabilities").unwrap(), &settings).unwrap();
+        let found = runner.features(&inputs, 0..400, &|_, _| true).unwrap().features.mapv(f64::from);
+        let apart = fitted::difference(&found, &wanted);
+        assert!(apart < 1e-4, "{apart:.1e}");
+    }
+}
+
+#[test]
+fn names_that_both_use_are_told_apart() {
+    // The network is itself a head, so every name of the second one is taken.
+    let first = fitted::interval(&fitted::quick(Kind::Paper), 120, 1, false, false);
+    let network = Network::from_bytes(first.head.to_onnx(), Path::new("first.onnx")).unwrap();
+    let second = fitted::interval(&fitted::quick(Kind::Fast), 120, 1, true, false);
+    let joint = Joint { features: Some("three".into()), output: Some("prediction".into()), keep_outputs: true };
+    let e = second.head.join(&network, &joint).unwrap_err();
+    assert!(matches!(e, Error::UnknownTap { .. }), "{e}");
+    // Six standardised features are what the second head is given for its own six.
+    let six = network.operators().iter().find(|o| o.op == "Div").unwrap().outputs[0].clone();
+    let bytes = second.head.join(&network, &Joint { features: Some(six.clone()), ..joint }).unwrap();
+    let whole = Network::from_bytes(bytes, Path::new("both.onnx")).unwrap();
+    let names: Vec<&str> = whole.outputs().iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(names, ["prediction", "lower", "upper", "stonet_prediction", "stonet_lower", "stonet_upper"]);
+
+    let x = &first.inputs[0].1;
+    let inputs = Inputs::array(x.iter().map(|&v| v as f32).collect(), &[x.nrows(), 6]).unwrap();
+    let both = run(&whole, "stonet_upper", &inputs, x.nrows());
+    let middle = run(&network, &six, &inputs, x.nrows());
+    let d = &middle.outputs.iter().find(|(n, _)| n == "prediction").unwrap().1;
+    let given: Vec<(&'static str, Array2<f64>)> =
+        vec![("features", middle.features.mapv(f64::from)), ("network_prediction", d.mapv(f64::from))];
+    let apart = crate::heads::run(&second.head.to_onnx(), &second.head, &given);
+    let wanted = concatenate![ndarray::Axis(1), apart[2]];
+    assert!(fitted::difference(&both.features.mapv(f64::from), &wanted) < 1e-6);
+}
+
+#[test]
+fn a_network_of_old_operators_is_refused() {
+    let case = fitted::interval(&fitted::quick(Kind::Paper), 120, 1, false, false);
+    let mut bytes = case.head.to_onnx();
+    // The operator set stands behind an empty domain: field 1, length 0; field 2, 17.
+    let place = bytes.windows(4).rposition(|w| w == [0x0a, 0, 0x10, 17]).unwrap();
+    bytes[place + 3] = 9;
+    let network = Network::from_bytes(bytes, Path::new("old.onnx")).unwrap();
+    let e = case.head.join(&network, &Joint::default()).unwrap_err().to_string();
+    assert!(e.contains("operator set 9") && e.contains("11 to 25"), "{e}");
+}

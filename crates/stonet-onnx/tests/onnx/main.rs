@@ -1,0 +1,18 @@
+//! Networks in and out, through real files where `STONET_DATA` names the directory that has them.
+
+mod fitted;
+mod heads;
+mod hostile;
+mod joined;
+mod networks;
+
+use std::path::PathBuf;
+
+/// The directory of real networks and images, or nothing and a word about it.
+fn data() -> Option<PathBuf> {
+    let dir = std::env::var_os("STONET_DATA").map(PathBuf::from);
+    if dir.is_none() {
+        eprintln!("skipped: STONET_DATA does not name a directory with models/, images/ and logits/");
+    }
+    dir
+}
