@@ -125,7 +125,7 @@ fn bad_rows_are_named_with_their_file_and_the_remedy() {
     bad("one.csv", &table(60, |_| "2".into()), &["--methods", "temperature"], "is the only class");
     bad("many.csv", &table(60, |k| (k * 5).to_string()), &[], "different labels");
     bad("missing.csv", "z0,z1,z2,y\n1,0,1,\n1,2,3,1\n", &[], "column `y`");
-    bad("target.csv", "z0,z1,z2,label\n1,0,1,0\n", &[], "no column is called `y`");
+    bad("target.csv", "z0,z1,z2,label\n1,0,1,0\n", &[], "there is no column `y`");
     bad("columns.csv", "q0,q1,y\n1,0,1\n", &[], "z*");
     refuses(&["compare", path(&t), "--task", "classification"], "<TEST>");
     refuses(&["compare", path(&t), path(&t), "--task", "ranking"], "classification");
