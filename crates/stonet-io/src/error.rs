@@ -295,6 +295,20 @@ pub enum Error {
         /// The column's name.
         column: String,
     },
+    /// A list that is longer or shorter than the first.
+    #[error("{path}, row {row} (from 0), column `{column}`: a list of {found} numbers, where the first row has {expected}; make the lists equally long, or leave the column out", path = path.display())]
+    ListLength {
+        /// The file.
+        path: PathBuf,
+        /// Row, from 0.
+        row: u64,
+        /// The column's name.
+        column: String,
+        /// Numbers in the first row.
+        expected: usize,
+        /// Numbers in this one.
+        found: usize,
+    },
     /// A column of another type than numbers or text.
     #[error("{path}, column `{column}`: {kind} cannot be read as {wanted}; {remedy}", path = path.display())]
     ColumnType {

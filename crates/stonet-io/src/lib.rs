@@ -18,7 +18,7 @@
 //! | ending | contents | columns |
 //! |---|---|---|
 //! | `.csv`, `.tsv`, `.txt`, `.data`, also `.gz`; `-` is standard input | delimited text ([`Rows`]) | names of the header line |
-//! | `.parquet`, `.pq` | Parquet | names; a list `e` of fixed length is `e_0`, `e_1`, … |
+//! | `.parquet`, `.pq` | Parquet | names; a column `e` of lists is `e_0`, `e_1`, … |
 //! | `.arrow`, `.feather`, `.ipc` | Arrow IPC, file or stream | as Parquet |
 //! | `.npy` | numpy array, C or Fortran order | `c0`, `c1`, …: the first dimension counts rows, the others lie in a line |
 //! | `.npz`, such as `data.npz:features` | one of several arrays; without a name, the only one | as npy |

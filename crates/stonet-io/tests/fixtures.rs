@@ -96,7 +96,7 @@ mod columnar {
     #[test]
     fn every_type_in_every_file() {
         let reading = Reading {
-            numbers: Some(words(&["*int*", "float*", "bool", "decimal", "embedding_?"])),
+            numbers: Some(words(&["*int*", "float*", "bool", "decimal", "embedding_?", "items_*"])),
             text: words(&["word", "large", "kind"]),
             ..Reading::default()
         };
@@ -112,6 +112,8 @@ mod columnar {
             assert_eq!(table.column("decimal").unwrap(), array![1.25, -0.5, 3.0], "{file}");
             let embedding = table.select(&table.columns(&words(&["embedding_*"])).unwrap());
             assert_eq!(embedding, floats(), "{file}");
+            let items = table.select(&table.columns(&words(&["items_*"])).unwrap());
+            assert_eq!(items, floats(), "{file}");
             assert_eq!(table.text("word").unwrap(), ["cat", "dog", "bär"], "{file}");
             assert_eq!(table.text("large").unwrap(), ["cat", "dog", "bär"], "{file}");
             assert_eq!(table.text("kind").unwrap(), ["b", "a", "b"], "{file}");
@@ -137,6 +139,11 @@ mod columnar {
             );
             let m = message(choose(file, &["day"], &[]));
             assert!(m.contains("column `day`: the type Date32 cannot be read as numbers; convert it"), "{m}");
+            let m = message(choose(file, &["ragged_1"], &[]));
+            assert!(
+                m.contains("row 1 (from 0), column `ragged_1`: a list of 1 numbers, where the first row has 2"),
+                "{m}"
+            );
             let m = message(choose(file, &["int8"], &["embedding_0"]));
             assert!(m.contains("column `embedding_0`: ") && m.contains("cannot be read as text"), "{m}");
             let m = message(choose(file, &["int"], &[]));
@@ -146,10 +153,11 @@ mod columnar {
 
     #[test]
     fn files_of_writers_that_leave_out_the_arrow_schema() {
-        let table = choose("gzip.parquet", &["float64", "decimal", "bool"], &["kind"]).unwrap();
+        let table = choose("gzip.parquet", &["float64", "decimal", "bool", "embedding_*"], &["kind"]).unwrap();
         assert_eq!(table.column("decimal").unwrap(), array![1.25, -0.5, 3.0]);
         assert_eq!(table.text("kind").unwrap(), ["b", "a", "b"]);
-        assert!(matches!(choose("none.parquet", &["int8"], &[]), Err(Error::HeaderOnly { columns: 23, .. })));
+        assert_eq!(table.select(&table.columns(&words(&["embedding_*"])).unwrap()), floats());
+        assert!(matches!(choose("none.parquet", &["int8"], &[]), Err(Error::HeaderOnly { columns: 25, .. })));
     }
 
     #[test]

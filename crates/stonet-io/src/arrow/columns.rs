@@ -1,4 +1,4 @@
-//! Which columns of an Arrow schema are read, and rows of record batches from them; lists of fixed length are one column per place.
+//! Which columns of an Arrow schema are read, and rows of record batches from them; lists of numbers are one column per place.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -36,18 +36,31 @@ struct Leaf {
     name: String,
     /// Column of the file; later, of the record batches.
     column: usize,
-    /// Place in a list.
-    place: Option<usize>,
+    /// Place in a list, and the length of the list.
+    place: Option<(usize, usize)>,
 }
 
 impl Columns {
-    pub(crate) fn new(at: &Location, schema: &Schema, reading: &Reading) -> Result<(Self, Header, Chosen)> {
+    /// Chooses columns. `first` gives the first row of the columns that it is asked for, unless there is none: it tells how long
+    /// lists are whose type does not.
+    pub(crate) fn new(
+        at: &Location,
+        schema: &Schema,
+        reading: &Reading,
+        first: impl FnOnce(&[usize]) -> Result<Option<RecordBatch>>,
+    ) -> Result<(Self, Header, Chosen)> {
+        let open: Vec<usize> = (0..schema.fields().len()).filter(|&i| is_open_list(schema.field(i))).collect();
+        let first = if open.is_empty() { None } else { first(&open)? };
+        let length = |column: usize| {
+            let place = open.iter().position(|&i| i == column)?;
+            length(first.as_ref()?.columns().get(place)?)
+        };
         let mut leaves = Vec::new();
         for (column, field) in schema.fields().iter().enumerate() {
-            match list(field) {
+            match list(field).or_else(|| length(column)) {
                 Some(length) => leaves.extend((0..length).map(|i| {
                     let name = format!("{}_{i}", field.name());
-                    Leaf { name, column, place: Some(i) }
+                    Leaf { name, column, place: Some((i, length)) }
                 })),
                 None => leaves.push(Leaf { name: field.name().clone(), column, place: None }),
             }
@@ -79,6 +92,7 @@ impl Columns {
             let block = &mut piece.values[start + from * across..][..count * across];
             for (i, leaf) in self.numbers.iter().enumerate() {
                 let column = leaf.numbers(batch.column(leaf.column), from, count);
+                let column = column.map_err(|(row, found)| self.ragged(row, leaf, found))?;
                 block[i..].iter_mut().step_by(across).zip(&column).for_each(|(place, &v)| *place = v);
             }
         }
@@ -93,21 +107,70 @@ impl Columns {
         Ok(())
     }
 
+    fn ragged(&self, row: usize, leaf: &Leaf, found: usize) -> Error {
+        let (row, column) = (self.row + row as u64, leaf.name.clone());
+        Error::ListLength { path: self.at.path.clone(), row, column, expected: leaf.place.map_or(0, |p| p.1), found }
+    }
+
     fn missing(&self, row: usize, leaf: &Leaf) -> Error {
         Error::MissingEntry { path: self.at.path.clone(), row: self.row + row as u64, column: leaf.name.clone() }
     }
 }
 
 impl Leaf {
-    fn numbers(&self, column: &ArrayRef, from: usize, count: usize) -> Vec<f64> {
-        let Some(place) = self.place else { return numbers(column, from, 1, count) };
-        let lists = column.as_fixed_size_list();
-        let length = lists.value_length() as usize;
-        let mut values = numbers(lists.values(), from * length + place, length, count);
-        if lists.null_count() > 0 {
-            (0..count).filter(|i| lists.is_null(from + i)).for_each(|i| values[i] = f64::NAN);
+    /// The numbers of some rows; fails with a row and its length where a list is not as long as the first.
+    fn numbers(&self, column: &ArrayRef, from: usize, count: usize) -> std::result::Result<Vec<f64>, (usize, usize)> {
+        let Some((place, length)) = self.place else { return Ok(numbers(column, from, 1, count)) };
+        let (items, start) = match column.data_type() {
+            DataType::FixedSizeList(..) => (column.as_fixed_size_list().values(), from * length),
+            _ => {
+                let lengths = |i| list_at(column, i).map_or(length, |list| list.len());
+                if let Some(row) = (from..from + count).find(|&row| !column.is_null(row) && lengths(row) != length) {
+                    return Err((row, lengths(row)));
+                }
+                match column.as_list_opt::<i32>() {
+                    Some(lists) => (lists.values(), lists.value_offsets()[from] as usize),
+                    None => {
+                        let lists = column.as_list::<i64>();
+                        (lists.values(), lists.value_offsets()[from] as usize)
+                    }
+                }
+            }
+        };
+        if column.null_count() == 0 {
+            return Ok(numbers(items, start + place, length, count));
         }
-        values
+        // A null may be shorter than its neighbours, and anyway is an error: only the rows in front of it matter.
+        let sound = (from..from + count).take_while(|&row| column.is_valid(row)).count();
+        let mut values = numbers(items, start + place, length, sound);
+        values.resize(count, f64::NAN);
+        Ok(values)
+    }
+}
+
+/// The numbers of one row, by their places in the array of all items.
+fn list_at(column: &ArrayRef, row: usize) -> Option<std::ops::Range<usize>> {
+    let range = match column.as_list_opt::<i32>() {
+        Some(lists) => (lists.value_offsets()[row] as usize)..(lists.value_offsets()[row + 1] as usize),
+        None => {
+            let lists = column.as_list_opt::<i64>()?;
+            (lists.value_offsets()[row] as usize)..(lists.value_offsets()[row + 1] as usize)
+        }
+    };
+    Some(range)
+}
+
+/// The length of the list in the first row, if there is one with anything in it.
+fn length(column: &ArrayRef) -> Option<usize> {
+    let first = (!column.is_empty() && column.is_valid(0)).then(|| list_at(column, 0)).flatten()?;
+    Some(first.len()).filter(|length| (1..=LONGEST as usize).contains(length))
+}
+
+/// Whether a column holds lists of numbers whose length the type does not tell.
+fn is_open_list(field: &Field) -> bool {
+    match field.data_type() {
+        DataType::List(item) | DataType::LargeList(item) => is_number(item.data_type()),
+        _ => false,
     }
 }
 
@@ -133,7 +196,7 @@ fn check_types(at: &Location, schema: &Schema, numbers: &[Leaf], texts: &[Leaf])
     if let Some(leaf) = numbers.iter().find(|l| l.place.is_none() && !is_number(kind(l))) {
         let remedy = match kind(leaf) {
             kind if is_text(kind) => "code it as numbers, name it as a column of text, or leave it out",
-            DataType::List(_) | DataType::LargeList(_) => "write it as lists of fixed length, or leave it out",
+            DataType::List(_) | DataType::LargeList(_) => "put numbers into the list of the first row, or leave it out",
             _ => "convert it to numbers, or leave it out",
         };
         return Err(wrong(leaf, "numbers", remedy));

@@ -42,11 +42,19 @@ struct Messages {
     footer: Option<u64>,
 }
 
-struct Ipc {
+/// What is known while messages are decoded.
+struct Decoder {
     messages: Messages,
     schema: SchemaRef,
     dictionaries: HashMap<i64, ArrayRef>,
+    /// A record batch that was looked at, and whose turn comes next.
+    held: Option<Framed>,
+}
+
+struct Ipc {
+    decoder: Decoder,
     columns: Columns,
+    /// Rows that were decoded and not yet handed out.
     rest: Option<RecordBatch>,
 }
 
@@ -62,58 +70,72 @@ pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
             false => Err("it was written on a machine with the other byte order".to_owned()),
         }
     })?;
-    let (columns, header, chosen) = Columns::new(at, &schema, reading)?;
-    let ipc = Ipc { messages, schema: schema.into(), dictionaries: HashMap::new(), columns, rest: None };
-    Ok(Opened::new(&header, &chosen, Box::new(ipc)))
+    let schema = SchemaRef::from(schema);
+    let mut decoder = Decoder { messages, schema: schema.clone(), dictionaries: HashMap::new(), held: None };
+    let (columns, header, chosen) = Columns::new(at, &schema, reading, |columns| decoder.peek(columns))?;
+    Ok(Opened::new(&header, &chosen, Box::new(Ipc { decoder, columns, rest: None })))
 }
 
 impl Pieces for Ipc {
     fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
-        let Some(batch) = self.batch()? else { return Ok(0) };
+        let batch = match self.rest.take() {
+            Some(rest) => rest,
+            None => match self.decoder.batch(&self.columns.projection)? {
+                Some((batch, _)) => batch,
+                None => return Ok(0),
+            },
+        };
         let count = most.min(batch.num_rows());
         if count < batch.num_rows() {
             self.rest = Some(batch.slice(count, batch.num_rows() - count));
         }
         let columns = &mut self.columns;
-        guard(&self.messages.at, || Ok::<_, String>(columns.append(&batch.slice(0, count), piece)))??;
+        guard(&self.decoder.messages.at, || Ok::<_, String>(columns.append(&batch.slice(0, count), piece)))??;
         Ok(count)
     }
 }
 
-impl Ipc {
-    /// The next rows, if any are left.
-    fn batch(&mut self) -> Result<Option<RecordBatch>> {
-        if let Some(rest) = self.rest.take() {
-            return Ok(Some(rest));
-        }
-        while let Some(framed) = self.messages.advance()? {
-            let at = self.messages.at.clone();
-            let batch = guard(&at, || self.decode(&framed))?;
-            if let Some(batch) = batch.filter(|b| b.num_rows() > 0) {
-                return Ok(Some(batch));
-            }
-        }
-        Ok(None)
+impl Decoder {
+    /// These columns of the first rows, which stay where they are.
+    fn peek(&mut self, projection: &[usize]) -> Result<Option<RecordBatch>> {
+        let Some((batch, framed)) = self.batch(projection)? else { return Ok(None) };
+        self.held = Some(framed);
+        Ok(Some(batch))
     }
 
-    fn decode(&mut self, framed: &Framed) -> std::result::Result<Option<RecordBatch>, String> {
+    /// These columns of the next rows, if any are left, and the message that they stand in.
+    fn batch(&mut self, projection: &[usize]) -> Result<Option<(RecordBatch, Framed)>> {
+        loop {
+            let next = match self.held.take() {
+                Some(held) => Some(held),
+                None => self.messages.advance()?,
+            };
+            let Some(framed) = next else { return Ok(None) };
+            let at = self.messages.at.clone();
+            let batch = guard(&at, || self.decode(&framed, projection))?;
+            if let Some(batch) = batch.filter(|b| b.num_rows() > 0) {
+                return Ok(Some((batch, framed)));
+            }
+        }
+    }
+
+    /// Keeps a dictionary, or returns rows.
+    fn decode(&mut self, framed: &Framed, projection: &[usize]) -> std::result::Result<Option<RecordBatch>, String> {
         let message = message(&framed.head)?;
+        let (body, version) = (&framed.body, message.version());
         match message.header_type() {
             MessageHeader::RecordBatch => {
                 let batch = message.header_as_record_batch().ok_or("a record batch is damaged")?;
-                check(&batch, &framed.body)?;
+                check(&batch, body)?;
                 let (schema, dictionaries) = (self.schema.clone(), &self.dictionaries);
-                let projection = Some(self.columns.projection.as_slice());
-                let read = read_record_batch(&framed.body, batch, schema, dictionaries, projection, &message.version());
-                read.map(Some).map_err(|e| e.to_string())
+                let rows = read_record_batch(body, batch, schema, dictionaries, Some(projection), &version);
+                rows.map(Some).map_err(|e| e.to_string())
             }
             MessageHeader::DictionaryBatch => {
                 let batch = message.header_as_dictionary_batch().ok_or("a dictionary is damaged")?;
-                check(&batch.data().ok_or("a dictionary is damaged")?, &framed.body)?;
-                let dictionaries = &mut self.dictionaries;
-                read_dictionary(&framed.body, batch, &self.schema, dictionaries, &message.version())
-                    .map(|()| None)
-                    .map_err(|e| e.to_string())
+                check(&batch.data().ok_or("a dictionary is damaged")?, body)?;
+                let kept = read_dictionary(body, batch, &self.schema, &mut self.dictionaries, &version);
+                kept.map(|()| None).map_err(|e| e.to_string())
             }
             kind => Err(format!("a message of kind {kind:?} stands where rows are expected")),
         }

@@ -32,7 +32,18 @@ struct Parquet {
 pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
     let (file, _) = open::file(&at.file)?;
     let metadata = guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
-    let (columns, header, chosen) = Columns::new(at, metadata.schema(), reading)?;
+    let groups = metadata.metadata().row_groups();
+    let first = |columns: &[usize]| match groups.iter().position(|g| g.num_rows() > 0) {
+        None => Ok(None),
+        Some(group) => {
+            let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.iter().copied());
+            guard(at, || match reader(&file, &metadata, group, &mask, 1)?.next() {
+                Some(batch) => batch.map(Some).map_err(|e| e.to_string()),
+                None => Ok(None),
+            })
+        }
+    };
+    let (columns, header, chosen) = Columns::new(at, metadata.schema(), reading, first)?;
     let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.projection.iter().copied());
     let parquet = Parquet { at: at.clone(), file, metadata, mask, columns, group: 0, reader: None, rest: None };
     Ok(Opened::new(&header, &chosen, Box::new(parquet)))
@@ -71,20 +82,27 @@ impl Parquet {
             if self.group == self.metadata.metadata().num_row_groups() {
                 return Ok(None);
             }
-            let at = self.at.clone();
-            self.reader = Some(guard(&at, || self.next_group())?);
+            let opened = guard(&self.at, || reader(&self.file, &self.metadata, self.group, &self.mask, ROWS))?;
+            self.reader = Some(opened);
+            self.group += 1;
         }
     }
+}
 
-    fn next_group(&mut self) -> std::result::Result<ParquetRecordBatchReader, String> {
-        pages::check(&mut self.file, self.metadata.metadata(), self.group, &self.mask)?;
-        let file = self.file.try_clone().map_err(|e| e.to_string())?;
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
-            .with_row_groups(vec![self.group])
-            .with_projection(self.mask.clone())
-            .with_batch_size(ROWS)
-            .build();
-        self.group += 1;
-        reader.map_err(|e| e.to_string())
-    }
+/// A reader of one row group, whose pages have been looked at.
+fn reader(
+    file: &File,
+    metadata: &ArrowReaderMetadata,
+    group: usize,
+    mask: &ProjectionMask,
+    rows: usize,
+) -> std::result::Result<ParquetRecordBatchReader, String> {
+    let mut file = file.try_clone().map_err(|e| e.to_string())?;
+    pages::check(&mut file, metadata.metadata(), group, mask)?;
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
+        .with_row_groups(vec![group])
+        .with_projection(mask.clone())
+        .with_batch_size(rows)
+        .build();
+    reader.map_err(|e| e.to_string())
 }
