@@ -12,6 +12,9 @@ use crate::runtime::{Engine, Output, Runtime};
 use crate::tensor::Axis;
 use crate::{Error, Inputs, Network, Result, Tap};
 
+/// Numbers of a batch: 8 GiB.
+const MOST: usize = 1 << 31;
+
 /// How a network is run.
 ///
 /// | name | default | purpose | range |
@@ -120,6 +123,11 @@ impl Runner<'_> {
             return Err(Error::setting("rows", &rows, format!("at least one, and below {}", inputs.rows())));
         }
         let plan = inputs.plan(self.network)?;
+        // A network can be made for any number of rows, but not for one that no memory holds.
+        let size = plan.shape.iter().try_fold(self.batch, |product, &d| product.checked_mul(d));
+        if size.is_none_or(|size| size > MOST) {
+            return Err(Error::setting("batch", self.batch, format!("at most {MOST} numbers in all")));
+        }
         let total = rows.len();
         let starts: Vec<usize> = rows.clone().step_by(self.batch).collect();
         let job =

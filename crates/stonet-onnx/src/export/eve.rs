@@ -92,8 +92,6 @@ fn step(
         }
     };
     let own = own(graph, variance, a, inputs, Some(&m));
-    let weight = graph.floats(&[outputs, inputs], layer.weight.iter().copied());
-    let turned = graph.floats(&[inputs, outputs], layer.weight.t().iter().copied());
     if last {
         let carried = match m {
             Sigma::Diagonal(m) => {
@@ -101,6 +99,7 @@ fn step(
                 graph.op("MatMul", &[m, squares])
             }
             Sigma::Full(m) => {
+                let weight = graph.floats(&[outputs, inputs], layer.weight.iter().copied());
                 let wm = graph.op("MatMul", &[weight, m]);
                 let products = graph.op("Mul", &[wm, weight]);
                 let sums = graph.row_sums(products, inputs);
@@ -109,6 +108,7 @@ fn step(
         };
         return graph.op("Add", &[own, carried]);
     }
+    let weight = graph.floats(&[outputs, inputs], layer.weight.iter().copied());
     let wm = match m {
         Sigma::Diagonal(m) => {
             let across = reshaped(graph, m, &[-1, 1, inputs as i64]);
@@ -116,6 +116,7 @@ fn step(
         }
         Sigma::Full(m) => graph.op("MatMul", &[weight, m]),
     };
+    let turned = graph.floats(&[inputs, outputs], layer.weight.t().iter().copied());
     let carried = graph.op("MatMul", &[wm, turned]);
     let unit =
         graph.floats(&[outputs, outputs], (0..outputs * outputs).map(|i| f64::from(u8::from(i % (outputs + 1) == 0))));

@@ -159,3 +159,68 @@ fn outwards(score: f64) -> f64 {
     let single = widened as f32;
     f64::from(if f64::from(single) < widened { single.next_up() } else { single })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_distr::{Distribution, StandardNormal};
+    use stonet::Seed;
+
+    /// The upper end of these scores at one point, by sorting.
+    fn end(folds: &[Compressed], above: f64, at: &[(f64, f64)]) -> f64 {
+        let one = |(f, &(m, s)): (&Compressed, &(f64, f64))| -> Vec<(f64, f64)> {
+            f.values.iter().map(|r| m + r * s).zip(f.counts.iter().copied()).collect()
+        };
+        let mut all: Vec<(f64, f64)> = folds.iter().zip(at).flat_map(one).collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut mass = 0.0;
+        let found = all.iter().find(|(_, count)| {
+            mass += count;
+            mass > above
+        });
+        found.unwrap().0
+    }
+
+    /// Five folds of 4000 scores whose predictions and scales disagree by up to a good part of an interval.
+    #[test]
+    fn compressed_scores_never_give_a_smaller_end_and_hardly_a_larger_one() {
+        let mut rng = Seed::new(8).rng();
+        let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+        let signed: Vec<Vec<f64>> = (0..5).map(|_| (0..4000).map(|_| normal()).collect()).collect();
+        let weights: Vec<Vec<f64>> =
+            (0..5).map(|f| (0..4000).map(|i| 0.25 + ((i + f) % 4) as f64 / 8.0).collect()).collect();
+        for (weights, units) in [(None, 20_000), (Some(weights), 8_750)] {
+            let parts = serde_json::json!({ "signed": signed, "weights": weights, "units": units });
+            let scores: Scores = serde_json::from_value(parts).unwrap();
+            for level in [0.5, 0.9, 0.99] {
+                let level = Level::new(level).unwrap();
+                let (few, all) = (Ranks::new(&scores, level).unwrap(), Ranks::keeping(&scores, level, 4000).unwrap());
+                assert!(
+                    few.folds.iter().all(|f| f.values.len() <= KEPT)
+                        && all.folds.iter().all(|f| f.values.len() == 4000)
+                );
+                let (mut sum, mut exact) = (0.0, 0.0);
+                for spread in [0.0, 0.05, 0.3] {
+                    for _ in 0..30 {
+                        let at: Vec<(f64, f64)> =
+                            (0..5).map(|_| (spread * normal(), (spread * normal()).exp())).collect();
+                        let (short, long) = (end(&few.folds, few.above, &at), end(&all.folds, all.above, &at));
+                        assert!(short >= long, "{short} {long}");
+                        sum += short;
+                        exact += long;
+                    }
+                }
+                assert!(sum / exact < 1.005, "{level:?}: {}", sum / exact);
+            }
+        }
+    }
+
+    #[test]
+    fn rounding_goes_outwards() {
+        for v in [0.1, 1.0, 3.3e-7, 12345.678] {
+            let rounded = outwards(v);
+            assert!(rounded > v && rounded < v * (1.0 + 2.0 * ROUNDING) && rounded == f64::from(rounded as f32));
+        }
+        assert_eq!(outwards(0.0), 0.0);
+    }
+}

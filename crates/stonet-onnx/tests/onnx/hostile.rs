@@ -71,3 +71,50 @@ fn an_operator_that_nobody_knows_is_named() {
     let Err(e) = network.runner(&tap, &RunSettings::default()) else { panic!("it ran") };
     assert!(e.to_string().contains("Tank"), "{e}");
 }
+
+#[test]
+fn a_convolutional_network_with_changed_operators_never_makes_it_panic() {
+    let Some(dir) = crate::data() else { return };
+    let whole = std::fs::read(dir.join("models/mnist_cnn128.onnx")).unwrap();
+    let network = Network::from_bytes(whole.clone(), Path::new("net.onnx")).unwrap();
+    let names: Vec<&[u8]> = network.operators().iter().map(|o| o.outputs[0].as_bytes()).collect();
+    // Operators stand around the names of what they write; elsewhere are weights.
+    let places: Vec<usize> = (40..whole.len() - 200)
+        .filter(|&i| names.iter().any(|n| whole[i..].starts_with(n)))
+        .flat_map(|i| i - 40..i + 200)
+        .collect();
+    let mut rng = Seed::new(12).rng();
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        bytes[places[rng.random_range(0..places.len())]] = rng.random();
+        let Ok(network) = Network::from_bytes(bytes, Path::new("net.onnx")) else { continue };
+        let taps = network.measured_taps();
+        let Some(tap) = taps.first() else { continue };
+        let Ok(runner) = network.runner(tap, &RunSettings::default()) else { continue };
+        let _ = runner.features(&Inputs::array(vec![0.5; 784], &[1, 784]).unwrap(), 0..1, &|_, _| true);
+    }
+}
+
+#[test]
+fn a_network_made_for_some_rows_at_once_gets_as_many() {
+    let whole = model();
+    // An axis called N is a text of one letter in field 2; a fixed one is a number in field 1, here in as many bytes.
+    let fixed = |number: [u8; 2]| {
+        let mut bytes = whole.clone();
+        for i in 0..bytes.len() - 3 {
+            if bytes[i..i + 3] == [0x12, 1, b'N'] {
+                bytes[i..i + 3].copy_from_slice(&[0x08, number[0], number[1]]);
+            }
+        }
+        Network::from_bytes(bytes, Path::new("net.onnx")).unwrap()
+    };
+    let any = Network::from_bytes(whole.clone(), Path::new("net.onnx")).unwrap();
+    let inputs = Inputs::array((0..60).map(|i| (i as f32).sin()).collect(), &[10, 6]).unwrap();
+    let said = |network: &Network| {
+        let runner = network.runner(&network.tap("upper").unwrap(), &RunSettings::default()).unwrap();
+        runner.features(&inputs, 0..10, &|_, _| true).unwrap().features
+    };
+    let (free, four) = (said(&any), said(&fixed([0x84, 0])));
+    assert_eq!(four.dim(), (10, 1));
+    assert!(four.iter().zip(&free).all(|(a, b)| (a - b).abs() < 1e-5));
+}

@@ -104,7 +104,7 @@ fn batches_threads_and_runtimes_do_not_change_features_and_work_can_be_cancelled
     let Some(dir) = data() else { return };
     let (network, inputs) = (resnet(&dir), cifar(&dir));
     let tap = network.default_tap().unwrap();
-    let run = |settings: RunSettings| network.runner(&tap, &settings).unwrap().features(&inputs, 5..45, &|_, _| true);
+    let run = |settings: RunSettings| network.runner(&tap, &settings)?.features(&inputs, 5..45, &|_, _| true);
     let whole = run(RunSettings::default()).unwrap().features;
     let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     assert_eq!(one_thread.install(|| run(RunSettings::default())).unwrap().features, whole);
