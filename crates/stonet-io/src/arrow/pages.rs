@@ -20,9 +20,12 @@ pub(crate) fn check(
     let length = file.metadata().map_err(|e| e.to_string())?.len();
     let group = metadata.row_group(group);
     for (leaf, column) in group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)) {
-        let (mut place, size) = column.byte_range();
-        let end = place.checked_add(size).filter(|&end| end <= length);
-        let end = end.ok_or_else(|| format!("column {leaf} does not lie within the file"))?;
+        // What `byte_range` returns, which panics where it is negative.
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        let range = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
+        let range = range.filter(|&(place, size)| place.checked_add(size).is_some_and(|end| end <= length));
+        let (mut place, size) = range.ok_or_else(|| format!("column {leaf} does not lie within the file"))?;
+        let end = place + size;
         while place < end {
             let page = page(file, place, end).map_err(|e| e.to_string())?;
             let page = page.filter(|p| p.plausible(column, end - place));
