@@ -31,6 +31,9 @@ pub(crate) fn inlined(model: &[u8], path: &Path) -> Result<Option<Vec<u8>>> {
     Ok(changed.then(|| out.into_bytes()))
 }
 
+/// What becomes of a field with bytes in it; none if it stays.
+type Replacing<'f> = &'f dyn Fn(&mut Folder<'_>, &Field<'_>, &[u8]) -> Result<Option<Message>>;
+
 /// Files beside the model, opened once.
 struct Folder<'a> {
     path: &'a Path,
@@ -55,11 +58,7 @@ impl Folder<'_> {
     }
 
     /// The message with some of its fields replaced; none if none is.
-    fn replace(
-        &mut self,
-        message: &[u8],
-        new: &dyn Fn(&mut Self, &Field<'_>, &[u8]) -> Result<Option<Message>>,
-    ) -> Result<Option<Message>> {
+    fn replace(&mut self, message: &[u8], new: Replacing<'_>) -> Result<Option<Message>> {
         let mut replaced = HashMap::new();
         for (i, field) in fields(message).enumerate() {
             let field = field.map_err(|what| self.broken(what))?;

@@ -50,8 +50,44 @@ impl Engine for Rten {
     }
 }
 
-/// rten checks less than a file can get wrong (a slice beyond the end of an axis makes it panic, for one), and a network is input.
+/// rten panics at some settings that a file can have, such as a `Slice` of step 0, and a network is input. What it cannot be kept from is to end
+/// the program where an operator asks for more memory than there is.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let ran = catch_unwind(AssertUnwindSafe(work));
     ran.unwrap_or_else(|_| Err("it stopped at an operator whose settings do not fit its inputs".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::tag;
+    use crate::tensor::{Axis, FLOAT, INT64};
+    use crate::wire::Message;
+
+    #[test]
+    fn a_setting_that_makes_rten_panic_is_an_error() {
+        let mut node = Message::default().text(tag::NODE_INPUT, "x");
+        let mut graph = Message::default();
+        // From 0 to 3 of axis 1, in steps of 0.
+        for (name, value) in [("from", 0i64), ("to", 3), ("axis", 1), ("step", 0)] {
+            node = node.text(tag::NODE_INPUT, name);
+            let stored = Message::default()
+                .number(tag::TENSOR_DIMS, 1)
+                .number(tag::TENSOR_TYPE, INT64)
+                .text(tag::TENSOR_NAME, name)
+                .bytes(tag::TENSOR_RAW, &value.to_le_bytes());
+            graph = graph.message(tag::GRAPH_INITIALISER, &stored);
+        }
+        let node = node.text(tag::NODE_OUTPUT, "y").text(tag::NODE_OP, "Slice");
+        let axes = [Axis::Open("N".into()), Axis::Fixed(4)];
+        let graph = graph
+            .message(tag::GRAPH_NODE, &node)
+            .message(tag::GRAPH_INPUT, &crate::proto::value_message("x", FLOAT, &axes))
+            .message(tag::GRAPH_OUTPUT, &Message::default().text(tag::FIRST, "y"));
+        let opset = Message::default().text(tag::FIRST, "").number(tag::SECOND, 17);
+        let model = Message::default().number(tag::MODEL_IR, 8).message(tag::MODEL_GRAPH, &graph);
+        let bytes = model.message(tag::MODEL_OPSET, &opset).into_bytes();
+        let ran = Rten::load(bytes, "x", &["y"], 1).and_then(|rten| rten.run(0, &[1, 4], &[0.0; 4]));
+        assert!(ran.unwrap_err().contains("settings do not fit"));
+    }
 }
