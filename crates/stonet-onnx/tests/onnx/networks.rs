@@ -56,6 +56,8 @@ fn a_resnets_features_are_those_that_others_computed() {
 fn a_resnet_on_all_test_images() {
     let Some(dir) = data() else { return };
     let (network, inputs) = (resnet(&dir), cifar(&dir));
+    let known = Reading::default().read(&dir.join("logits/resnet20_c10_features.csv.gz")).unwrap();
+    let known = known.select(&known.columns(&["f*".to_owned()]).unwrap());
     let tap = network.default_tap().unwrap();
     let runtimes =
         Runtime::ALL.into_iter().filter(|r| *r == Runtime::Rten || std::env::var_os("ORT_DYLIB_PATH").is_some());
@@ -64,8 +66,11 @@ fn a_resnet_on_all_test_images() {
         let start = std::time::Instant::now();
         let found = network.runner(&tap, &settings).unwrap().features(&inputs, 0..10_000, &|_, _| true).unwrap();
         let share = accuracy(&found.outputs[0].1, inputs.labels().unwrap());
-        println!("{runtime}: {share} in {:.1} s", start.elapsed().as_secs_f64());
+        let seconds = start.elapsed().as_secs_f64();
+        let apart = found.features.iter().zip(&known).map(|(f, k)| (f64::from(*f) - k).abs()).fold(0.0, f64::max);
+        println!("{runtime}: accuracy {share}, features within {apart:.1e}, {seconds:.1} s");
         assert_eq!(share, 0.9173);
+        assert!(found.features.dim() == known.dim() && apart < 1e-3, "{apart}");
     }
 }
 
