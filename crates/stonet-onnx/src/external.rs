@@ -40,9 +40,6 @@ struct Folder<'a> {
     files: HashMap<String, File>,
 }
 
-/// What a field becomes; none if it stays.
-type Replacement<T> = dyn Fn(&mut T, &Field<'_>, &[u8]) -> Result<Option<Message>>;
-
 impl Folder<'_> {
     /// The graph with its stored tensors and those of `Constant` nodes brought in; none if there is nothing to bring.
     fn graph(&mut self, graph: &[u8]) -> Result<Option<Message>> {
