@@ -15,7 +15,7 @@ use crate::progress;
 #[derive(Args)]
 #[command(after_help = "Example: stonet benchmark housing.csv --target price --splits 5")]
 pub struct Benchmark {
-    /// CSV file with a header and numbers (.csv or .csv.gz)
+    /// Table of numbers: CSV (also .gz, or `-`), Parquet, Arrow, npy, `file.npz:member`, safetensors
     data: PathBuf,
     /// The column to predict
     #[arg(long, value_name = "COLUMN")]

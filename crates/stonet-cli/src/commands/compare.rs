@@ -17,7 +17,7 @@ use crate::progress;
     after_help = "Examples:\n  stonet compare validation.csv test.csv --task classification --inputs 'z*'\n  stonet compare outputs.csv.gz --task classification --inputs 'z*' --split-column split --json"
 )]
 pub struct Compare {
-    /// Rows to fit on: CSV with a header (.csv or .csv.gz)
+    /// Rows to fit on: CSV (also .gz, or `-`), Parquet, Arrow, npy, `file.npz:member`, safetensors
     validation: PathBuf,
     /// Rows to judge on; not needed with --split-column
     #[arg(required_unless_present = "split_column")]
