@@ -90,15 +90,19 @@ fn classification(method: ClassMethod, kind: InputKind) -> Model {
     }
 }
 
-/// What the model says about rows that it has not seen: prediction, ends and both, or probabilities.
+/// What the model says about rows that it has not seen: prediction and ends, or probabilities.
 fn predict(model: &Model) -> Vec<Vec<f64>> {
+    try_predict(model).unwrap()
+}
+
+fn try_predict(model: &Model) -> stonet::Result<Vec<Vec<f64>>> {
     let rows = |a: ArrayView2<'_, f64>| a.outer_iter().map(|r| r.to_vec()).collect();
     match &model.head {
         Fitted::Regression(head) => {
             let [features, prediction, _] = regression_rows(9, 2.0);
-            let new = NewRows::new(features.view()).unwrap().with_prediction(prediction.view()).unwrap();
-            let i = head.intervals(&new, model.level.unwrap(), Side::Both).unwrap();
-            rows(ndarray::concatenate![ndarray::Axis(1), i.prediction, i.lower, i.upper].view())
+            let new = NewRows::new(features.view()).unwrap().with_prediction(prediction.view())?;
+            let i = head.intervals(&new, model.level.unwrap(), Side::Both)?;
+            Ok(rows(ndarray::concatenate![ndarray::Axis(1), i.prediction, i.lower, i.upper].view()))
         }
         Fitted::Classification(head) => {
             let (z, _) = class_rows(9, 2.0);
@@ -106,7 +110,7 @@ fn predict(model: &Model) -> Vec<Vec<f64>> {
                 Some(InputKind::Features) => ClassInputs::features(z.view()).unwrap(),
                 _ => ClassInputs::logits(z.view()).unwrap(),
             };
-            rows(head.probabilities(&inputs).unwrap().view())
+            Ok(rows(head.probabilities(&inputs)?.view()))
         }
     }
 }
@@ -115,10 +119,8 @@ fn bits(rows: &[Vec<f64>]) -> Vec<Vec<u64>> {
     rows.iter().map(|r| r.iter().map(|v| v.to_bits()).collect()).collect()
 }
 
-#[test]
-fn every_head_comes_back_bit_for_bit() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("m.stonet");
+/// One model of every kind.
+fn every_model() -> Vec<Model> {
     let methods = [
         ClassMethod::Temperature,
         ClassMethod::Matrix,
@@ -130,7 +132,14 @@ fn every_head_comes_back_bit_for_bit() {
     let regressions = Kind::ALL.into_iter().map(regression);
     let classifications = methods.into_iter().map(|m| classification(m, InputKind::Logits));
     let on_features = [classification(ClassMethod::PostLinear, InputKind::Features)];
-    for model in regressions.chain(classifications).chain(on_features) {
+    regressions.chain(classifications).chain(on_features).collect()
+}
+
+#[test]
+fn every_head_comes_back_bit_for_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.stonet");
+    for model in every_model() {
         model.save(&path).unwrap();
         let back = Model::load(&path).unwrap();
         assert_eq!(back, model);
@@ -273,6 +282,53 @@ fn forged_files_are_refused_with_a_reason() {
     let mut longer = good.clone();
     longer.data.push(0);
     refused(longer, "its tensors take");
+}
+
+/// All values inside, the outermost last.
+fn places(value: &Value, at: &str, out: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, v)| places(v, &format!("{at}/{key}"), out)),
+        Value::Array(items) => items.iter().enumerate().for_each(|(i, v)| places(v, &format!("{at}/{i}"), out)),
+        _ => {}
+    }
+    out.push(at.to_owned());
+}
+
+/// Puts something else in the place of a value.
+fn spoil(value: &mut Value, turn: usize) {
+    let numbers =
+        [json!(0), json!(-1), json!(1), json!(u64::MAX), json!(1e300), json!(-0.5), json!(1u64 << 40), json!(2)];
+    match value {
+        Value::Array(items) => match turn % 3 {
+            0 => drop(items.pop()),
+            1 => items.extend(items.last().cloned()),
+            _ => items.clear(),
+        },
+        Value::Bool(b) => *b = !*b,
+        other => *other = numbers[turn % numbers.len()].clone(),
+    }
+}
+
+#[test]
+fn heads_with_any_value_spoiled_are_refused_or_predict() {
+    let (mut refused, mut read) = (0, 0);
+    for model in every_model() {
+        let good = Forged::new(&model);
+        let head: Value = serde_json::from_str(good.text("head")).unwrap();
+        let mut all = Vec::new();
+        places(&head, "", &mut all);
+        for (i, place) in all.iter().enumerate() {
+            for turn in [i, i + 1, i + 3] {
+                let mut changed = head.clone();
+                spoil(changed.pointer_mut(place).unwrap(), turn);
+                match Model::from_bytes(&good.with("head", changed.to_string()).bytes()) {
+                    Ok(model) => drop((try_predict(&model), read += 1)),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(refused > 1000 && read > 1000, "{refused} {read}");
 }
 
 #[test]
