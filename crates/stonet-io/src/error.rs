@@ -347,6 +347,26 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// A model file that a later program wrote.
+    #[error("{path}: a model file of format version {found}, which stonet {needs} or later reads; this is {here}, which reads versions up to {known}: update it, or fit the model again", path = path.display())]
+    NewerModel {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        found: u64,
+        /// The first program that reads it, as the file says.
+        needs: String,
+        /// The version of this program.
+        here: &'static str,
+        /// The latest format version that this program reads.
+        known: u64,
+    },
+    /// A model that cannot be saved.
+    #[error("the model cannot be saved: {why}")]
+    Unsound {
+        /// What is wrong with it.
+        why: String,
+    },
     /// The data set refused.
     #[error(transparent)]
     Core(#[from] stonet::Error),

@@ -27,6 +27,7 @@
 //!
 //! [`Reading`] takes some columns only, and keeps some as text, such as the names of classes; [`Batches`] are tables of a limited
 //! number of rows, for files larger than memory; a [`Writer`] makes files. Missing and infinite numbers are errors.
+//! A fitted head is kept in a [`Model`] file.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod error;
@@ -60,6 +61,8 @@ mod arrow;
 mod batches;
 mod write;
 
+mod model;
+
 use std::path::Path;
 
 use location::{Format, Location};
@@ -68,6 +71,7 @@ use pieces::Opened;
 pub use batches::Batches;
 pub use error::{Error, Result};
 pub use idx::Idx;
+pub use model::{Fitted, Model, ModelColumns};
 pub use pattern::nearest;
 pub use reading::Reading;
 pub use rows::{Row, Rows, is_missing};

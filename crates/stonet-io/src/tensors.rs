@@ -15,7 +15,7 @@ use crate::pieces::Opened;
 use crate::{Error, Reading, Result};
 
 /// Longest header that is read, as in the `safetensors` package.
-const LONGEST: u64 = 100_000_000;
+pub(crate) const LONGEST: u64 = 100_000_000;
 
 /// Opens the tensor that the path names, or the only one.
 pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {

@@ -13,7 +13,7 @@ use ndarray::ArrayView1;
 
 use crate::header::Header;
 use crate::{Error, Result};
-use temporary::Temporary;
+pub(crate) use temporary::Temporary;
 
 /// What can be written, for messages.
 const FORMATS: &str = ".csv and .csv.gz, .parquet, .arrow, .feather and .ipc, .npy, and - for CSV to standard output";

@@ -305,3 +305,15 @@ fn permuting_test_targets_changes_no_interval() {
     test.y.mapv_inplace(|_| rng.random());
     assert_eq!(before, fitted.intervals(&test.new_rows(), level(), Side::Both).unwrap());
 }
+
+#[test]
+fn nested_fits_need_three_folds() {
+    let train = rows(60, false, Seed::new(1));
+    for kind in [Kind::Stack, Kind::Fast, Kind::CvPlus] {
+        let settings = PostStoNet { folds: 2, ..quick(kind) };
+        let e = settings.fit(&train.calibration(), Seed::new(1), &|_, _| true).unwrap_err();
+        assert!(e.to_string().contains("at least 3"), "{kind}: {e}");
+        let same = PostStoNet { nested: false, ..settings };
+        assert!(same.fit(&train.calibration(), Seed::new(1), &|_, _| true).is_ok(), "{kind}");
+    }
+}

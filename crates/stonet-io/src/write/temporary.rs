@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Tells the files of one process apart.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-pub(super) struct Temporary {
+pub(crate) struct Temporary {
     path: PathBuf,
     target: PathBuf,
     kept: bool,
 }
 
 impl Temporary {
-    pub(super) fn create(target: &Path) -> io::Result<(Self, File)> {
+    pub(crate) fn create(target: &Path) -> io::Result<(Self, File)> {
         if target.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
@@ -27,7 +27,7 @@ impl Temporary {
     }
 
     /// Gives the file its name, once the system has all of it.
-    pub(super) fn keep(mut self) -> io::Result<()> {
+    pub(crate) fn keep(mut self) -> io::Result<()> {
         OpenOptions::new().write(true).open(&self.path)?.sync_all()?;
         fs::rename(&self.path, &self.target)?;
         self.kept = true;

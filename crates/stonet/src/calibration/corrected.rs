@@ -60,6 +60,14 @@ impl View {
             View::Logits(clip) | View::Features(clip) => clip.columns(),
         }
     }
+
+    /// Whether it can be applied, as it can unless a file says otherwise.
+    fn sound(&self) -> bool {
+        match self {
+            View::Raw | View::Centred | View::Probabilities => true,
+            View::Logits(clip) | View::Features(clip) => clip.sound(),
+        }
+    }
 }
 
 /// A fitted calibrator: F = z/T (where there is a skip connection) + the network's output; probabilities are softmax(F).
@@ -102,6 +110,7 @@ impl Corrected {
                     && net.head() == Head::Multinomial
                     && net.inputs() == view.columns(classes)
                     && (temperature.is_some() || !needs_temperature)
+                    && view.sound()
             }
         };
         if !sound || classes < 2 || temperature.is_some_and(|t| !(t > 0.0 && t.is_finite())) {

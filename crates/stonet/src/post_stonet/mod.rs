@@ -63,7 +63,7 @@ named!(Kind, "interval");
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `kind` | stack | which intervals | |
-/// | `folds` | 5 | K of every cross-fitting | ≥ 2 |
+/// | `folds` | 5 | K of every cross-fitting | ≥ 2, nested ≥ 3 |
 /// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | |
 /// | `nested` | true | choose κ, weights and scale inside the fold, as the bound asks (`cv+`, `stack`, `fast`) | |
 /// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |

@@ -118,6 +118,9 @@ impl Stack {
     fn validate(&self) -> Result<()> {
         Error::check(self.members.any(), "members", self.members, "at least one")?;
         Error::check(self.folds >= 2, "folds", self.folds, "at least 2")?;
+        // Nested fits leave out two folds at a time.
+        let left = self.scheme != Scheme::Nested || self.folds >= 3;
+        Error::check(left, "folds", self.folds, "at least 3 if everything is chosen inside the fold")?;
         if let Scheme::Split { share } = self.scheme {
             Error::check(share > 0.0 && share < 1.0, "share", share, "strictly between 0 and 1")?;
         }

@@ -1,0 +1,391 @@
+//! Model files: what is saved predicts the same after loading, old files keep loading, and hostile ones are refused with a reason.
+
+mod seal;
+
+use std::path::{Path, PathBuf};
+
+use ndarray::{Array2, ArrayView2, array};
+use seal::seal;
+use serde_json::{Value, json};
+use stonet::{
+    Calibration, ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Labels, Level, NewRows, PostStoNet,
+    PostStoNetClassifier, Seed, Side, StoNetSettings,
+};
+use stonet_io::{Error, Fitted, Model, ModelColumns};
+
+fn names(prefix: &str, n: usize) -> Vec<String> {
+    (0..n).map(|i| format!("{prefix}{i}")).collect()
+}
+
+/// Numbers without a pattern that a small model could learn in full.
+fn noise(rows: usize, columns: usize, shift: f64) -> Array2<f64> {
+    Array2::from_shape_fn((rows, columns), |(i, j)| ((i * i + 7 * i * (j + 1)) as f64 * 0.37 + shift).sin() * 1.5)
+}
+
+/// Features, the network's predictions, and targets.
+fn regression_rows(n: usize, shift: f64) -> [Array2<f64>; 3] {
+    let features = noise(n, 3, shift);
+    let prediction = features.slice(ndarray::s![.., ..1]).mapv(|f| 2.0 * f);
+    let y = &prediction + &features.slice(ndarray::s![.., 1..2]).mapv(f64::tanh) + noise(n, 1, shift + 1.0) * 0.2;
+    [features, prediction, y]
+}
+
+/// Logits and classes.
+fn class_rows(n: usize, shift: f64) -> (Array2<f64>, Vec<usize>) {
+    let logits = noise(n, 3, shift) * 3.0;
+    let best = |row: ndarray::ArrayView1<'_, f64>| (0..3).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
+    let labels = logits.outer_iter().enumerate().map(|(i, row)| if i % 4 == 0 { i / 4 % 3 } else { best(row) });
+    let labels = labels.collect();
+    (logits, labels)
+}
+
+fn regression(kind: Kind) -> Model {
+    let [features, prediction, y] = regression_rows(60, 0.0);
+    let rows = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
+    let stonet = StoNetSettings { hidden: vec![6], kappas: vec![0.01], steps: 20, ..StoNetSettings::default() };
+    let settings = PostStoNet { kind, folds: 3, stonet, ..PostStoNet::default() };
+    let head = settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap();
+    Model {
+        head: Fitted::Regression(Box::new(head)),
+        columns: ModelColumns {
+            features: names("f", 3),
+            prediction: vec!["network".into()],
+            targets: vec!["price, in €".into()],
+            ..ModelColumns::default()
+        },
+        kind: None,
+        labels: None,
+        level: Some(Level::new(0.9).unwrap()),
+        seed: u64::MAX,
+        fingerprint: Model::fingerprint_of(&[features.view(), prediction.view(), y.view()]),
+        version: Model::VERSION.into(),
+    }
+}
+
+fn classification(method: ClassMethod, kind: InputKind) -> Model {
+    let (z, labels) = class_rows(60, 0.0);
+    let inputs = match kind {
+        InputKind::Features => ClassInputs::features(z.view()).unwrap(),
+        _ => ClassInputs::logits(z.view()).unwrap(),
+    };
+    let rows = ClassRows::new(inputs, &labels, 3).unwrap();
+    let members = Some(vec![ClassMethod::Temperature, ClassMethod::PostLinear, ClassMethod::Skip]);
+    let mut settings = PostStoNetClassifier { method, members, folds: Some(2), ..Default::default() };
+    (settings.skip.hidden, settings.skip.kappas) = (6, Some(vec![1e-3]));
+    (settings.skip.asghmc.epochs, settings.skip.asghmc.averages) = (4, 1);
+    let head = settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap();
+    let (features, logits) = match kind {
+        InputKind::Features => (names("f", 3), vec![]),
+        _ => (vec![], names("z", 3)),
+    };
+    Model {
+        head: Fitted::Classification(Box::new(head)),
+        columns: ModelColumns { features, logits, targets: vec!["class".into()], ..ModelColumns::default() },
+        kind: Some(kind),
+        labels: Some(Labels::named(vec!["cat".into(), "dog".into(), "\"bär\"\\".into()]).unwrap()),
+        level: None,
+        seed: 3,
+        fingerprint: Model::fingerprint_of(&[z.view()]),
+        version: Model::VERSION.into(),
+    }
+}
+
+/// What the model says about rows that it has not seen: prediction and ends, or probabilities.
+fn predict(model: &Model) -> Vec<Vec<f64>> {
+    try_predict(model).unwrap()
+}
+
+fn try_predict(model: &Model) -> stonet::Result<Vec<Vec<f64>>> {
+    let rows = |a: ArrayView2<'_, f64>| a.outer_iter().map(|r| r.to_vec()).collect();
+    match &model.head {
+        Fitted::Regression(head) => {
+            let [features, prediction, _] = regression_rows(9, 2.0);
+            let new = NewRows::new(features.view()).unwrap().with_prediction(prediction.view())?;
+            let i = head.intervals(&new, model.level.unwrap(), Side::Both)?;
+            Ok(rows(ndarray::concatenate![ndarray::Axis(1), i.prediction, i.lower, i.upper].view()))
+        }
+        Fitted::Classification(head) => {
+            let (z, _) = class_rows(9, 2.0);
+            let inputs = match model.kind {
+                Some(InputKind::Features) => ClassInputs::features(z.view()).unwrap(),
+                _ => ClassInputs::logits(z.view()).unwrap(),
+            };
+            Ok(rows(head.probabilities(&inputs)?.view()))
+        }
+    }
+}
+
+fn bits(rows: &[Vec<f64>]) -> Vec<Vec<u64>> {
+    rows.iter().map(|r| r.iter().map(|v| v.to_bits()).collect()).collect()
+}
+
+/// One model of every kind.
+fn every_model() -> Vec<Model> {
+    let methods = [
+        ClassMethod::Temperature,
+        ClassMethod::Matrix,
+        ClassMethod::Isotonic,
+        ClassMethod::PostLinear,
+        ClassMethod::Skip,
+        ClassMethod::Stack,
+    ];
+    let regressions = Kind::ALL.into_iter().map(regression);
+    let classifications = methods.into_iter().map(|m| classification(m, InputKind::Logits));
+    let on_features = [classification(ClassMethod::PostLinear, InputKind::Features)];
+    regressions.chain(classifications).chain(on_features).collect()
+}
+
+#[test]
+fn every_head_comes_back_bit_for_bit() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.stonet");
+    for model in every_model() {
+        model.save(&path).unwrap();
+        let back = Model::load(&path).unwrap();
+        assert_eq!(back, model);
+        assert_eq!(bits(&predict(&back)), bits(&predict(&model)));
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes, back.to_bytes().unwrap());
+        let mut sealed = bytes.clone();
+        seal(&mut sealed);
+        assert_eq!(bytes, sealed, "the checksum is not the one that is described");
+    }
+    // Nothing beside the file is left.
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn models_whose_names_do_not_fit_are_not_saved() {
+    let good = classification(ClassMethod::Temperature, InputKind::Logits);
+    let refused = |change: &dyn Fn(&mut Model), part: &str| {
+        let mut model = good.clone();
+        change(&mut model);
+        let e = model.to_bytes().unwrap_err();
+        assert!(matches!(e, Error::Unsound { .. }) && e.to_string().contains(part), "{e}");
+    };
+    refused(&|m| m.columns.logits.truncate(2), "names for 2 columns of logits, and the fitted head has 3");
+    refused(&|m| m.labels = None, "names for 0 classes");
+    refused(&|m| m.kind = None, "kind of its inputs");
+    refused(&|m| m.columns.targets.clear(), "names for 0 targets");
+    let mut model = regression(Kind::Fast);
+    model.columns.prediction.clear();
+    assert!(model.to_bytes().unwrap_err().to_string().contains("0 columns of predictions"));
+    let missing = Path::new("no/such/directory/m.stonet");
+    assert!(matches!(good.save(missing), Err(Error::Unwritable { .. })));
+    assert!(matches!(Model::load(missing), Err(Error::NoFile { .. })));
+    assert!(matches!(Model::load(Path::new(".")), Err(Error::Unreadable { .. })));
+}
+
+#[test]
+fn the_fingerprint_depends_on_values_and_shapes_and_not_on_memory_order() {
+    let a = array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]];
+    let of = |a: ArrayView2<'_, f64>| Model::fingerprint_of(&[a]);
+    let fortran = a.t().as_standard_layout().to_owned().reversed_axes();
+    assert_eq!(of(a.view()), of(fortran.view()));
+    assert_ne!(of(a.view()), of(a.to_shape((2, 3)).unwrap().view()));
+    assert_ne!(of(a.view()), of(a.t()));
+    assert_ne!(Model::fingerprint_of(&[a.view(), a.view()]), of(a.view()));
+    assert_eq!(Model::fingerprint_of(&[]), "cbf29ce484222325");
+}
+
+/// A file that is made by hand.
+#[derive(Clone)]
+struct Forged {
+    metadata: serde_json::Map<String, Value>,
+    /// The header's entries.
+    tensors: serde_json::Map<String, Value>,
+    data: Vec<u8>,
+}
+
+impl Forged {
+    /// A sound file taken apart.
+    fn new(model: &Model) -> Self {
+        let bytes = model.to_bytes().unwrap();
+        let end = 8 + u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+        assert_eq!(end % 8, 0);
+        let mut tensors: serde_json::Map<String, Value> = serde_json::from_slice(&bytes[8..end]).unwrap();
+        let mut metadata = tensors.remove("__metadata__").unwrap().as_object().unwrap().clone();
+        metadata.remove("checksum");
+        Forged { metadata, tensors, data: bytes[end..].to_vec() }
+    }
+
+    fn with(&self, key: &str, text: impl Into<String>) -> Self {
+        let mut changed = self.clone();
+        changed.metadata.insert(key.into(), Value::String(text.into()));
+        changed
+    }
+
+    fn tensor(&self, name: &str, entry: Value) -> Self {
+        let mut changed = self.clone();
+        changed.tensors.insert(name.into(), entry);
+        changed
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.metadata[key].as_str().unwrap()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let (rest, tensors) = (Value::Object(self.metadata.clone()).to_string(), self.tensors.iter());
+        let entries: String = tensors.map(|(name, entry)| format!(",{}:{entry}", json!(name))).collect();
+        let header = format!(r#"{{"__metadata__":{{"checksum":"{}",{}{entries}}}"#, "0".repeat(16), &rest[1..]);
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        bytes.extend(&self.data);
+        seal(&mut bytes);
+        bytes
+    }
+}
+
+#[test]
+fn forged_files_are_refused_with_a_reason() {
+    let model = regression(Kind::Fast);
+    let good = Forged::new(&model);
+    assert_eq!(Model::from_bytes(&good.bytes()).unwrap(), model);
+    let head = good.text("head").to_owned();
+    let refused = |file: Forged, part: &str| {
+        let e = Model::from_bytes(&file.bytes()).unwrap_err().to_string();
+        assert!(e.contains(part), "{part}: {e}");
+    };
+    let newer = good.with("format_version", "2").with("needs", "9.8.0");
+    assert!(matches!(Model::from_bytes(&newer.bytes()), Err(Error::NewerModel { found: 2, .. })));
+    refused(newer, "format version 2, which stonet 9.8.0 or later reads");
+    refused(good.with("format_version", "two"), "not a number");
+    refused(good.with("format_version", "0"), "version is 0");
+    refused(good.with("format", "pt"), "another one");
+    refused(good.with("about", "{}"), "missing field `task`");
+    refused(good.with("about", good.text("about").replace("0.9", "1.9")), "level");
+    let classes = good.text("about").replace("\"regression\"", "\"classification\"");
+    refused(good.with("about", classes), "unknown variant `stacks`");
+    refused(good.with("about", good.text("about").replace("\"f2\"", "\"f2\",\"f3\"")), "names for 4");
+    refused(good.with("head", "[".repeat(1_000_000)), "recursion limit");
+    refused(good.with("head", r#"{"a":"#.repeat(100_000)), "recursion limit");
+    let references = format!("[{}]", [r#"{"$list":"t0"}"#; 1_000_000].join(","));
+    refused(good.with("head", references), "used twice");
+    refused(good.with("head", head.replace("t0", "t99")), "t99");
+    refused(good.with("head", "{}"), "belong to nothing");
+    refused(good.with("head", head.replacen("\"features\":3", "\"features\":4", 1)), "do not belong");
+    let entry = |shape: Value, offsets: Value| json!({ "dtype": "F64", "shape": shape, "data_offsets": offsets });
+    for (shape, offsets) in [
+        (json!([1u64 << 40]), json!([0, 1u64 << 43])),
+        (json!([u64::MAX, u64::MAX]), json!([0, 8])),
+        (json!([2]), json!([0, 24])),
+        (json!([2]), json!([16, 0])),
+        (json!([2]), json!([8, 24])),
+        (json!([0, u64::MAX]), json!([0, 0])),
+    ] {
+        refused(good.tensor("t0", entry(shape, offsets)), "not a readable StoNet model file");
+    }
+    let mut nan = good.clone();
+    nan.data[..8].copy_from_slice(&f64::NAN.to_le_bytes());
+    refused(nan, "NaN");
+    let mut longer = good.clone();
+    longer.data.push(0);
+    refused(longer, "its tensors take");
+}
+
+/// All values inside, the outermost last.
+fn places(value: &Value, at: &str, out: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, v)| places(v, &format!("{at}/{key}"), out)),
+        Value::Array(items) => items.iter().enumerate().for_each(|(i, v)| places(v, &format!("{at}/{i}"), out)),
+        _ => {}
+    }
+    out.push(at.to_owned());
+}
+
+/// Puts something else in the place of a value.
+fn spoil(value: &mut Value, turn: usize) {
+    let numbers =
+        [json!(0), json!(-1), json!(1), json!(u64::MAX), json!(1e300), json!(-0.5), json!(1u64 << 40), json!(2)];
+    match value {
+        Value::Array(items) => match turn % 3 {
+            0 => drop(items.pop()),
+            1 => items.extend(items.last().cloned()),
+            _ => items.clear(),
+        },
+        Value::Bool(b) => *b = !*b,
+        other => *other = numbers[turn % numbers.len()].clone(),
+    }
+}
+
+#[test]
+fn heads_with_any_value_spoiled_are_refused_or_predict() {
+    let (mut refused, mut read) = (0, 0);
+    for model in every_model() {
+        let good = Forged::new(&model);
+        let head: Value = serde_json::from_str(good.text("head")).unwrap();
+        let mut all = Vec::new();
+        places(&head, "", &mut all);
+        for (i, place) in all.iter().enumerate() {
+            for turn in [i, i + 1, i + 3] {
+                let mut changed = head.clone();
+                spoil(changed.pointer_mut(place).unwrap(), turn);
+                match Model::from_bytes(&good.with("head", changed.to_string()).bytes()) {
+                    Ok(model) => drop((try_predict(&model), read += 1)),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(refused > 1000 && read > 1000, "{refused} {read}");
+}
+
+#[test]
+fn other_files_are_no_models() {
+    let error = |bytes: &[u8]| Model::from_bytes(bytes).unwrap_err().to_string();
+    assert!(error(b"").contains("it has 0 bytes"));
+    assert!(error(&[0xff; 4000]).contains("a header of 18446744073709551615 bytes is announced in a file of 4000"));
+    let plain = br#"{"a":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}"#;
+    let file = [&(plain.len() as u64).to_le_bytes()[..], plain].concat();
+    assert!(error(&file).contains("does not begin as a model file does"));
+    let start = br#"{"__metadata__":{"checksum":"0000"#;
+    let file = [&(start.len() as u64).to_le_bytes()[..], start].concat();
+    assert!(error(&file).contains("does not begin"), "{}", error(&file));
+    let mut bytes = classification(ClassMethod::Temperature, InputKind::Logits).to_bytes().unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    assert!(error(&bytes).contains("checksum"));
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+/// Files of format version 1 and what they say, as written when that version was the latest.
+const FROZEN: [&str; 2] = ["regression_v1", "classification_v1"];
+
+#[test]
+fn files_of_every_version_keep_loading() {
+    for name in FROZEN {
+        let model = Model::load(&fixture(&format!("{name}.stonet"))).unwrap();
+        let text = std::fs::read_to_string(fixture(&format!("{name}.json"))).unwrap();
+        let expected: Vec<Vec<f64>> = serde_json::from_str(&text).unwrap();
+        let found = predict(&model);
+        assert_eq!(found.len(), expected.len());
+        for (a, b) in found.iter().flatten().zip(expected.iter().flatten()) {
+            assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{name}: {a} and not {b}");
+        }
+        assert_eq!((model.fingerprint.len(), &*model.version), (16, "0.1.0"));
+    }
+    let model = Model::load(&fixture("regression_v1.stonet")).unwrap();
+    assert_eq!(model.columns.inputs(), ["f0", "f1", "f2", "network"]);
+    assert_eq!((&*model.columns.targets[0], model.level.unwrap().get(), model.seed), ("price, in €", 0.9, u64::MAX));
+    let model = Model::load(&fixture("classification_v1.stonet")).unwrap();
+    assert_eq!(model.labels.unwrap().names(), ["cat", "dog", "\"bär\"\\"]);
+    assert_eq!((model.kind, model.seed), (Some(InputKind::Logits), 3));
+}
+
+/// Writes the fixtures of the latest version, once: `cargo test --release -p stonet-io --test model -- --ignored`. A new version of the
+/// format gets new names in [`FROZEN`]; files that are there are never written again.
+#[test]
+#[ignore = "writes fixtures"]
+fn write_fixtures() {
+    let models = [regression(Kind::Stack), classification(ClassMethod::Stack, InputKind::Logits)];
+    for (model, name) in models.iter().zip(FROZEN) {
+        let path = fixture(&format!("{name}.stonet"));
+        assert!(!path.exists(), "{} is frozen", path.display());
+        model.save(&path).unwrap();
+        let numbers = serde_json::to_string(&predict(model)).unwrap();
+        std::fs::write(fixture(&format!("{name}.json")), numbers + "\n").unwrap();
+    }
+}
