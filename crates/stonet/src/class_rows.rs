@@ -199,6 +199,11 @@ impl<'a> ClassRows<'a> {
         counts
     }
 
+    /// Classes without a row.
+    pub fn absent(&self) -> Vec<usize> {
+        self.counts().iter().enumerate().filter(|(_, count)| **count == 0).map(|(class, _)| class).collect()
+    }
+
     /// The logits, for a method that cannot do without.
     pub(crate) fn need_logits(&self, what: &'static str) -> Result<ArrayView2<'a, f64>> {
         self.inputs.logits.ok_or(Error::NoLogits { what })

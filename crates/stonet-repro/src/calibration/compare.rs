@@ -129,7 +129,7 @@ pub fn compare(
     if let (true, Some(first)) = (judged.is_empty(), refused.first()) {
         return Err(Error::NoMethod { reason: format!("{}: {}", first.name, first.reason) });
     }
-    let absent = rows.counts().iter().enumerate().filter(|(_, c)| **c == 0).map(|(k, _)| classes[k].clone()).collect();
+    let absent = rows.absent().into_iter().map(|k| classes[k].clone()).collect();
     Ok(Comparison {
         schema: SCHEMA,
         task: "classification",

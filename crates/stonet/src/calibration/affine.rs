@@ -3,8 +3,7 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
-use super::corrected::{Corrected, View};
-use crate::head::softmax_rows;
+use super::corrected::{Corrected, View, to_probabilities};
 use crate::linalg::dense::{gram, matmul, spd_inverse};
 use crate::linalg::lbfgs::{Minimum, minimise};
 use crate::{Activation, ClassRows, Head, Layer, Result, StoNet};
@@ -106,8 +105,7 @@ impl Shape {
 
 /// Turns logits into p − onehot; returns the summed loss.
 fn residuals(f: &mut Array2<f64>, labels: &[usize]) -> f64 {
-    let at_label: f64 = f.outer_iter().zip(labels).map(|(row, &l)| row[l]).sum();
-    let total = softmax_rows(f).sum() - at_label;
+    let total = to_probabilities(f, labels);
     f.outer_iter_mut().zip(labels).for_each(|(mut row, &l)| row[l] -= 1.0);
     total
 }

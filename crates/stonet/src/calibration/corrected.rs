@@ -178,8 +178,12 @@ pub(crate) fn standardised(rows: &ClassRows<'_>) -> Result<(View, Array2<f64>)> 
 }
 
 /// The mean negative log-likelihood of these logits.
-pub(crate) fn log_loss(f: Array2<f64>, labels: &[usize]) -> f64 {
-    let mut f = f;
+pub(crate) fn log_loss(mut f: Array2<f64>, labels: &[usize]) -> f64 {
+    to_probabilities(&mut f, labels) / labels.len().max(1) as f64
+}
+
+/// Turns logits into probabilities; returns the summed negative log-likelihood.
+pub(crate) fn to_probabilities(f: &mut Array2<f64>, labels: &[usize]) -> f64 {
     let at_label: f64 = f.outer_iter().zip(labels).map(|(row, &l)| row[l]).sum();
-    (softmax_rows(&mut f).sum() - at_label) / labels.len().max(1) as f64
+    softmax_rows(f).sum() - at_label
 }

@@ -46,13 +46,12 @@ impl PostStoNetClassifier {
     /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
     pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassifier> {
         self.check()?;
-        let absent: Vec<usize> = rows.counts().iter().enumerate().filter(|(_, c)| **c == 0).map(|(k, _)| k).collect();
         let (notes, model) = match self.method {
             ClassMethod::Isotonic => isotonic(rows)?,
             ClassMethod::Stack => self.pooled(&self.members_for(rows), rows, seed, tick)?,
             alone => self.pooled(&[alone], rows, seed, tick)?,
         };
-        Ok(FittedClassifier { settings: self.clone(), classes: rows.classes(), absent, notes, model })
+        Ok(FittedClassifier { settings: self.clone(), classes: rows.classes(), absent: rows.absent(), notes, model })
     }
 
     fn check(&self) -> Result<()> {
