@@ -86,7 +86,7 @@ fn read(path: &Path, columns: &ClassColumns, split: Option<&str>) -> Result<Tabl
     let numbers =
         columns.inputs.as_ref().map(|inputs| inputs.iter().chain(columns.features.iter().flatten()).cloned().collect());
     let text = [columns.target.as_str()].into_iter().chain(split).map(str::to_owned).collect();
-    Ok(Reading { numbers, text, exclude: Vec::new() }.read(path)?)
+    Ok(Reading { numbers, text, ..Reading::default() }.read(path)?)
 }
 
 /// Class names in the order of the columns: from the columns' own names where they hold the labels, else from the labels.

@@ -7,8 +7,8 @@ use crate::element::Element;
 use crate::header::Header;
 use crate::location::damaged;
 use crate::pieces::{Opened, Piece, Pieces, check_finite};
-use crate::reading::Chosen;
-use crate::{Error, Reading, Result};
+use crate::reading::{Ask, Chosen};
+use crate::{Error, Result};
 
 /// Columns that a table may have: far more than features, and few enough to give each a name.
 const MOST_COLUMNS: usize = 1 << 20;
@@ -53,6 +53,8 @@ struct Array {
     width: usize,
     chosen: Chosen,
     names: Vec<String>,
+    /// Of the columns of text.
+    text_names: Vec<String>,
     /// The next row.
     row: usize,
     raw: Vec<u8>,
@@ -64,7 +66,7 @@ pub(crate) fn open(
     format: &'static str,
     layout: Layout,
     values: Values,
-    reading: &Reading,
+    ask: &Ask<'_>,
 ) -> Result<Opened> {
     let Some((_, trailing)) = layout.shape.split_first() else {
         return Err(damaged(path, format, "the array has no dimensions"));
@@ -74,8 +76,8 @@ pub(crate) fn open(
         Some(width @ 1..=MOST_COLUMNS) => width,
         _ => return Err(damaged(path, format, format_args!("a row of shape {trailing:?} is no row of a table"))),
     };
-    let header = Header::new(path, (0..width).map(|c| format!("c{c}")).collect())?;
-    let chosen = reading.choose(&header)?;
+    let header = Header::new(path, ask.array_names(width))?;
+    let chosen = ask.choose(&header)?;
     if let (true, Some(&column)) = (layout.element.is_text(), chosen.numbers.first()) {
         return Err(Error::ColumnType {
             path: path.into(),
@@ -85,9 +87,10 @@ pub(crate) fn open(
             remedy: "name the column as one of text, or leave it out",
         });
     }
-    let names = chosen.numbers.iter().map(|&c| header.names[c].clone()).collect();
+    let [names, text_names] =
+        [&chosen.numbers, &chosen.text].map(|columns| columns.iter().map(|&c| header.names[c].clone()).collect());
     let (path, raw) = (path.to_owned(), Vec::new());
-    let array = Array { path, format, layout, values, width, chosen: chosen.clone(), names, row: 0, raw };
+    let array = Array { path, format, layout, values, width, chosen: chosen.clone(), names, text_names, row: 0, raw };
     Ok(Opened::new(&header, &chosen, Box::new(array)))
 }
 
@@ -136,11 +139,11 @@ impl Array {
         stream.read_exact(&mut self.raw)?;
         element.order(&mut self.raw);
         element.numbers(&self.raw, width, &self.chosen.numbers, &mut piece.values);
-        for (&column, texts) in self.chosen.text.iter().zip(&mut piece.texts) {
+        for (place, (&column, texts)) in self.chosen.text.iter().zip(&mut piece.texts).enumerate() {
             for (i, row) in self.raw.chunks_exact(width * element.bytes()).enumerate() {
                 match text(element, &row[column * element.bytes()..][..element.bytes()]) {
                     Some(text) => texts.push(text),
-                    None => return Ok(Err(self.missing(i, column))),
+                    None => return Ok(Err(self.missing(i, place))),
                 }
             }
         }
@@ -165,7 +168,7 @@ impl Array {
             for (row, raw) in self.raw.chunks_exact(element.bytes()).enumerate() {
                 match text(element, raw) {
                     Some(text) => piece.texts[i].push(text),
-                    None => return Ok(Err(self.missing(row, self.chosen.text[i]))),
+                    None => return Ok(Err(self.missing(row, i))),
                 }
             }
         }
@@ -190,8 +193,10 @@ impl Array {
         Ok(())
     }
 
-    fn missing(&self, row: usize, column: usize) -> Error {
-        Error::MissingEntry { path: self.path.clone(), row: (self.row + row) as u64, column: format!("c{column}") }
+    /// The entry in this row of the piece and in the column of text with this place.
+    fn missing(&self, row: usize, place: usize) -> Error {
+        let column = self.text_names[place].clone();
+        Error::MissingEntry { path: self.path.clone(), row: (self.row + row) as u64, column }
     }
 
     fn failed(&self, source: io::Error) -> Error {

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::header::Header;
 use crate::pieces::{Opened, Piece, Pieces};
-use crate::reading::Chosen;
-use crate::{Error, Reading, Result, Row, Rows};
+use crate::reading::{Ask, Chosen};
+use crate::{Error, Result, Row, Rows};
 
 /// Text that is parsed as it comes; only what was asked for is held.
 struct Text {
@@ -15,11 +15,11 @@ struct Text {
 }
 
 /// Reads the header; the rows come later.
-pub(crate) fn open(path: &Path, reading: &Reading) -> Result<Opened> {
+pub(crate) fn open(path: &Path, ask: &Ask<'_>) -> Result<Opened> {
     let mut rows = Rows::open(path)?;
     let first = rows.advance()?.ok_or_else(|| Error::Empty { path: path.into() })?;
     let header = Header::new(path, names(&first, path)?)?;
-    let chosen = reading.choose(&header)?;
+    let chosen = ask.choose(&header)?;
     let text = Text { rows, names: header.names.clone(), chosen: chosen.clone() };
     Ok(Opened::new(&header, &chosen, Box::new(text)))
 }

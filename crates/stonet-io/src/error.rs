@@ -167,6 +167,36 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A file of which no column is wanted.
+    #[error("{path}: none of its columns is used; choose other columns, or leave the file out; there are {known}", path = path.display())]
+    NothingChosen {
+        /// The file.
+        path: PathBuf,
+        /// The names there are.
+        known: String,
+    },
+    /// A name that two files side by side both have.
+    #[error("{path} and {other} both have a column `{name}`; rename it in one of them", path = path.display(), other = other.display())]
+    SameColumn {
+        /// The file.
+        path: PathBuf,
+        /// The file before it.
+        other: PathBuf,
+        /// The name.
+        name: String,
+    },
+    /// Files side by side with different numbers of rows.
+    #[error("{path} has {found} rows, where {first} has {expected}; give files with the same rows in the same order", path = path.display(), first = first.display())]
+    OtherRows {
+        /// The file that ends early or goes on.
+        path: PathBuf,
+        /// Its rows, or those read so far and one more.
+        found: u64,
+        /// The first file.
+        first: PathBuf,
+        /// Its rows, or those read so far.
+        expected: u64,
+    },
     /// No target was named.
     #[error("{path}: no target column was named; there are {known}", path = path.display())]
     NoTarget {

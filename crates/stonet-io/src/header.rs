@@ -43,6 +43,11 @@ impl Header {
         Ok(chosen)
     }
 
+    /// Whether a name or pattern fits any column.
+    pub(crate) fn has(&self, pattern: &str) -> bool {
+        self.find(pattern).is_ok()
+    }
+
     /// The names as a list for a message.
     pub(crate) fn list(&self) -> String {
         list(self.names.iter().map(String::as_str))

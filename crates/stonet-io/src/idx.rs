@@ -9,7 +9,8 @@ use crate::array::{self, Layout};
 use crate::element::{self, Element};
 use crate::open::{Source, open};
 use crate::pieces::Opened;
-use crate::{Error, Reading, Result};
+use crate::reading::Ask;
+use crate::{Error, Result};
 
 /// An array of any number of dimensions, none of them empty; its rows are what the first dimension counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,7 +76,7 @@ impl Kind {
 }
 
 /// Opens a file as a table, one row of columns `c0`, `c1`, … for each image.
-pub(crate) fn open_table(path: &Path, reading: &Reading) -> Result<Opened> {
+pub(crate) fn open_table(path: &Path, ask: &Ask<'_>) -> Result<Opened> {
     let Idx { shape, values, .. } = Idx::read(path)?;
     // Held as it is in the file or as f64: images are small files.
     let (kind, bytes) = match values {
@@ -84,7 +85,7 @@ pub(crate) fn open_table(path: &Path, reading: &Reading) -> Result<Opened> {
     };
     let layout = Layout { shape, element: Element { kind, big_endian: false }, fortran: false };
     let values = array::Values::Stream(Box::new(std::io::Cursor::new(bytes)));
-    array::open(path, "idx", layout, values, reading)
+    array::open(path, "idx", layout, values, ask)
 }
 
 impl Idx {

@@ -43,6 +43,7 @@ mod table;
 
 mod pieces;
 
+mod beside;
 mod csv;
 
 mod element;
@@ -67,6 +68,7 @@ use std::path::Path;
 
 use location::{Format, Location};
 use pieces::Opened;
+use reading::Ask;
 
 pub use batches::Batches;
 pub use error::{Error, Result};
@@ -95,6 +97,20 @@ impl Reading {
         Ok(Batches::new(self.open(&Location::new(path)?)?, rows))
     }
 
+    fn open(&self, at: &Location) -> Result<Opened> {
+        if self.beside.is_empty() {
+            return Ask { reading: self, among: false, name: None }.open(at);
+        }
+        let first = Ask { reading: self, among: true, name: None }.open(at)?;
+        let others = self.beside.iter().map(|path| {
+            let at = Location::new(path)?;
+            Ask { reading: self, among: true, name: Some(at.stem()) }.open(&at)
+        });
+        beside::join(first, others.collect::<Result<_>>()?, self)
+    }
+}
+
+impl Ask<'_> {
     fn open(&self, at: &Location) -> Result<Opened> {
         match at.format {
             Format::Text => csv::open(&at.path, self),

@@ -39,6 +39,12 @@ impl Location {
         Ok(Location { path: path.into(), file, member, format })
     }
 
+    /// What an array without column names is called after: the member, or the file without its ending.
+    pub(crate) fn stem(&self) -> String {
+        let name = self.file.file_name().unwrap_or_default().to_string_lossy();
+        self.member.clone().unwrap_or_else(|| name.split('.').next().unwrap_or_default().to_owned())
+    }
+
     /// An error about bytes that are not what the ending announces.
     pub(crate) fn damaged(&self, why: impl ToString) -> Error {
         damaged(&self.path, self.format.name(), why)

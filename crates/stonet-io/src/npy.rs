@@ -8,7 +8,8 @@ use crate::element::{Element, Kind};
 use crate::location::Location;
 use crate::open;
 use crate::pieces::Opened;
-use crate::{Error, Reading, Result};
+use crate::reading::Ask;
+use crate::{Error, Result};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Longest header that is read; numpy itself stops at 10 000 bytes.
@@ -17,7 +18,7 @@ const LONGEST: u64 = 1 << 16;
 const MOST_DIMENSIONS: usize = 64;
 
 /// Opens a file; its length must be what the header announces.
-pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
+pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let (file, length) = open::file(&at.file)?;
     let mut file = BufReader::with_capacity(open::BUFFER, file);
     let (layout, start) = header(at, &mut file)?;
@@ -26,7 +27,7 @@ pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
         true => Values::Random(Box::new(Part { file: file.into_inner(), start })),
         false => Values::Stream(Box::new(file)),
     };
-    array::open(&at.path, at.format.name(), layout, values, reading)
+    array::open(&at.path, at.format.name(), layout, values, ask)
 }
 
 /// A file from some byte on.

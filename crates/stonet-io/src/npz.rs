@@ -6,11 +6,12 @@ use crate::array::{self, Values};
 use crate::location::Location;
 use crate::pattern::{list, nearest};
 use crate::pieces::Opened;
+use crate::reading::Ask;
 use crate::zip::{self, Member};
-use crate::{Error, Reading, Result, npy};
+use crate::{Error, Result, npy};
 
 /// Opens the array that the path names, or the only one.
-pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
+pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let members = zip::members(at)?;
     let names: Vec<String> = members.iter().map(|m| plain(m).to_owned()).collect();
     let member = &members[choose(at, &names)?];
@@ -27,7 +28,7 @@ pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
         }
         false => Values::Stream(Box::new(contents)),
     };
-    array::open(&at.path, at.format.name(), layout, values, reading)
+    array::open(&at.path, at.format.name(), layout, values, ask)
 }
 
 /// numpy puts an ending behind the name of each array.

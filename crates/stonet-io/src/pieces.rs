@@ -36,9 +36,9 @@ pub(crate) trait Pieces: Send {
 
 /// An open file with the columns chosen from it.
 pub(crate) struct Opened {
-    source: PathBuf,
-    /// Columns of the file.
-    width: usize,
+    pub(crate) source: PathBuf,
+    /// All columns of the file.
+    pub(crate) names: Vec<String>,
     pub(crate) numbers: Vec<String>,
     pub(crate) texts: Vec<String>,
     pieces: Box<dyn Pieces>,
@@ -50,12 +50,23 @@ impl Opened {
         let names = |columns: &[usize]| columns.iter().map(|&i| header.names[i].clone()).collect();
         Opened {
             source: header.source.clone(),
-            width: header.names.len(),
+            names: header.names.clone(),
             numbers: names(&chosen.numbers),
             texts: names(&chosen.text),
             pieces,
             read: 0,
         }
+    }
+
+    /// The same without a header: the columns that are read, by name.
+    pub(crate) fn of(
+        source: PathBuf,
+        names: Vec<String>,
+        numbers: Vec<String>,
+        texts: Vec<String>,
+        pieces: Box<dyn Pieces>,
+    ) -> Self {
+        Opened { source, names, numbers, texts, pieces, read: 0 }
     }
 
     pub(crate) fn source(&self) -> &Path {
@@ -102,7 +113,7 @@ impl Opened {
     }
 
     fn no_rows(&self) -> Error {
-        Error::HeaderOnly { path: self.source.clone(), columns: self.width }
+        Error::HeaderOnly { path: self.source.clone(), columns: self.names.len() }
     }
 
     fn table(&self, piece: Piece) -> Result<Table> {

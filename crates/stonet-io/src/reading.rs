@@ -1,5 +1,7 @@
 //! Which columns of a file are read, and whether as numbers or as text.
 
+use std::path::PathBuf;
+
 use crate::header::Header;
 use crate::{Error, Result};
 
@@ -27,6 +29,9 @@ pub struct Reading {
     pub text: Vec<String>,
     /// Columns that are not read, by name or pattern, unless they are text.
     pub exclude: Vec<String>,
+    /// Files with the same rows in the same order, whose columns stand beside those of the file that is read. The columns of arrays,
+    /// which have no names, are called after the file or the member: `y` of `y.npy`, `logits0`, `logits1`, … of `d.npz:logits`.
+    pub beside: Vec<PathBuf>,
 }
 
 /// Columns to read, by their place in the file.
@@ -34,6 +39,41 @@ pub struct Reading {
 pub(crate) struct Chosen {
     pub(crate) numbers: Vec<usize>,
     pub(crate) text: Vec<usize>,
+}
+
+/// What one file is asked for.
+pub(crate) struct Ask<'a> {
+    pub(crate) reading: &'a Reading,
+    /// One of several files: a column that is not here may be in another.
+    pub(crate) among: bool,
+    /// What an array's columns are called after; none for `c0`, `c1`, ….
+    pub(crate) name: Option<String>,
+}
+
+impl Ask<'_> {
+    /// The columns of numbers and of text, both in the order of the file.
+    pub(crate) fn choose(&self, header: &Header) -> Result<Chosen> {
+        if !self.among {
+            return self.reading.choose(header);
+        }
+        let here = |patterns: &[String]| patterns.iter().filter(|p| header.has(p)).cloned().collect();
+        let Reading { numbers, text, exclude, .. } = self.reading;
+        Reading {
+            numbers: numbers.as_deref().map(here),
+            text: here(text),
+            exclude: here(exclude),
+            beside: Vec::new(),
+        }
+        .choose(header)
+    }
+
+    /// Names for the columns of an array.
+    pub(crate) fn array_names(&self, width: usize) -> Vec<String> {
+        match &self.name {
+            Some(name) if width == 1 => vec![name.clone()],
+            name => (0..width).map(|c| format!("{}{c}", name.as_deref().unwrap_or("c"))).collect(),
+        }
+    }
 }
 
 impl Reading {
@@ -48,7 +88,7 @@ impl Reading {
         numbers.sort_unstable();
         text.sort_unstable();
         if numbers.is_empty() && text.is_empty() {
-            return Err(Error::NoInputs { path: header.source.clone() });
+            return Err(Error::NothingChosen { path: header.source.clone(), known: header.list() });
         }
         Ok(Chosen { numbers, text })
     }

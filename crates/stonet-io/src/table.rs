@@ -42,6 +42,11 @@ impl Table {
         Table { texts, ..self }
     }
 
+    /// The columns of text.
+    pub(crate) fn into_texts(self) -> impl Iterator<Item = Vec<String>> {
+        self.texts.into_iter().map(|(_, texts)| texts)
+    }
+
     /// The file it was read from.
     pub fn source(&self) -> &Path {
         &self.header.source

@@ -12,13 +12,14 @@ use crate::location::Location;
 use crate::npz::choose;
 use crate::open::{self, BUFFER};
 use crate::pieces::Opened;
-use crate::{Error, Reading, Result};
+use crate::reading::Ask;
+use crate::{Error, Result};
 
 /// Longest header that is read, as in the `safetensors` package.
 pub(crate) const LONGEST: u64 = 100_000_000;
 
 /// Opens the tensor that the path names, or the only one.
-pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
+pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let (metadata, mut file, start) = header(at)?;
     let names = metadata.offset_keys();
     let name = &names[choose(at, &names)?];
@@ -35,7 +36,7 @@ pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
     file.seek(SeekFrom::Start(start + from as u64))
         .map_err(|source| Error::Unreadable { path: at.path.clone(), source })?;
     let values = BufReader::with_capacity(BUFFER, file.take((to - from) as u64));
-    array::open(&at.path, at.format.name(), layout, Values::Stream(Box::new(values)), reading)
+    array::open(&at.path, at.format.name(), layout, Values::Stream(Box::new(values)), ask)
 }
 
 /// The header of a file whose length is exactly what the header says, and where the tensors begin.

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use flate2::{Compression, write::GzEncoder};
-use ndarray::array;
-use stonet_io::{Error, Reading, Table};
+use ndarray::{Array1, array};
+use stonet_io::{Cells, Column, Error, Reading, Table, Type, Writer};
 use tempfile::TempDir;
 
 const ANIMALS: &str = "file,z0,z1,animal,id\na.png,0.5,3,dog,7\n\"b,c.png\",2,-1, cat ,8\n";
@@ -22,7 +22,7 @@ fn words(names: &[&str]) -> Vec<String> {
 }
 
 fn parse(text: &str, numbers: Option<&[&str]>, texts: &[&str], exclude: &[&str]) -> Result<Table, Error> {
-    let reading = Reading { numbers: numbers.map(words), text: words(texts), exclude: words(exclude) };
+    let reading = Reading { numbers: numbers.map(words), text: words(texts), exclude: words(exclude), ..Reading::default() };
     reading.read(&file(text).1)
 }
 
@@ -89,4 +89,50 @@ fn columns_that_are_not_there_are_errors() {
     assert!(message("z0,y\n", Some(&[]), &["y"], &[]).starts_with("t.csv: there are 2 column names and no rows"));
     let e = parse(ANIMALS, Some(&["z*"]), &["animal"], &[]).unwrap().text("z0").unwrap_err().to_string();
     assert!(e.ends_with("t.csv: no column `z0` was read as text; read as text were: `animal`"), "{e}");
+}
+
+#[test]
+fn files_side_by_side_are_one_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let write = |name: &str, columns: usize, rows: usize| {
+        let names = (0..columns).map(|c| Column::new(format!("n{c}"), Type::F64)).collect();
+        let mut writer = Writer::create(&at(name), names).unwrap();
+        let columns: Vec<Array1<f64>> =
+            (0..columns).map(|c| (0..rows).map(|r| (100 * c + r) as f64).collect()).collect();
+        writer.write(&columns.iter().map(|c| Cells::Numbers(c.view())).collect::<Vec<_>>()).unwrap();
+        writer.finish().unwrap();
+    };
+    write("features.npy", 3, 5);
+    write("y.npy", 1, 5);
+    write("logits.npy", 2, 5);
+    write("short.npy", 1, 4);
+    std::fs::write(at("who.csv"), "id,who\n0,ann\n1,bob\n2,cy\n3,di\n4,ed\n").unwrap();
+    let beside = |names: &[&str]| names.iter().map(|n| at(n)).collect::<Vec<_>>();
+    let reading = Reading {
+        text: vec!["who".into()],
+        exclude: vec!["id".into()],
+        beside: beside(&["y.npy", "who.csv", "logits.npy"]),
+        ..Reading::default()
+    };
+    let table = reading.read(&at("features.npy")).unwrap();
+    assert_eq!(table.names(), ["c0", "c1", "c2", "y", "logits0", "logits1"]);
+    assert_eq!(table.values().row(3).to_vec(), [3.0, 103.0, 203.0, 3.0, 3.0, 103.0]);
+    assert_eq!(table.text("who").unwrap(), ["ann", "bob", "cy", "di", "ed"]);
+    let batches: Vec<Table> = reading.batches(&at("features.npy"), 2).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(batches.iter().map(Table::rows).collect::<Vec<_>>(), [2, 2, 1]);
+    assert_eq!(batches[2].text("who").unwrap(), ["ed"]);
+    let says = |reading: Reading, text: &str| {
+        let e = reading.read(&at("features.npy")).unwrap_err().to_string();
+        assert!(e.contains(text), "{e}");
+    };
+    let with = |names: &[&str], numbers: Option<&[&str]>| Reading {
+        numbers: numbers.map(|n| n.iter().map(|&n| n.into()).collect()),
+        beside: beside(names),
+        ..Reading::default()
+    };
+    says(with(&["short.npy"], None), "short.npy has 4 rows, where");
+    says(with(&["y.npy"], Some(&["c*", "why"])), "there is no column `why`");
+    says(with(&["y.npy"], Some(&["c*"])), "y.npy: none of its columns is used");
+    says(with(&["y.npy", "y.npy"], None), "both have a column `y`");
 }

@@ -8,8 +8,8 @@ use super::cells::{is_number, is_text, numbers, texts};
 use crate::header::Header;
 use crate::location::Location;
 use crate::pieces::{Piece, check_finite};
-use crate::reading::Chosen;
-use crate::{Error, Reading, Result};
+use crate::reading::{Ask, Chosen};
+use crate::{Error, Result};
 
 /// Rows that are turned from columns into rows at once: few enough to stay in the cache.
 pub(crate) const ROWS: usize = 1024;
@@ -46,7 +46,7 @@ impl Columns {
     pub(crate) fn new(
         at: &Location,
         schema: &Schema,
-        reading: &Reading,
+        ask: &Ask<'_>,
         first: impl FnOnce(&[usize]) -> Result<Option<RecordBatch>>,
     ) -> Result<(Self, Header, Chosen)> {
         let open: Vec<usize> = (0..schema.fields().len()).filter(|&i| is_open_list(schema.field(i))).collect();
@@ -69,7 +69,7 @@ impl Columns {
             }
         }
         let header = Header::new(&at.path, leaves.iter().map(|l| l.name.clone()).collect())?;
-        let chosen = reading.choose(&header)?;
+        let chosen = ask.choose(&header)?;
         let pick = |columns: &[usize]| columns.iter().map(|&i| leaves[i].clone()).collect::<Vec<_>>();
         let (mut numbers, mut texts) = (pick(&chosen.numbers), pick(&chosen.text));
         check_types(at, schema, &numbers, &texts)?;

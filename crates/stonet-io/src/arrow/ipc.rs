@@ -18,7 +18,8 @@ use super::guard;
 use crate::location::Location;
 use crate::open::{self, BUFFER};
 use crate::pieces::{Opened, Piece, Pieces};
-use crate::{Error, Reading, Result};
+use crate::reading::Ask;
+use crate::{Error, Result};
 
 const MAGIC: &[u8; 6] = b"ARROW1";
 /// In front of every length since version 0.15 of the format.
@@ -59,7 +60,7 @@ struct Ipc {
 }
 
 /// Reads the schema; the rows come later.
-pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
+pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let mut messages = Messages::open(at)?;
     let no_schema = || at.damaged("it does not begin with a schema");
     let first = messages.advance()?.ok_or_else(no_schema)?;
@@ -72,7 +73,7 @@ pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
     })?;
     let schema = SchemaRef::from(schema);
     let mut decoder = Decoder { messages, schema: schema.clone(), dictionaries: HashMap::new(), held: None };
-    let (columns, header, chosen) = Columns::new(at, &schema, reading, |columns| decoder.peek(columns))?;
+    let (columns, header, chosen) = Columns::new(at, &schema, ask, |columns| decoder.peek(columns))?;
     Ok(Opened::new(&header, &chosen, Box::new(Ipc { decoder, columns, rest: None })))
 }
 

@@ -12,7 +12,8 @@ use super::columns::{Columns, ROWS};
 use super::{guard, pages};
 use crate::location::Location;
 use crate::pieces::{Opened, Piece, Pieces};
-use crate::{Reading, Result, open};
+use crate::reading::Ask;
+use crate::{Result, open};
 
 struct Parquet {
     at: Location,
@@ -29,7 +30,7 @@ struct Parquet {
 }
 
 /// Reads the footer; the rows come later.
-pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
+pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let (file, _) = open::file(&at.file)?;
     let metadata = guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
     let groups = metadata.metadata().row_groups();
@@ -43,7 +44,7 @@ pub(crate) fn open(at: &Location, reading: &Reading) -> Result<Opened> {
             })
         }
     };
-    let (columns, header, chosen) = Columns::new(at, metadata.schema(), reading, first)?;
+    let (columns, header, chosen) = Columns::new(at, metadata.schema(), ask, first)?;
     let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.projection.iter().copied());
     let parquet = Parquet { at: at.clone(), file, metadata, mask, columns, group: 0, reader: None, rest: None };
     Ok(Opened::new(&header, &chosen, Box::new(parquet)))

@@ -1,0 +1,61 @@
+//! Files with the same rows, read side by side as one table.
+
+use crate::header::Header;
+use crate::pieces::{Opened, Piece, Pieces};
+use crate::{Error, Reading, Result, Table};
+
+/// Open files, of which rows are taken in step.
+struct Beside {
+    parts: Vec<Opened>,
+    rows: u64,
+}
+
+/// The columns of all files; every pattern must fit somewhere, and no two columns may have the same name.
+pub(crate) fn join(first: Opened, others: Vec<Opened>, reading: &Reading) -> Result<Opened> {
+    let source = first.source.clone();
+    let parts: Vec<Opened> = [first].into_iter().chain(others).collect();
+    for (i, part) in parts.iter().enumerate() {
+        let before = parts[..i].iter().find_map(|p| part.names.iter().find(|n| p.names.contains(n)).map(|n| (p, n)));
+        if let Some((other, name)) = before {
+            let (path, other) = (part.source.clone(), other.source.clone());
+            return Err(Error::SameColumn { path, other, name: name.clone() });
+        }
+    }
+    let names = parts.iter().flat_map(|p| p.names.clone()).collect();
+    let header = Header::new(&source, names)?;
+    reading.choose(&header)?;
+    let all = |of: fn(&Opened) -> &Vec<String>| parts.iter().flat_map(|p| of(p).clone()).collect();
+    let (numbers, texts) = (all(|p| &p.numbers), all(|p| &p.texts));
+    Ok(Opened::of(source, header.names, numbers, texts, Box::new(Beside { parts, rows: 0 })))
+}
+
+impl Pieces for Beside {
+    fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
+        let tables: Vec<Option<Table>> = self.parts.iter_mut().map(|p| p.next(most)).collect::<Result<_>>()?;
+        let rows = |t: &Option<Table>| t.as_ref().map_or(0, Table::rows);
+        let count = rows(&tables[0]);
+        if let Some(other) = tables.iter().position(|t| rows(t) != count) {
+            let (expected, found) = (self.rows + count as u64, self.rows + rows(&tables[other]) as u64);
+            // Where a file says how long it is, that is more telling than how far it was read.
+            let (first, path) = (self.parts[0].source.clone(), self.parts[other].source.clone());
+            let (expected, found) = match (self.parts[0].rows(), self.parts[other].rows()) {
+                (Some(e), Some(f)) => (e, f),
+                _ => (expected, found),
+            };
+            return Err(Error::OtherRows { path, found, first, expected });
+        }
+        let tables: Vec<Table> = tables.into_iter().flatten().collect();
+        for row in 0..count {
+            tables.iter().for_each(|t| piece.values.extend(t.values().row(row)));
+        }
+        let texts = tables.into_iter().flat_map(Table::into_texts);
+        piece.texts.iter_mut().zip(texts).for_each(|(all, more)| all.extend(more));
+        piece.rows += count;
+        self.rows += count as u64;
+        Ok(count)
+    }
+
+    fn rows(&self) -> Option<u64> {
+        self.parts.iter().find_map(Opened::rows)
+    }
+}
