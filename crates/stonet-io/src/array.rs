@@ -128,6 +128,10 @@ impl Pieces for Array {
     fn rows(&self) -> Option<u64> {
         Some(self.layout.shape[0] as u64)
     }
+
+    fn row_shape(&self) -> Option<&[usize]> {
+        Some(&self.layout.shape[1..])
+    }
 }
 
 impl Array {

@@ -54,6 +54,11 @@ impl Batches {
     pub fn rows(&self) -> Option<u64> {
         self.opened.rows()
     }
+
+    /// The axes of a row, if the file is an array: its columns are the values in C order.
+    pub fn row_shape(&self) -> Option<&[usize]> {
+        self.opened.row_shape()
+    }
 }
 
 impl Iterator for Batches {

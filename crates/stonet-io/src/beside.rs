@@ -1,6 +1,7 @@
 //! Files with the same rows, read side by side as one table.
 
 use crate::header::Header;
+use crate::pattern::list;
 use crate::pieces::{Opened, Piece, Pieces};
 use crate::{Error, Reading, Result, Table};
 
@@ -24,6 +25,10 @@ pub(crate) fn join(first: Opened, others: Vec<Opened>, reading: &Reading) -> Res
     let names = parts.iter().flat_map(|p| p.names.clone()).collect();
     let header = Header::new(&source, names)?;
     reading.choose(&header)?;
+    if let Some(unused) = parts.iter().find(|p| p.numbers.is_empty() && p.texts.is_empty()) {
+        let known = list(unused.names.iter().map(String::as_str));
+        return Err(Error::NothingChosen { path: unused.source.clone(), known });
+    }
     let all = |of: fn(&Opened) -> &Vec<String>| parts.iter().flat_map(|p| of(p).clone()).collect();
     let (numbers, texts) = (all(|p| &p.numbers), all(|p| &p.texts));
     Ok(Opened::of(source, header.names, numbers, texts, Box::new(Beside { parts, rows: 0 })))

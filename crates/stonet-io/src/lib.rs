@@ -75,7 +75,7 @@ pub use error::{Error, Result};
 pub use idx::Idx;
 pub use model::{Fitted, Model, ModelColumns};
 pub use pattern::nearest;
-pub use reading::Reading;
+pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};
 pub use table::{Choice, Table};
 pub use write::{Cells, Column, Type, Writer};
@@ -102,9 +102,10 @@ impl Reading {
             return Ask { reading: self, among: false, name: None }.open(at);
         }
         let first = Ask { reading: self, among: true, name: None }.open(at)?;
-        let others = self.beside.iter().map(|path| {
-            let at = Location::new(path)?;
-            Ask { reading: self, among: true, name: Some(at.stem()) }.open(&at)
+        let others = self.beside.iter().map(|beside| {
+            let at = Location::new(&beside.path)?;
+            let name = beside.name.clone().unwrap_or_else(|| at.stem());
+            Ask { reading: self, among: true, name: Some(name) }.open(&at)
         });
         beside::join(first, others.collect::<Result<_>>()?, self)
     }

@@ -32,6 +32,11 @@ pub(crate) trait Pieces: Send {
     fn rows(&self) -> Option<u64> {
         None
     }
+
+    /// The axes of a row, if the file is an array.
+    fn row_shape(&self) -> Option<&[usize]> {
+        None
+    }
 }
 
 /// An open file with the columns chosen from it.
@@ -75,6 +80,10 @@ impl Opened {
 
     pub(crate) fn rows(&self) -> Option<u64> {
         self.pieces.rows()
+    }
+
+    pub(crate) fn row_shape(&self) -> Option<&[usize]> {
+        self.pieces.row_shape()
     }
 
     /// All rows that are left; `file` is what was opened. Memory grows with what comes, and a small file that pretends to be a huge table is refused.

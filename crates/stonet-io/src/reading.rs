@@ -1,6 +1,8 @@
 //! Which columns of a file are read, and whether as numbers or as text.
 
-use std::path::PathBuf;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use crate::header::Header;
 use crate::{Error, Result};
@@ -31,7 +33,35 @@ pub struct Reading {
     pub exclude: Vec<String>,
     /// Files with the same rows in the same order, whose columns stand beside those of the file that is read. The columns of arrays,
     /// which have no names, are called after the file or the member: `y` of `y.npy`, `logits0`, `logits1`, … of `d.npz:logits`.
-    pub beside: Vec<PathBuf>,
+    pub beside: Vec<Beside>,
+}
+
+/// A file whose columns stand beside those of another; as text `FILE` or `NAME=FILE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    /// The file.
+    pub path: PathBuf,
+    /// What the columns of an array are called after, if not after the file.
+    pub name: Option<String>,
+}
+
+impl From<PathBuf> for Beside {
+    fn from(path: PathBuf) -> Self {
+        Beside { path, name: None }
+    }
+}
+
+impl FromStr for Beside {
+    type Err = Infallible;
+    /// A file of exactly that name comes first.
+    fn from_str(text: &str) -> std::result::Result<Self, Infallible> {
+        match text.split_once('=') {
+            Some((name, path)) if !name.is_empty() && !Path::new(text).exists() => {
+                Ok(Beside { path: path.into(), name: Some(name.to_owned()) })
+            }
+            _ => Ok(PathBuf::from(text).into()),
+        }
+    }
 }
 
 /// Columns to read, by their place in the file.
@@ -58,13 +88,8 @@ impl Ask<'_> {
         }
         let here = |patterns: &[String]| patterns.iter().filter(|p| header.has(p)).cloned().collect();
         let Reading { numbers, text, exclude, .. } = self.reading;
-        Reading {
-            numbers: numbers.as_deref().map(here),
-            text: here(text),
-            exclude: here(exclude),
-            beside: Vec::new(),
-        }
-        .choose(header)
+        let (numbers, text, exclude) = (numbers.as_deref().map(here), here(text), here(exclude));
+        Reading { numbers, text, exclude, beside: Vec::new() }.find(header)
     }
 
     /// Names for the columns of an array.
@@ -79,6 +104,15 @@ impl Ask<'_> {
 impl Reading {
     /// The columns of numbers and of text, both in the order of the file.
     pub(crate) fn choose(&self, header: &Header) -> Result<Chosen> {
+        let chosen = self.find(header)?;
+        if chosen.numbers.is_empty() && chosen.text.is_empty() {
+            return Err(Error::NoInputs { path: header.source.clone() });
+        }
+        Ok(chosen)
+    }
+
+    /// The same, which may be none.
+    fn find(&self, header: &Header) -> Result<Chosen> {
         let [mut text, excluded] = [header.columns(&self.text)?, header.columns(&self.exclude)?];
         let mut numbers = match &self.numbers {
             Some(patterns) => header.columns(patterns)?,
@@ -87,9 +121,6 @@ impl Reading {
         numbers.retain(|i| !text.contains(i) && !excluded.contains(i));
         numbers.sort_unstable();
         text.sort_unstable();
-        if numbers.is_empty() && text.is_empty() {
-            return Err(Error::NothingChosen { path: header.source.clone(), known: header.list() });
-        }
         Ok(Chosen { numbers, text })
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use flate2::{Compression, write::GzEncoder};
 use ndarray::{Array1, array};
-use stonet_io::{Cells, Column, Error, Reading, Table, Type, Writer};
+use stonet_io::{Beside, Cells, Column, Error, Reading, Table, Type, Writer};
 use tempfile::TempDir;
 
 const ANIMALS: &str = "file,z0,z1,animal,id\na.png,0.5,3,dog,7\n\"b,c.png\",2,-1, cat ,8\n";
@@ -108,7 +108,7 @@ fn files_side_by_side_are_one_table() {
     write("logits.npy", 2, 5);
     write("short.npy", 1, 4);
     std::fs::write(at("who.csv"), "id,who\n0,ann\n1,bob\n2,cy\n3,di\n4,ed\n").unwrap();
-    let beside = |names: &[&str]| names.iter().map(|n| at(n)).collect::<Vec<_>>();
+    let beside = |names: &[&str]| names.iter().map(|n| Beside::from(at(n))).collect::<Vec<_>>();
     let reading = Reading {
         text: vec!["who".into()],
         exclude: vec!["id".into()],
@@ -131,6 +131,9 @@ fn files_side_by_side_are_one_table() {
         beside: beside(names),
         ..Reading::default()
     };
+    let named: Beside = format!("target={}", at("y.npy").display()).parse().unwrap();
+    let renamed = Reading { beside: vec![named], ..Reading::default() }.read(&at("features.npy")).unwrap();
+    assert_eq!(renamed.names()[3], "target");
     says(with(&["short.npy"], None), "short.npy has 4 rows, where");
     says(with(&["y.npy"], Some(&["c*", "why"])), "there is no column `why`");
     says(with(&["y.npy"], Some(&["c*"])), "y.npy: none of its columns is used");
