@@ -92,12 +92,14 @@ impl<'a, 'd> Job<'a, 'd> {
             let choice = self.choose(&predictions, &inner_rows)?;
             let model = assemble(single, &choice);
             let scores = self.scores(&model, &folds[out])?;
-            Ok((choice.candidate, (model, scores)))
+            Ok((choice.candidate, model, scores))
         };
-        let fitted: Vec<(Vec<usize>, (FoldModel, Vec<f64>))> =
-            (0..k).into_par_iter().map(outer).collect::<Result<_>>()?;
-        let (chosen, fitted): (Vec<Vec<usize>>, Vec<_>) = fitted.into_iter().unzip();
-        let (models, scores) = fitted.into_iter().unzip();
+        let (mut chosen, mut models, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+        for (candidate, model, score) in (0..k).into_par_iter().map(outer).collect::<Result<Vec<_>>>()? {
+            chosen.push(candidate);
+            models.push(model);
+            scores.push(score);
+        }
         let seen = |j: usize| (0..k).filter(|&out| out != j).map(|out| seen(j, out)).collect();
         let paths = paths::of(self, &folds, seen, &chosen);
         Ok((self.finish(models, scores, &folds), paths))

@@ -23,7 +23,7 @@ pub(super) fn of<'p>(
         let (mut loss, mut se) = KappaPath::over_folds(&folds);
         // The skip member's first candidate has no StoNet: it stands behind the others, as κ = ∞.
         let extra = loss.len() - kappas.len();
-        let without = loss.drain(..extra).last();
+        let without = loss.drain(..extra).next_back();
         se.drain(..extra);
         let place = |c: &Vec<usize>| c[m].checked_sub(extra).unwrap_or(kappas.len());
         KappaPath {
