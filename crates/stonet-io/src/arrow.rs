@@ -8,8 +8,28 @@ pub(crate) mod parquet;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::Result;
-use crate::location::Location;
+use arrow_schema::{DataType, Schema};
+
+use crate::location::{Format, Location};
+use crate::{Result, Type};
+
+/// How columns of these names can be copied to another file without loss.
+pub(crate) fn copied_as(at: &Location, names: &[String]) -> Result<Vec<Option<Type>>> {
+    let schema = if at.format == Format::Parquet { parquet::schema(at)? } else { ipc::schema(at)? };
+    Ok(names.iter().map(|name| copy(&schema, name)).collect())
+}
+
+/// Numbers where f64 holds them all, integers beyond that as such, and anything else as text.
+fn copy(schema: &Schema, name: &str) -> Option<Type> {
+    // None is a place of a list, or not there at all, which reading will say.
+    Some(match schema.field_with_name(name).ok()?.data_type() {
+        DataType::Float16 | DataType::Float32 => Type::F32,
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Type::Integer,
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => Type::Integer,
+        DataType::Float64 | DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) => Type::F64,
+        _ => Type::Text,
+    })
+}
 
 /// Runs a decoder that was not written for hostile bytes: its panics, like its errors, say that the file is damaged. (arrow-ipc
 /// panics on unknown types and on short bitmaps; the panic hook still speaks, and `panic = "abort"` would end the program.)

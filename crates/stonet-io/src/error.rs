@@ -141,6 +141,16 @@ pub enum Error {
         /// The names there are, nearest first.
         known: String,
     },
+    /// Several columns that are not there.
+    #[error("{path}: {count} columns are missing: {missing}; add or rename them", path = path.display())]
+    MissingColumns {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        count: usize,
+        /// Their names, each with the nearest one there is.
+        missing: String,
+    },
     /// A column that was not read as text.
     #[error("{path}: no column `{name}` was read as text; read as text were: {known}", path = path.display())]
     NoText {
@@ -370,7 +380,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Text for a file of numbers.
-    #[error("{path}: an npy file holds numbers only, and column `{column}` is text; write .csv, .parquet or .arrow", path = path.display())]
+    #[error("{path}: an npy file holds floating-point numbers only, and column `{column}` is text or integers; write .csv, .parquet or .arrow", path = path.display())]
     NumbersOnly {
         /// The file.
         path: PathBuf,
@@ -391,6 +401,12 @@ pub enum Error {
         /// The latest format version that this program reads.
         known: u64,
     },
+    /// Stopped on request.
+    #[error("stopped on request after {rows} rows; nothing was left under the name of the output")]
+    Cancelled {
+        /// Rows that were scored.
+        rows: u64,
+    },
     /// A model that cannot be saved.
     #[error("the model cannot be saved: {why}")]
     Unsound {
@@ -400,4 +416,18 @@ pub enum Error {
     /// The data set refused.
     #[error(transparent)]
     Core(#[from] stonet::Error),
+}
+
+impl Error {
+    /// The same about a row that stands so many rows further down in the file than in its batch.
+    pub(crate) fn further_down(self, rows: u64) -> Self {
+        use stonet::Error as Core;
+        let Error::Core(mut error) = self else { return self };
+        if let Core::NotFinite { row, .. } | Core::NotAProbability { row, .. } | Core::NotNormalised { row, .. } =
+            &mut error
+        {
+            *row += rows as usize;
+        }
+        Error::Core(error)
+    }
 }

@@ -1,9 +1,9 @@
 //! The names of a file's columns, and columns by name or pattern.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::pattern::{list, matches, nearest};
+use crate::pattern::{LISTED, list, matches, nearest, nearest_of};
 use crate::{Error, Result};
 
 /// Distinct names, in the order of the file.
@@ -34,6 +34,12 @@ impl Header {
     /// The columns with these names or patterns: in the order asked for, a pattern's matches in the order of the file, none
     /// twice. A column of exactly that name comes before any reading as a pattern.
     pub(crate) fn columns(&self, patterns: &[String]) -> Result<Vec<usize>> {
+        let known: HashSet<&str> = self.names.iter().map(String::as_str).collect();
+        let absent = |p: &&String| !known.contains(p.as_str()) && !p.contains(['*', '?']);
+        let missing: Vec<&String> = patterns.iter().filter(absent).collect();
+        if !missing.is_empty() {
+            return Err(self.missing(&missing));
+        }
         let mut chosen = Vec::new();
         let mut taken = vec![false; self.names.len()];
         for pattern in patterns {
@@ -46,6 +52,31 @@ impl Header {
     /// Whether a name or pattern fits any column.
     pub(crate) fn has(&self, pattern: &str) -> bool {
         self.find(pattern).is_ok()
+    }
+
+    /// The columns of exactly these names, in the order asked for; all that are not there are named at once.
+    pub(crate) fn exact(&self, names: &[String]) -> Result<Vec<usize>> {
+        let places: HashMap<&str, usize> = self.names.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+        let found: Vec<usize> = names.iter().filter_map(|n| places.get(n.as_str()).copied()).collect();
+        if found.len() == names.len() {
+            return Ok(found);
+        }
+        let missing: Vec<&String> = names.iter().filter(|n| !places.contains_key(n.as_str())).collect();
+        Err(self.missing(&missing))
+    }
+
+    fn missing(&self, names: &[&String]) -> Error {
+        if let [name] = names {
+            return self.unknown(name);
+        }
+        let near = |name: &str| match nearest_of(name, &self.names) {
+            Some(near) => format!("`{name}` (nearest is `{near}`)"),
+            None => format!("`{name}`"),
+        };
+        let shown: Vec<String> = names.iter().take(LISTED).map(|n| near(n)).collect();
+        let more = names.len() - shown.len();
+        let missing = if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) };
+        Error::MissingColumns { path: self.source.clone(), count: names.len(), missing }
     }
 
     /// The names as a list for a message.

@@ -27,7 +27,7 @@
 //!
 //! [`Reading`] takes some columns only, and keeps some as text, such as the names of classes; [`Batches`] are tables of a limited
 //! number of rows, for files larger than memory; a [`Writer`] makes files. Missing and infinite numbers are errors.
-//! A fitted head is kept in a [`Model`] file.
+//! A fitted head is kept in a [`Model`] file, and a [`ModelScorer`] uses it on tables and, by [`score_file`], on files of any length.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod error;
@@ -63,6 +63,7 @@ mod batches;
 mod write;
 
 mod model;
+mod score;
 
 use std::path::Path;
 
@@ -77,6 +78,7 @@ pub use model::{Fitted, Model, ModelColumns};
 pub use pattern::nearest;
 pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};
+pub use score::{ModelScorer, ScoreSettings, Scored, score_file};
 pub use table::{Choice, Table};
 pub use write::{Cells, Column, Type, Writer};
 

@@ -1,7 +1,7 @@
 //! Column names by pattern, and the nearest names when there is none.
 
 /// How many names a message lists.
-const LISTED: usize = 20;
+pub(crate) const LISTED: usize = 20;
 
 /// Whether the whole of `name` fits: `*` stands for any characters, also none, and `?` for exactly one.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
@@ -33,6 +33,11 @@ pub fn nearest(wanted: &str, names: &[String]) -> String {
     let mut order: Vec<(usize, &String)> = names.iter().map(|n| (distance(wanted, n), n)).collect();
     order.sort_by_key(|&(d, _)| d); // stable: equally near names stay in the order of the file
     list(order.into_iter().map(|(_, n)| n.as_str()))
+}
+
+/// The name nearest to `wanted`, the first of equals.
+pub(crate) fn nearest_of<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
+    names.iter().map(String::as_str).min_by_key(|n| distance(wanted, n))
 }
 
 /// Names in quotes, at most twenty.

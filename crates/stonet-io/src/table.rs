@@ -88,6 +88,11 @@ impl Table {
         self.header.columns(patterns)
     }
 
+    /// The columns with exactly these names, by number and in the order asked for; all that are not there are named at once.
+    pub fn find(&self, names: &[String]) -> Result<Vec<usize>> {
+        self.header.exact(names)
+    }
+
     /// Inputs and targets by name or pattern. Inputs are those named, by default all; targets and excluded columns are never inputs.
     pub fn choose(&self, inputs: Option<&[String]>, targets: &[String], exclude: &[String]) -> Result<Choice> {
         let targets = self.columns(targets)?;

@@ -27,6 +27,15 @@ pub enum Type {
     F32,
     /// Words.
     Text,
+    /// Whole numbers of up to 64 bits, written down as [`Cells::Text`] so that none is rounded.
+    Integer,
+}
+
+impl Type {
+    /// Whether its cells come as text.
+    fn as_text(self) -> bool {
+        matches!(self, Type::Text | Type::Integer)
+    }
 }
 
 /// A column of the file.
@@ -50,7 +59,7 @@ impl Column {
 pub enum Cells<'a> {
     /// For [`Type::F64`] and [`Type::F32`].
     Numbers(ArrayView1<'a, f64>),
-    /// For [`Type::Text`].
+    /// For [`Type::Text`] and [`Type::Integer`].
     Text(&'a [String]),
 }
 
@@ -130,12 +139,13 @@ impl Writer {
             if cells.len() != rows {
                 return shape(format!("{}: rows of `{}`", self.path.display(), column.name), rows, cells.len());
             }
-            if (column.kind == Type::Text) != matches!(cells, Cells::Text(_)) {
+            let as_text = column.kind.as_text();
+            if as_text != matches!(cells, Cells::Text(_)) {
                 return Err(Error::ColumnType {
                     path: self.path.clone(),
                     column: column.name.clone(),
-                    kind: if column.kind == Type::Text { "numbers".into() } else { "text".into() },
-                    wanted: if column.kind == Type::Text { "text" } else { "numbers" },
+                    kind: if as_text { "numbers".into() } else { "text".into() },
+                    wanted: if as_text { "text" } else { "numbers" },
                     remedy: "write what the column was created for",
                 });
             }
@@ -167,7 +177,7 @@ fn opener(path: &Path, columns: &[Column]) -> Result<Opener> {
     }
     match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("csv") => Ok(|file, columns| text::open(file, columns, false)),
-        Some("npy") => match columns.iter().find(|c| c.kind == Type::Text) {
+        Some("npy") => match columns.iter().find(|c| c.kind.as_text()) {
             Some(column) => Err(Error::NumbersOnly { path: path.into(), column: column.name.clone() }),
             None => Ok(npy::open),
         },

@@ -64,7 +64,7 @@ pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, see
 pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
 pub use random::{Rng, Seed};
 pub use regression::{LinearFit, MultinomialFit, MultinomialRefit, Refit, Solver, SparseLinear, SparseMultinomial};
-pub use select::{PathError, Walk, cross_validate, kappa_path};
+pub use select::{KappaPath, PathError, Walk, cross_validate, kappa_path};
 pub use stack::{Members, Scheme, Stack, StoNetSettings, Ticker};
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
 #[doc(hidden)]

@@ -101,6 +101,70 @@ impl PathError {
     }
 }
 
+/// What cross-validation saw of one thing that it had to choose, such as κ of a member of a stack.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KappaPath {
+    /// The member or the kind of interval: `stonet`, `skip`, `paper`, `post-linear`, …
+    pub label: String,
+    /// The target it was chosen for, from 0; none where it was chosen for all of them, or for classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<usize>,
+    /// What was chosen: `kappa`, `lambda`, `strength` (of ODIR) or `epochs`.
+    pub setting: String,
+    /// Its values, in the order in which they were tried.
+    pub kappas: Vec<f64>,
+    /// The loss of each on held-out rows.
+    pub loss: Vec<f64>,
+    /// Its standard error, from the spread over the folds.
+    pub se: Vec<f64>,
+    /// Indices of the values that were chosen: one per fold of a nested stack, or one for the whole fit. The number of values itself stands for
+    /// no StoNet at all, where that was a candidate.
+    pub chosen: Vec<usize>,
+    /// The loss without a StoNet (κ = ∞), where that was a candidate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without: Option<f64>,
+    /// What the loss is: `mean squared error`, `negative log-likelihood`, …
+    pub loss_name: String,
+    /// Coverage of held-out rows, where that is what decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Vec<f64>>,
+}
+
+impl KappaPath {
+    /// The values that were chosen; nothing in the place of none.
+    pub fn chosen_kappas(&self) -> Vec<Option<f64>> {
+        self.chosen.iter().map(|&i| self.kappas.get(i).copied()).collect()
+    }
+
+    /// Means over folds weighted by their rows, with standard errors: `folds` are rows and the losses of all candidates.
+    pub(crate) fn over_folds(folds: &[(usize, Vec<f64>)]) -> (Vec<f64>, Vec<f64>) {
+        let rows: usize = folds.iter().map(|f| f.0).sum();
+        let at = |i: usize| {
+            let mean = folds.iter().map(|(n, loss)| *n as f64 * loss[i]).sum::<f64>() / rows as f64;
+            let (_, sd) = mean_sd(&folds.iter().map(|(_, loss)| loss[i]).collect::<Vec<_>>());
+            (mean, sd / (folds.len() as f64).sqrt())
+        };
+        (0..folds.first().map_or(0, |f| f.1.len())).map(at).unzip()
+    }
+
+    /// Whether all numbers are finite, as files need them.
+    pub(crate) fn is_finite(&self) -> bool {
+        let more = self.coverage.iter().flatten().chain(&self.without);
+        self.kappas.iter().chain(&self.loss).chain(&self.se).chain(more).all(|v| v.is_finite())
+    }
+
+    /// Fails unless the lists belong together, as they do unless a file says otherwise.
+    pub(crate) fn check(&self) -> Result<()> {
+        let n = self.kappas.len();
+        let most = n + usize::from(self.without.is_some());
+        let sound = self.loss.len() == n
+            && self.se.len() == n
+            && self.coverage.as_ref().is_none_or(|c| c.len() == n)
+            && self.chosen.iter().all(|&i| i < most);
+        if sound { Ok(()) } else { Err(Error::Inconsistent { what: "a path of kappa has lists of different lengths" }) }
+    }
+}
+
 /// The path's error on rows held out by k random folds, folds in parallel.
 pub fn cross_validate(
     trainer: &Asghmc,

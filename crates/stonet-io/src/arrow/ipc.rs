@@ -59,19 +59,15 @@ struct Ipc {
     rest: Option<RecordBatch>,
 }
 
+/// The columns and their types.
+pub(crate) fn schema(at: &Location) -> Result<SchemaRef> {
+    Messages::open(at)?.schema()
+}
+
 /// Reads the schema; the rows come later.
 pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let mut messages = Messages::open(at)?;
-    let no_schema = || at.damaged("it does not begin with a schema");
-    let first = messages.advance()?.ok_or_else(no_schema)?;
-    let schema = guard(at, || {
-        let schema = message(&first.head)?.header_as_schema().ok_or("it does not begin with a schema")?;
-        match schema.endianness().equals_to_target_endianness() {
-            true => Ok(fb_to_schema(schema)),
-            false => Err("it was written on a machine with the other byte order".to_owned()),
-        }
-    })?;
-    let schema = SchemaRef::from(schema);
+    let schema = messages.schema()?;
     let mut decoder = Decoder { messages, schema: schema.clone(), dictionaries: HashMap::new(), held: None };
     let (columns, header, chosen) = Columns::new(at, &schema, ask, |columns| decoder.peek(columns))?;
     Ok(Opened::new(&header, &chosen, Box::new(Ipc { decoder, columns, rest: None })))
@@ -181,6 +177,20 @@ fn check(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> std::result::Resu
 }
 
 impl Messages {
+    /// The schema, which comes first.
+    fn schema(&mut self) -> Result<SchemaRef> {
+        let first = self.advance()?;
+        let first = first.ok_or_else(|| self.at.damaged("it does not begin with a schema"))?;
+        let schema = guard(&self.at, || {
+            let schema = message(&first.head)?.header_as_schema().ok_or("it does not begin with a schema")?;
+            match schema.endianness().equals_to_target_endianness() {
+                true => Ok(fb_to_schema(schema)),
+                false => Err("it was written on a machine with the other byte order".to_owned()),
+            }
+        })?;
+        Ok(SchemaRef::from(schema))
+    }
+
     fn open(at: &Location) -> Result<Self> {
         let (mut file, length) = open::file(&at.file)?;
         let unreadable = |source| Error::Unreadable { path: at.path.clone(), source };

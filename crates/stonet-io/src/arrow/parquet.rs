@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
@@ -27,6 +28,12 @@ struct Parquet {
     reader: Option<ParquetRecordBatchReader>,
     /// Rows that were decoded and not yet handed out.
     rest: Option<RecordBatch>,
+}
+
+/// The columns and their types.
+pub(crate) fn schema(at: &Location) -> Result<SchemaRef> {
+    let (file, _) = open::file(&at.file)?;
+    Ok(guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?.schema().clone())
 }
 
 /// Reads the footer; the rows come later.

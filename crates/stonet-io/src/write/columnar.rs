@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float32Array, Float64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -25,6 +25,7 @@ fn schema(columns: &[Column]) -> SchemaRef {
             Type::F64 => DataType::Float64,
             Type::F32 => DataType::Float32,
             Type::Text => DataType::Utf8,
+            Type::Integer => DataType::Int64,
         };
         Field::new(&c.name, kind, false)
     };
@@ -33,6 +34,10 @@ fn schema(columns: &[Column]) -> SchemaRef {
 
 fn failed(error: impl ToString) -> io::Error {
     io::Error::other(error.to_string())
+}
+
+fn integer(text: &str, field: &Field) -> io::Result<Option<i64>> {
+    text.parse().map(Some).map_err(|_| failed(format!("`{text}` in column `{}` is no whole number", field.name())))
 }
 
 /// Calls `write` with the rows in batches of at most [`BATCH`].
@@ -44,16 +49,19 @@ fn batches(
     let rows = cells[0].len();
     for from in (0..rows).step_by(BATCH) {
         let to = rows.min(from + BATCH);
-        let array = |(cells, field): (&Cells<'_>, &Arc<Field>)| -> ArrayRef {
-            match cells {
+        let array = |(cells, field): (&Cells<'_>, &Arc<Field>)| -> io::Result<ArrayRef> {
+            Ok(match cells {
+                Cells::Text(texts) if *field.data_type() == DataType::Int64 => {
+                    Arc::new(texts[from..to].iter().map(|t| integer(t, field)).collect::<io::Result<Int64Array>>()?)
+                }
                 Cells::Text(texts) => Arc::new(StringArray::from_iter_values(&texts[from..to])),
                 Cells::Numbers(v) if *field.data_type() == DataType::Float32 => {
                     Arc::new(Float32Array::from_iter_values((from..to).map(|i| v[i] as f32)))
                 }
                 Cells::Numbers(v) => Arc::new(Float64Array::from_iter_values((from..to).map(|i| v[i]))),
-            }
+            })
         };
-        let arrays = cells.iter().zip(schema.fields()).map(array).collect();
+        let arrays = cells.iter().zip(schema.fields()).map(array).collect::<io::Result<_>>()?;
         write(RecordBatch::try_new(schema.clone(), arrays).map_err(failed)?)?;
     }
     Ok(())

@@ -58,6 +58,21 @@ impl Family {
         self.runs.len()
     }
 
+    /// Whether its runs are what is chosen from, each the best of its own candidates, and not the candidates of one run.
+    pub(super) fn runs_differ(&self) -> bool {
+        matches!(self.method, ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::StoNet)
+    }
+
+    /// What is chosen.
+    pub(super) fn setting_name(&self) -> &'static str {
+        match self.method {
+            ClassMethod::PostLinear | ClassMethod::SkipLinear => "lambda",
+            ClassMethod::MatrixOdir => "strength",
+            ClassMethod::Paper => "epochs",
+            _ => "kappa",
+        }
+    }
+
     /// Whether there is anything to choose.
     pub(super) fn is_single(&self) -> bool {
         matches!(self.method, ClassMethod::None | ClassMethod::Temperature | ClassMethod::Vector | ClassMethod::Matrix)

@@ -10,7 +10,7 @@ use super::{ClassMethod, FittedClassifier, MemberNotes, Model, PostStoNetClassif
 use crate::calibration::IsotonicOvr;
 use crate::calibration::corrected::log_loss;
 use crate::class_rows::OwnedRows;
-use crate::{ClassRows, Error, Head, Result, Seed, Ticker, complement};
+use crate::{ClassRows, Error, Head, KappaPath, Result, Seed, Ticker, complement};
 
 /// A fold: the rows that fit and those held out, with their numbers.
 struct Fold {
@@ -26,6 +26,23 @@ struct Choice {
     candidate: usize,
     /// Nothing was compared where there was nothing to choose.
     nll: Option<f64>,
+}
+
+/// One run of a member on every fold.
+struct Run {
+    /// What tells its candidates apart.
+    settings: Vec<f64>,
+    /// Per fold: rows held out, and the mean loss of every candidate on them.
+    folds: Vec<(usize, Vec<f64>)>,
+}
+
+type Judged = Vec<Run>;
+
+/// What is fitted, and what was seen on the way.
+struct Pooled {
+    notes: Vec<MemberNotes>,
+    model: Model,
+    paths: Vec<KappaPath>,
 }
 
 /// Counts finished pieces of work and asks whether to go on.
@@ -46,12 +63,14 @@ impl PostStoNetClassifier {
     /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
     pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassifier> {
         self.check()?;
-        let (notes, model) = match self.method {
+        let Pooled { notes, model, mut paths } = match self.method {
             ClassMethod::Isotonic => isotonic(rows)?,
             ClassMethod::Stack => self.pooled(&self.members_for(rows), rows, seed, tick)?,
             alone => self.pooled(&[alone], rows, seed, tick)?,
         };
-        Ok(FittedClassifier { settings: self.clone(), classes: rows.classes(), absent: rows.absent(), notes, model })
+        paths.retain(KappaPath::is_finite);
+        let (settings, classes, absent) = (self.clone(), rows.classes(), rows.absent());
+        Ok(FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths })
     }
 
     fn check(&self) -> Result<()> {
@@ -73,19 +92,18 @@ impl PostStoNetClassifier {
         }
     }
 
-    fn pooled(
-        &self,
-        methods: &[ClassMethod],
-        rows: &ClassRows<'_>,
-        seed: Seed,
-        tick: Ticker<'_>,
-    ) -> Result<(Vec<MemberNotes>, Model)> {
+    fn pooled(&self, methods: &[ClassMethod], rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<Pooled> {
         let families = methods.iter().map(|&m| Family::new(m, self, rows)).collect::<Result<Vec<_>>>()?;
         let folds = if families.len() == 1 && families[0].is_single() { Vec::new() } else { self.folds(rows, seed)? };
         let runs: usize = families.iter().map(Family::runs).sum();
         let work = Work { done: AtomicUsize::new(0), total: runs * folds.len() + families.len(), tick };
         let fitted = self.on_folds(&families, &folds, seed, &work)?;
-        let choices: Vec<Choice> = fitted.iter().map(|member| choose(member, &folds)).collect::<Result<_>>()?;
+        let judged: Vec<Judged> = fitted.iter().map(|member| judge(member, &folds)).collect::<Result<_>>()?;
+        let choices: Vec<Choice> = judged.iter().map(choose).collect();
+        let several = |f: &&Family| !f.is_single();
+        let paths = families.iter().zip(&judged).zip(&choices);
+        let paths =
+            paths.filter(|((f, _), _)| several(f)).map(|((f, judged), choice)| path(f, judged, *choice)).collect();
         let weights = match families.len() {
             1 => vec![1.0],
             _ => {
@@ -132,7 +150,7 @@ impl PostStoNetClassifier {
                 what: "no member of the stack tells the classes apart; check the labels",
             });
         }
-        Ok((notes, Model::Pool(members)))
+        Ok(Pooled { notes, model: Model::Pool(members), paths })
     }
 
     fn folds(&self, rows: &ClassRows<'_>, seed: Seed) -> Result<Vec<Fold>> {
@@ -181,25 +199,59 @@ fn stream(seed: Seed, family: &Family, run: usize, fold: u64) -> Seed {
     seed.child(100 + family.method as u64).child(run as u64).child(fold)
 }
 
+/// The losses of a member's candidates on the rows that each fold held out, by run.
+fn judge(member: &[Vec<Vec<Candidate>>], folds: &[Fold]) -> Result<Judged> {
+    let loss = |(candidates, fold): (&Vec<Candidate>, &Fold)| {
+        let held_out = fold.held_out.view();
+        let of = |c: &Candidate| Ok(log_loss(c.model.logits(&held_out.inputs())?, held_out.labels()));
+        Ok((held_out.rows(), candidates.iter().map(of).collect::<Result<Vec<_>>>()?))
+    };
+    let run = |fits: &Vec<Vec<Candidate>>| {
+        let settings = fits.first().map(|c| c.iter().map(|c| c.setting).collect()).unwrap_or_default();
+        Ok(Run { settings, folds: fits.iter().zip(folds).map(loss).collect::<Result<_>>()? })
+    };
+    member.iter().map(run).collect()
+}
+
 /// The candidate with the smallest loss over all held-out rows.
-fn choose(member: &[Vec<Vec<Candidate>>], folds: &[Fold]) -> Result<Choice> {
+fn choose(judged: &Judged) -> Choice {
     let mut best = Choice { run: 0, candidate: 0, nll: None };
-    for (run, fits) in member.iter().enumerate() {
-        for candidate in 0..fits.first().map_or(0, Vec::len) {
-            let (mut total, mut rows) = (0.0, 0);
-            for (fit, fold) in fits.iter().zip(folds) {
-                let held_out = fold.held_out.view();
-                let f = fit[candidate].model.logits(&held_out.inputs())?;
-                total += log_loss(f, held_out.labels()) * held_out.rows() as f64;
-                rows += held_out.rows();
-            }
-            let nll = total / rows as f64;
+    for (run, judged) in judged.iter().enumerate() {
+        for (candidate, &nll) in KappaPath::over_folds(&judged.folds).0.iter().enumerate() {
             if best.nll.is_none_or(|b| nll < b) {
                 best = Choice { run, candidate, nll: Some(nll) };
             }
         }
     }
-    Ok(best)
+    best
+}
+
+/// The curve over a run's candidates; where there are several runs, over the best candidate of each.
+fn path(family: &Family, judged: &Judged, choice: Choice) -> KappaPath {
+    let (mut kappas, mut loss, mut se) = (Vec::new(), Vec::new(), Vec::new());
+    let by_run = family.runs_differ();
+    for run in judged {
+        let (losses, errors) = KappaPath::over_folds(&run.folds);
+        let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+        let shown: Vec<usize> = if by_run { best.into_iter().collect() } else { (0..losses.len()).collect() };
+        for i in shown {
+            kappas.push(run.settings[i]);
+            loss.push(losses[i]);
+            se.push(errors[i]);
+        }
+    }
+    KappaPath {
+        label: family.method.name().into(),
+        output: None,
+        setting: family.setting_name().into(),
+        kappas,
+        loss,
+        se,
+        chosen: vec![if by_run { choice.run } else { choice.candidate }],
+        without: None,
+        loss_name: "negative log-likelihood".into(),
+        coverage: None,
+    }
 }
 
 /// What the chosen candidate gives to every row's class, each by the fold that held the row out.
@@ -219,10 +271,10 @@ fn out_of_fold(
     Ok(given)
 }
 
-fn isotonic(rows: &ClassRows<'_>) -> Result<(Vec<MemberNotes>, Model)> {
+fn isotonic(rows: &ClassRows<'_>) -> Result<Pooled> {
     let z = rows.need_logits("isotonic regression")?;
     let fitted = IsotonicOvr::fit(Head::Multinomial.mean(z.to_owned()).view(), rows.labels())?;
     let method = ClassMethod::Isotonic;
     let notes = MemberNotes { method, weight: 1.0, setting: None, cv_nll: None, residual: None, converged: true };
-    Ok((vec![notes], Model::Isotonic(fitted)))
+    Ok(Pooled { notes: vec![notes], model: Model::Isotonic(fitted), paths: Vec::new() })
 }

@@ -19,7 +19,7 @@ pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 
 use crate::calibration::{Corrected, IsotonicOvr};
-use crate::{ClassInputs, Error, Head, Result};
+use crate::{ClassInputs, Error, Head, KappaPath, Result};
 
 /// Post-StoNet classification and its settings; the value is its own configuration.
 ///
@@ -99,6 +99,7 @@ pub struct FittedClassifier {
     absent: Vec<usize>,
     notes: Vec<MemberNotes>,
     model: Model,
+    kappa_paths: Vec<KappaPath>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -117,6 +118,8 @@ struct Parts {
     absent: Vec<usize>,
     notes: Vec<MemberNotes>,
     model: Model,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kappa_paths: Vec<KappaPath>,
 }
 
 impl TryFrom<Parts> for FittedClassifier {
@@ -135,15 +138,16 @@ impl TryFrom<Parts> for FittedClassifier {
         if !sound {
             return Err(Error::Inconsistent { what: "the parts of a fitted classifier do not belong together" });
         }
-        let Parts { settings, classes, absent, notes, model } = p;
-        Ok(FittedClassifier { settings, classes, absent, notes, model })
+        p.kappa_paths.iter().try_for_each(KappaPath::check)?;
+        let Parts { settings, classes, absent, notes, model, kappa_paths } = p;
+        Ok(FittedClassifier { settings, classes, absent, notes, model, kappa_paths })
     }
 }
 
 impl From<FittedClassifier> for Parts {
     fn from(f: FittedClassifier) -> Self {
-        let FittedClassifier { settings, classes, absent, notes, model } = f;
-        Parts { settings, classes, absent, notes, model }
+        let FittedClassifier { settings, classes, absent, notes, model, kappa_paths } = f;
+        Parts { settings, classes, absent, notes, model, kappa_paths }
     }
 }
 
@@ -166,6 +170,12 @@ impl FittedClassifier {
     /// Weight, chosen setting and convergence of every member.
     pub fn notes(&self) -> &[MemberNotes] {
         &self.notes
+    }
+
+    /// What cross-validation saw of every member that had something to choose, in use or not; none where a file of an earlier version does
+    /// not tell.
+    pub fn kappa_paths(&self) -> &[KappaPath] {
+        &self.kappa_paths
     }
 
     /// The members in use with their weights; none behind `isotonic`.

@@ -10,8 +10,8 @@ use crate::imputation::Packed;
 use crate::interval::training_variance;
 use crate::metrics::{coverage, mean_sd};
 use crate::{
-    Calibration, Dataset, Error, Estimate, EveIntervals, Fit, Intervals, Level, PathError, PredictInterval, Refit,
-    Result, Scaling, Seed, Side, StoNetSettings, Ticker,
+    Calibration, Dataset, Error, Estimate, EveIntervals, Fit, Intervals, KappaPath, Level, PathError, PredictInterval,
+    Refit, Result, Scaling, Seed, Side, StoNetSettings, Ticker,
 };
 
 /// The λ of the paper's grid, each used as κ of layer 1 (D6).
@@ -47,7 +47,7 @@ impl PostStoNet {
         stonet
     }
 
-    pub(super) fn eve(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<Model> {
+    pub(super) fn eve(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<(Model, Vec<KappaPath>)> {
         let settings = self.eve_settings();
         let select = self.select.unwrap_or(if self.kind == Kind::Paper { Select::Coverage } else { Select::Error });
         let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
@@ -68,10 +68,11 @@ impl PostStoNet {
                 Ok(judged)
             })
             .collect::<Result<_>>()?;
-        let best = choose(&settings.kappas, &judged, select, self.level);
+        let path = self.kappa_path(&settings.kappas, &judged, select);
+        let best = path.chosen[0];
         // Up to the chosen κ and no further.
         let to_best = StoNetSettings { kappas: settings.kappas[..=best].to_vec(), ..settings.clone() };
-        let (scaling, scaled, fits) = path(&to_best, &data, seed.child(100))?;
+        let (scaling, scaled, fits) = walk(&to_best, &data, seed.child(100))?;
         step()?;
         let net = fits[fits.len() - 1].network();
         let variance = match self.kind {
@@ -80,7 +81,7 @@ impl PostStoNet {
         };
         let estimate = Estimate::new(net, &scaled, Refit::Mls, variance)?;
         let intervals = EveIntervals::new(scaling, vec![estimate])?;
-        Ok(Model::Eve { intervals, kappa: settings.kappas[best] })
+        Ok((Model::Eve { intervals, kappa: settings.kappas[best] }, vec![path]))
     }
 
     fn fold(
@@ -92,7 +93,7 @@ impl PostStoNet {
         seed: Seed,
     ) -> Result<Judged> {
         let (train, test) = (data.select(&complement(data.rows(), held_out)), data.select(held_out));
-        let (scaling, scaled, fits) = path(settings, &train, seed)?;
+        let (scaling, scaled, fits) = walk(settings, &train, seed)?;
         let mut judged =
             Judged { mse: Array2::zeros((fits.len(), data.outputs())), coverage: Vec::new(), rows: test.rows() };
         let x = scaling.x.apply(test.x())?;
@@ -111,8 +112,52 @@ impl PostStoNet {
     }
 }
 
+impl PostStoNet {
+    /// The errors along the path, the coverage where that decides, and the index that is chosen.
+    fn kappa_path(&self, kappas: &[f64], judged: &[Judged], select: Select) -> KappaPath {
+        let outputs = judged[0].mse.ncols();
+        // Several outputs count in units of their own smallest error, so that none outweighs the others by its scale.
+        let smallest = |o: usize| {
+            let errors = (0..kappas.len()).map(|i| out_of_fold(judged, i)[o]);
+            errors.fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE)
+        };
+        let scale: Array1<f64> = if outputs == 1 { Array1::ones(1) } else { (0..outputs).map(smallest).collect() };
+        let at = |i: usize| mean_sd(&judged.iter().map(|j| (&j.mse.row(i) / &scale).sum()).collect::<Vec<_>>());
+        let (loss, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
+        let se = sd.into_iter().map(|s| s / (judged.len() as f64).sqrt()).collect();
+        let error = PathError { kappas: kappas.to_vec(), loss, se };
+        let mean_coverage = |i: usize| judged.iter().map(|j| j.coverage[i]).sum::<f64>() / judged.len() as f64;
+        let coverage: Option<Vec<f64>> =
+            (select == Select::Coverage).then(|| (0..kappas.len()).map(mean_coverage).collect());
+        let chosen = match (&coverage, select) {
+            (Some(coverage), _) => {
+                let distance = |i: usize| (coverage[i] - self.level.get()).abs();
+                (0..kappas.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0)
+            }
+            (None, Select::OneStandardError) => error.one_standard_error(),
+            (None, _) => error.best(),
+        };
+        let loss_name = match outputs {
+            1 => "mean squared error",
+            _ => "sum over targets of the mean squared error, each in units of its smallest",
+        };
+        KappaPath {
+            label: self.kind.name().into(),
+            output: None,
+            setting: "kappa".into(),
+            kappas: error.kappas,
+            loss: error.loss,
+            se: error.se,
+            chosen: vec![chosen],
+            without: None,
+            loss_name: loss_name.into(),
+            coverage,
+        }
+    }
+}
+
 /// Standardises and walks the path.
-fn path(settings: &StoNetSettings, data: &Dataset, seed: Seed) -> Result<(Scaling, Dataset, Vec<Fit>)> {
+fn walk(settings: &StoNetSettings, data: &Dataset, seed: Seed) -> Result<(Scaling, Dataset, Vec<Fit>)> {
     let scaling = Scaling::fit(data)?;
     let scaled = scaling.apply(data)?;
     let start = settings.start(data.inputs(), data.outputs(), seed.child(0))?;
@@ -127,27 +172,6 @@ fn out_of_fold(judged: &[Judged], kappa: usize) -> Array1<f64> {
     judged
         .iter()
         .fold(Array1::zeros(outputs), |a: Array1<f64>, j| a + &j.mse.row(kappa) * (j.rows as f64 / rows as f64))
-}
-
-fn choose(kappas: &[f64], judged: &[Judged], select: Select, level: Level) -> usize {
-    if select == Select::Coverage {
-        let distance = |i: usize| {
-            let mean = judged.iter().map(|j| j.coverage[i]).sum::<f64>() / judged.len() as f64;
-            (mean - level.get()).abs()
-        };
-        return (0..kappas.len()).min_by(|&a, &b| distance(a).total_cmp(&distance(b))).unwrap_or(0);
-    }
-    // Outputs count in units of their own smallest error, so that none outweighs the others by its scale.
-    let scale: Array1<f64> = (0..judged[0].mse.ncols())
-        .map(|o| {
-            (0..kappas.len()).map(|i| out_of_fold(judged, i)[o]).fold(f64::INFINITY, f64::min).max(f64::MIN_POSITIVE)
-        })
-        .collect();
-    let at = |i: usize| mean_sd(&judged.iter().map(|j| (&j.mse.row(i) / &scale).sum()).collect::<Vec<_>>());
-    let (loss, sd): (Vec<f64>, Vec<f64>) = (0..kappas.len()).map(at).unzip();
-    let se = sd.into_iter().map(|s| s / (judged.len() as f64).sqrt()).collect();
-    let error = PathError { kappas: kappas.to_vec(), loss, se };
-    if select == Select::OneStandardError { error.one_standard_error() } else { error.best() }
 }
 
 /// Both ends, or one: the normal quantile of a bound leaves α on one side alone.

@@ -16,7 +16,7 @@ pub use guarantee::{Guarantee, seen_in_training};
 use crate::names::named;
 use crate::stack::FittedStack;
 use crate::{
-    Calibration, Error, EveIntervals, Intervals, Level, Members, NewRows, Result, Scheme, Seed, Side, Stack,
+    Calibration, Error, EveIntervals, Intervals, KappaPath, Level, Members, NewRows, Result, Scheme, Seed, Side, Stack,
     StoNetSettings, Ticker,
 };
 
@@ -129,6 +129,7 @@ pub struct FittedPostStoNet {
     features: usize,
     groups: bool,
     model: Model,
+    kappa_paths: Vec<KappaPath>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -149,6 +150,8 @@ struct Parts {
     features: usize,
     groups: bool,
     model: Model,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kappa_paths: Vec<KappaPath>,
 }
 
 impl TryFrom<Parts> for FittedPostStoNet {
@@ -165,13 +168,16 @@ impl TryFrom<Parts> for FittedPostStoNet {
                 }
             }
         }
-        Ok(FittedPostStoNet { settings: p.settings, features: p.features, groups: p.groups, model: p.model })
+        p.kappa_paths.iter().try_for_each(KappaPath::check)?;
+        let Parts { settings, features, groups, model, kappa_paths } = p;
+        Ok(FittedPostStoNet { settings, features, groups, model, kappa_paths })
     }
 }
 
 impl From<FittedPostStoNet> for Parts {
     fn from(f: FittedPostStoNet) -> Self {
-        Parts { settings: f.settings, features: f.features, groups: f.groups, model: f.model }
+        let FittedPostStoNet { settings, features, groups, model, kappa_paths } = f;
+        Parts { settings, features, groups, model, kappa_paths }
     }
 }
 
@@ -184,12 +190,13 @@ impl PostStoNet {
                 return Err(Error::ConstantTarget { column, value: y[0] });
             }
         }
-        let model = match self.stack() {
-            Some(stack) => Model::Stacks(self.stacks(&stack, rows, seed, tick)?),
+        let (model, mut kappa_paths) = match self.stack() {
+            Some(stack) => self.stacks(&stack, rows, seed, tick)?,
             None => self.eve(rows, seed, tick)?,
         };
+        kappa_paths.retain(KappaPath::is_finite);
         let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
-        Ok(FittedPostStoNet { settings: self.clone(), features, groups, model })
+        Ok(FittedPostStoNet { settings: self.clone(), features, groups, model, kappa_paths })
     }
 
     /// The stack behind a kind; none behind those of Eve's law.
@@ -209,7 +216,13 @@ impl PostStoNet {
         Some(Stack { members, learned_scale, scheme, folds, stonet })
     }
 
-    fn stacks(&self, stack: &Stack, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<Vec<FittedStack>> {
+    fn stacks(
+        &self,
+        stack: &Stack,
+        rows: &Calibration<'_>,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<(Model, Vec<KappaPath>)> {
         let outputs = rows.y().ncols();
         let total = outputs * stack.fits();
         let done = AtomicUsize::new(0);
@@ -218,7 +231,13 @@ impl PostStoNet {
             let before = if now == 0 { done.load(Ordering::Relaxed) } else { done.fetch_add(1, Ordering::Relaxed) + 1 };
             tick(before, total)
         };
-        (0..outputs).map(|j| stack.fit(&rows.output(j), seed.child(j as u64), &all)).collect()
+        let (mut stacks, mut paths) = (Vec::new(), Vec::new());
+        for j in 0..outputs {
+            let (fitted, seen) = stack.fit(&rows.output(j), seed.child(j as u64), &all)?;
+            stacks.push(fitted);
+            paths.extend(seen.into_iter().map(|p| KappaPath { output: Some(j), ..p }));
+        }
+        Ok((Model::Stacks(stacks), paths))
     }
 }
 
@@ -297,6 +316,12 @@ impl FittedPostStoNet {
             Model::Eve { kappa, .. } => Some(*kappa),
             Model::Stacks(_) => None,
         }
+    }
+
+    /// What the choice of κ saw: one path for `paper` and `cv`, one per output and StoNet member of a stack; none where a file of an earlier
+    /// version does not tell.
+    pub fn kappa_paths(&self) -> &[KappaPath] {
+        &self.kappa_paths
     }
 
     /// Per feature, the fraction of the StoNets in use that select it; empty where there is none.

@@ -9,10 +9,10 @@ use rayon::prelude::*;
 
 use super::members::{Candidates, Members};
 use super::scale::{Learned, ScaleModel};
-use super::{BLOCK, FittedStack, FoldModel, Scheme, Stack, Ticker, weights};
+use super::{BLOCK, FittedStack, FoldModel, Scheme, Stack, Ticker, paths, weights};
 use crate::calibration_rows::Single;
 use crate::interval::conformal::Scores;
-use crate::{Error, Result, Seed};
+use crate::{Error, KappaPath, Result, Seed};
 
 /// The chosen candidates of every member, their weights, and the scale.
 struct Choice {
@@ -22,12 +22,12 @@ struct Choice {
 }
 
 /// Rows × candidates, per member.
-type Predictions = Vec<Array2<f64>>;
+pub(super) type Predictions = Vec<Array2<f64>>;
 
 pub(super) struct Job<'a, 'd> {
-    stack: &'a Stack,
-    members: Members,
-    data: &'a Single<'d>,
+    pub(super) stack: &'a Stack,
+    pub(super) members: Members,
+    pub(super) data: &'a Single<'d>,
     seed: Seed,
     tick: Ticker<'a>,
     done: AtomicUsize,
@@ -39,7 +39,7 @@ impl<'a, 'd> Job<'a, 'd> {
         Job { stack, members, data, seed, tick, done: AtomicUsize::new(0), total: stack.fits() }
     }
 
-    pub(super) fn run(&self) -> Result<FittedStack> {
+    pub(super) fn run(&self) -> Result<(FittedStack, Vec<KappaPath>)> {
         (self.tick)(0, self.total);
         match self.stack.scheme {
             Scheme::Nested => self.nested(),
@@ -56,7 +56,7 @@ impl<'a, 'd> Job<'a, 'd> {
         if (self.tick)(done, self.total) { Ok(fitted) } else { Err(Error::Cancelled { epochs: done }) }
     }
 
-    fn nested(&self) -> Result<FittedStack> {
+    fn nested(&self) -> Result<(FittedStack, Vec<KappaPath>)> {
         let folds = self.folds(&all_rows(self.data), true)?;
         let rows: Vec<usize> = folds.concat();
         let k = folds.len();
@@ -78,43 +78,44 @@ impl<'a, 'd> Job<'a, 'd> {
             })
             .collect::<Result<_>>()?;
         let of = |a: usize, b: usize| &done[subsets.iter().position(|&s| s == (a.min(b), a.max(b))).unwrap_or(0)];
+        // What a fit without folds j and `out` says of fold j.
+        let seen = |j: usize, out: usize| match of(j, out) {
+            Done::Pair(first, _) if j < out => first,
+            Done::Pair(_, second) => second,
+            Done::Single(_) => unreachable!("off the diagonal are pairs"),
+        };
         let outer = |out: usize| {
             let Done::Single(single) = of(out, out) else { unreachable!("the diagonal holds single fits") };
             let inner: Vec<usize> = (0..k).filter(|&j| j != out).collect();
-            let predictions: Vec<&Predictions> = inner
-                .iter()
-                .map(|&j| match of(j, out) {
-                    Done::Pair(first, second) => {
-                        if j < out {
-                            first
-                        } else {
-                            second
-                        }
-                    }
-                    Done::Single(_) => unreachable!("off the diagonal are pairs"),
-                })
-                .collect();
+            let predictions: Vec<&Predictions> = inner.iter().map(|&j| seen(j, out)).collect();
             let inner_rows: Vec<usize> = inner.iter().flat_map(|&j| folds[j].iter().copied()).collect();
             let choice = self.choose(&predictions, &inner_rows)?;
             let model = assemble(single, &choice);
             let scores = self.scores(&model, &folds[out])?;
-            Ok((model, scores))
+            Ok((choice.candidate, model, scores))
         };
-        let fitted: Vec<(FoldModel, Vec<f64>)> = (0..k).into_par_iter().map(outer).collect::<Result<_>>()?;
-        let (models, scores) = fitted.into_iter().unzip();
-        Ok(self.finish(models, scores, &folds))
+        let (mut chosen, mut models, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+        for (candidate, model, score) in (0..k).into_par_iter().map(outer).collect::<Result<Vec<_>>>()? {
+            chosen.push(candidate);
+            models.push(model);
+            scores.push(score);
+        }
+        let seen = |j: usize| (0..k).filter(|&out| out != j).map(|out| seen(j, out)).collect();
+        let paths = paths::of(self, &folds, seen, &chosen);
+        Ok((self.finish(models, scores, &folds), paths))
     }
 
-    fn same(&self) -> Result<FittedStack> {
+    fn same(&self) -> Result<(FittedStack, Vec<KappaPath>)> {
         let folds = self.folds(&all_rows(self.data), true)?;
         let (fits, predictions) = self.out_of_fold(&folds)?;
         let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
         let models: Vec<FoldModel> = fits.iter().map(|f| assemble(f, &choice)).collect();
         let scores = models.iter().zip(&folds).map(|(m, f)| self.scores(m, f)).collect::<Result<_>>()?;
-        Ok(self.finish(models, scores, &folds))
+        let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
+        Ok((self.finish(models, scores, &folds), paths))
     }
 
-    fn split(&self, share: f64) -> Result<FittedStack> {
+    fn split(&self, share: f64) -> Result<(FittedStack, Vec<KappaPath>)> {
         let parts = self.shares(share)?;
         let folds = self.folds(&parts[0], false)?;
         let (_, predictions) = self.out_of_fold(&folds)?;
@@ -122,7 +123,8 @@ impl<'a, 'd> Job<'a, 'd> {
         let whole = self.fit(&parts[0], &[], 1000)?;
         let model = assemble(&whole, &choice);
         let scores = self.scores(&model, &parts[1])?;
-        Ok(self.finish(vec![model], vec![scores], &parts[1..]))
+        let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
+        Ok((self.finish(vec![model], vec![scores], &parts[1..]), paths))
     }
 
     /// A fit outside each fold, and its predictions of that fold.

@@ -326,8 +326,10 @@ fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed) -> Resul
         bias.fill(0.0);
     }
     let start = StoNet::new(layers, Activation::Tanh, crate::Head::Gaussian)?;
-    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(1))?.unwrap_or_default();
-    let corrections = [None].into_iter().chain(nets.into_iter().map(Some));
+    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(1))?;
+    // As many candidates where nothing is left to correct, so that all folds have the same.
+    let nets = nets.map_or(vec![None; settings.kappas.len()], |nets| nets.into_iter().map(Some).collect());
+    let corrections = [None].into_iter().chain(nets);
     Ok(corrections.map(|correction| Member::Skip { intercept, slope, correction }).collect())
 }
 

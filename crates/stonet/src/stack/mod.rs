@@ -10,6 +10,7 @@
 
 mod fit;
 mod members;
+mod paths;
 mod scale;
 mod weights;
 
@@ -22,7 +23,7 @@ pub use scale::ScaleModel;
 
 use crate::calibration_rows::Single;
 use crate::interval::conformal::{Scores, Side};
-use crate::{Error, Level, Result, Seed, StoNet};
+use crate::{Error, KappaPath, Level, Result, Seed, StoNet};
 use fit::Job;
 use scale::At;
 
@@ -127,7 +128,8 @@ impl Stack {
         self.stonet.check()
     }
 
-    pub(crate) fn fit(&self, data: &Single<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedStack> {
+    /// The fitted stack, and what its choice of κ saw.
+    pub(crate) fn fit(&self, data: &Single<'_>, seed: Seed, tick: Ticker<'_>) -> Result<(FittedStack, Vec<KappaPath>)> {
         self.validate()?;
         let members = self.members.available(data.prediction.is_some());
         Error::check(

@@ -1,0 +1,219 @@
+//! A saved model put to use: tables in, columns of predictions and bounds, or of class probabilities, out.
+
+mod file;
+
+use ndarray::{Array1, Array2, ArrayView1, Axis};
+use stonet::anatomy::View;
+use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, Labels, Level, NewRows, Side};
+
+use crate::{Cells, Column, Error, Fitted, Model, Result, Table, Type, Writer};
+pub use file::score_file;
+
+/// What to predict.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ScoreSettings {
+    /// Levels of the intervals; if there are none, the model's own, or 0.9.
+    pub levels: Vec<Level>,
+    /// Which ends.
+    pub side: Side,
+    /// Whether a row's intervals hold all targets at once with the level, and not each by itself.
+    pub joint: bool,
+    /// Whether numbers are written with 32 bits.
+    pub single: bool,
+}
+
+/// A model made ready to predict for any number of tables.
+///
+/// Its [outputs](Self::outputs) are `prediction`, `lower_90`, `upper_90`, … for every level; with several targets each has the target's name in
+/// front, such as `price_lower_90`. A classifier's are `class`, the most probable one, and `p_<label>` for every class.
+#[derive(Debug, Clone)]
+pub struct ModelScorer {
+    inputs: Vec<String>,
+    outputs: Vec<Column>,
+    head: Head,
+}
+
+#[derive(Debug, Clone)]
+enum Head {
+    Intervals {
+        fitted: Box<FittedPostStoNet>,
+        /// How many of the inputs are features; the others are the network's predictions.
+        features: usize,
+        levels: Vec<Level>,
+        side: Side,
+    },
+    Classes {
+        fitted: Box<FittedClassifier>,
+        kind: InputKind,
+        labels: Labels,
+        /// How many of the inputs are outputs of the network; the others are features.
+        logits: usize,
+    },
+}
+
+/// Predictions of some rows, in the columns of [`ModelScorer::outputs`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scored {
+    columns: Vec<Values>,
+    rows: usize,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Values {
+    Numbers(Array1<f64>),
+    Text(Vec<String>),
+}
+
+impl ModelScorer {
+    /// Prepares a model; a one-sided bound of Eve's law at a level of 0.5 and below is an error.
+    pub fn new(model: &Model, settings: &ScoreSettings) -> Result<Self> {
+        let number = if settings.single { Type::F32 } else { Type::F64 };
+        match &model.head {
+            Fitted::Regression(head) => Self::intervals(model, head, settings, number),
+            Fitted::Classification(head) => Self::classes(model, head, number),
+        }
+    }
+
+    fn intervals(model: &Model, head: &FittedPostStoNet, settings: &ScoreSettings, number: Type) -> Result<Self> {
+        let columns = &model.columns;
+        let prediction = if head.needs_prediction() { &columns.prediction[..] } else { &[] };
+        let inputs: Vec<String> = columns.features.iter().chain(prediction).cloned().collect();
+        let mut levels = settings.levels.clone();
+        if levels.is_empty() {
+            levels.push(model.level.map_or_else(|| Level::new(0.9), Ok)?);
+        }
+        let mut names = Vec::new();
+        for target in &columns.targets {
+            let prefix = if columns.targets.len() == 1 { String::new() } else { format!("{target}_") };
+            names.push(format!("{prefix}prediction"));
+            for level in &levels {
+                let ends = [(Side::Upper, "lower"), (Side::Lower, "upper")];
+                let there = ends.iter().filter(|(without, _)| settings.side != *without);
+                names.extend(there.map(|(_, end)| format!("{prefix}{end}_{}", percent(*level))));
+            }
+        }
+        if settings.joint {
+            // Bonferroni.
+            let each = |l: &Level| Level::new(1.0 - (1.0 - l.get()) / head.outputs() as f64);
+            levels = levels.iter().map(each).collect::<stonet::Result<_>>()?;
+        }
+        let features = columns.features.len();
+        Ok(ModelScorer {
+            inputs,
+            outputs: names.into_iter().map(|n| Column::new(n, number)).collect(),
+            head: Head::Intervals { fitted: Box::new(head.clone()), features, levels, side: settings.side },
+        })
+    }
+
+    fn classes(model: &Model, head: &FittedClassifier, number: Type) -> Result<Self> {
+        let unsound = |why: &str| Error::Unsound { why: why.into() };
+        let kind = model.kind.ok_or_else(|| unsound("a classification needs the kind of its inputs"))?;
+        let labels = model.labels.clone().ok_or_else(|| unsound("a classification needs its classes"))?;
+        let seen = |m: &stonet::calibration::Corrected| matches!(m.correction(), Some((View::Features(_), _)));
+        let on_features = head.members().into_iter().any(|(_, m)| seen(m));
+        let features = if on_features || kind == InputKind::Features { &model.columns.features[..] } else { &[] };
+        let inputs = model.columns.logits.iter().chain(features).cloned().collect();
+        let mut outputs = vec![Column::new("class", Type::Text)];
+        outputs.extend(labels.names().iter().map(|name| Column::new(format!("p_{name}"), number)));
+        let logits = model.columns.logits.len();
+        let head = Head::Classes { fitted: Box::new(head.clone()), kind, labels, logits };
+        Ok(ModelScorer { inputs, outputs, head })
+    }
+
+    /// The columns to read; others do not matter.
+    pub fn inputs(&self) -> &[String] {
+        &self.inputs
+    }
+
+    /// The columns that come out.
+    pub fn outputs(&self) -> &[Column] {
+        &self.outputs
+    }
+
+    /// Predicts for the rows of a table, whose columns are found by their names. All columns that are missing are named at once.
+    pub fn score(&self, table: &Table) -> Result<Scored> {
+        let places = table.find(&self.inputs)?;
+        match &self.head {
+            Head::Intervals { fitted, features, levels, side } => {
+                let x = table.select(&places[..*features]);
+                let d = table.select(&places[*features..]);
+                let mut rows = NewRows::new(x.view())?;
+                if d.ncols() > 0 {
+                    rows = rows.with_prediction(d.view())?;
+                }
+                let all: Vec<Intervals> =
+                    levels.iter().map(|&l| fitted.intervals(&rows, l, *side)).collect::<stonet::Result<_>>()?;
+                Ok(Scored { columns: ends(all, *side), rows: table.rows() })
+            }
+            Head::Classes { fitted, kind, labels, logits } => {
+                let x = table.select(&places[*logits..]);
+                let p = match kind {
+                    InputKind::Features => {
+                        let x = kind.convert(x)?;
+                        fitted.probabilities(&ClassInputs::features(x.view())?)?
+                    }
+                    _ => {
+                        let z = kind.convert(table.select(&places[..*logits]))?;
+                        let inputs = ClassInputs::logits(z.view())?;
+                        fitted.probabilities(&if x.ncols() > 0 { inputs.with_features(x.view())? } else { inputs })?
+                    }
+                };
+                Ok(Scored { columns: class_columns(&p, labels), rows: table.rows() })
+            }
+        }
+    }
+}
+
+/// Target by target: the prediction, and the ends of every level.
+fn ends(all: Vec<Intervals>, side: Side) -> Vec<Values> {
+    let targets = all.first().map_or(0, |i| i.prediction.ncols());
+    let column = |a: &Array2<f64>, j: usize| Values::Numbers(a.column(j).to_owned());
+    let mut columns = Vec::new();
+    for j in 0..targets {
+        columns.extend(all.first().map(|i| column(&i.prediction, j)));
+        for i in &all {
+            columns.extend((side != Side::Upper).then(|| column(&i.lower, j)));
+            columns.extend((side != Side::Lower).then(|| column(&i.upper, j)));
+        }
+    }
+    columns
+}
+
+/// The most probable class, the first of equals, and all probabilities.
+fn class_columns(p: &Array2<f64>, labels: &Labels) -> Vec<Values> {
+    let best = |row: ArrayView1<'_, f64>| {
+        let first = (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0);
+        labels.names()[first].clone()
+    };
+    let class = Values::Text(p.outer_iter().map(best).collect());
+    [class].into_iter().chain(p.axis_iter(Axis(1)).map(|c| Values::Numbers(c.to_owned()))).collect()
+}
+
+/// 0.9 is `90` and 0.995 is `99.5`.
+fn percent(level: Level) -> String {
+    // 100 · 0.57 is not quite 57.
+    format!("{}", (level.get() * 1e12).round() / 1e10)
+}
+
+impl Scored {
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The columns, as a [`Writer`] takes them.
+    pub fn cells(&self) -> Vec<Cells<'_>> {
+        fn cells(v: &Values) -> Cells<'_> {
+            match v {
+                Values::Numbers(v) => Cells::Numbers(v.view()),
+                Values::Text(t) => Cells::Text(t),
+            }
+        }
+        self.columns.iter().map(cells).collect()
+    }
+
+    /// Appends the rows to a file that was created with [`ModelScorer::outputs`].
+    pub fn write(&self, writer: &mut Writer) -> Result<()> {
+        writer.write(&self.cells())
+    }
+}

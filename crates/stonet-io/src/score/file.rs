@@ -1,0 +1,123 @@
+//! A file of rows scored into another: reading, scoring and writing at the same time, a few batches in flight.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use stonet::Ticker;
+
+use super::{ModelScorer, Scored};
+use crate::location::{Format, Location};
+use crate::{Batches, Beside, Cells, Column, Error, Reading, Result, Table, Type, Writer};
+
+/// Batches that wait on either side of the scorer: memory is that of a handful of batches, whatever the length of the file.
+const WAITING: usize = 2;
+
+/// Scores every row of `input` into `output`, in the same order; returns how many rows there were.
+///
+/// Files `beside` the input have the same rows. Columns called `keep` stand in front of the scores, as they are: numbers as numbers, integers as integers, anything else, and every
+/// column of a text file, as text. Reading, scoring and writing happen at the same time, `batch_rows` rows (at least one) at once.
+/// `tick(done, total)` is told the rows after every batch (a total of 0 where the file does not tell it); if it returns false, or if anything
+/// fails, nothing is left of the output.
+pub fn score_file(
+    scorer: &ModelScorer,
+    input: &Path,
+    beside: &[Beside],
+    output: &Path,
+    keep: &[String],
+    batch_rows: usize,
+    tick: Ticker<'_>,
+) -> Result<u64> {
+    let kept = kept(scorer, input, beside, keep)?;
+    let (text, numbers): (Vec<&Column>, Vec<&Column>) =
+        kept.iter().partition(|c| matches!(c.kind, Type::Text | Type::Integer));
+    let names = |columns: &[&Column]| columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
+    let numbers = scorer.inputs().iter().cloned().chain(names(&numbers)).collect();
+    let reading = Reading { numbers: Some(numbers), text: names(&text), beside: beside.to_vec(), ..Reading::default() };
+    let batches = reading.batches(input, batch_rows)?;
+    let total = batches.rows().unwrap_or(0) as usize;
+    let columns = kept.iter().cloned().chain(scorer.outputs().iter().cloned()).collect();
+    let mut writer = Writer::create(output, columns)?;
+    let (tables, to_score) = sync_channel(WAITING);
+    let (scored, to_write) = sync_channel(WAITING);
+    thread::scope(|scope| {
+        scope.spawn(move || read(batches, &tables));
+        let (writer, kept) = (&mut writer, &kept);
+        // The thread owns its end of the queue: should it fail, the scorer must not wait for it.
+        let writing = scope.spawn(move || write(writer, kept, to_write));
+        let scoring = score(scorer, to_score, scored, total, tick);
+        // A failure in writing is what made scoring end early.
+        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.and(scoring)
+    })?;
+    let rows = writer.rows();
+    writer.finish()?;
+    Ok(rows)
+}
+
+/// The columns to copy and what they are written as.
+fn kept(scorer: &ModelScorer, input: &Path, beside: &[Beside], keep: &[String]) -> Result<Vec<Column>> {
+    let mut kinds = vec![None; keep.len()];
+    let mut otherwise = Type::F64;
+    for path in [input].into_iter().chain(beside.iter().map(|b| b.path.as_path())) {
+        let at = Location::new(path)?;
+        match at.format {
+            #[cfg(feature = "parquet")]
+            Format::Parquet | Format::Arrow => {
+                let here = crate::arrow::copied_as(&at, keep)?;
+                kinds.iter_mut().zip(here).for_each(|(kind, here)| *kind = kind.or(here));
+            }
+            // What no typed file has is in here.
+            Format::Text => otherwise = Type::Text,
+            _ => {}
+        }
+    }
+    let kinds = kinds.into_iter().map(|kind| kind.unwrap_or(otherwise));
+    // What the scorer reads as numbers cannot be read as text too.
+    let kind = |name: &String, kind| if scorer.inputs().contains(name) { Type::F64 } else { kind };
+    Ok(keep.iter().zip(kinds).map(|(name, as_is)| Column::new(name, kind(name, as_is))).collect())
+}
+
+fn read(batches: Batches, tables: &SyncSender<Result<Table>>) {
+    for table in batches {
+        // Nobody waits for more once something has failed.
+        if tables.send(table).is_err() {
+            return;
+        }
+    }
+}
+
+fn score(
+    scorer: &ModelScorer,
+    tables: Receiver<Result<Table>>,
+    scored: SyncSender<(Table, Scored)>,
+    total: usize,
+    tick: Ticker<'_>,
+) -> Result<()> {
+    let mut done = 0;
+    for table in tables {
+        let table = table?;
+        let rows = table.rows();
+        let scores = scorer.score(&table).map_err(|e| e.further_down(done as u64))?;
+        done += rows;
+        if scored.send((table, scores)).is_err() {
+            return Ok(());
+        }
+        if !tick(done, total) {
+            return Err(Error::Cancelled { rows: done as u64 });
+        }
+    }
+    Ok(())
+}
+
+fn write(writer: &mut Writer, kept: &[Column], scored: Receiver<(Table, Scored)>) -> Result<()> {
+    for (table, scores) in scored {
+        let copied = |column: &Column| match column.kind {
+            Type::Text | Type::Integer => Ok(Cells::Text(table.text(&column.name)?)),
+            _ => Ok(Cells::Numbers(table.column(&column.name)?)),
+        };
+        let copied: Vec<Cells<'_>> = kept.iter().map(copied).collect::<Result<_>>()?;
+        writer.write(&[copied, scores.cells()].concat())?;
+    }
+    Ok(())
+}
