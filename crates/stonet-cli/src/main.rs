@@ -1,39 +1,85 @@
-//! The `stonet` command: parse, dispatch, and turn the outcome into an exit code (0 done, 2 error).
+//! The `stonet` command: parse, dispatch, and turn the outcome into an exit code.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod class_data;
+mod args;
 mod commands;
-mod progress;
+mod console;
+mod error;
+mod rows;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Honest prediction intervals for networks that are already trained, by sparse stochastic neural networks.
+use console::Console;
+
+/// Honest prediction intervals and calibrated probabilities for networks that are already trained, by sparse stochastic neural networks
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(
+    version,
+    arg_required_else_help = true,
+    after_help = "The usual way: features (or your own) -> fit -> evaluate -> predict or export. `stonet demo` shows all of it.\n\nExit codes: 0 done, 1 a required threshold was missed, 2 error, 130 stopped by Ctrl-C."
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    #[command(flatten)]
+    console: Console,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    Benchmark(commands::benchmark::Benchmark),
-    Compare(commands::compare::Compare),
     Demo(commands::demo::Demo),
+    Train(commands::train::Train),
+    Features(commands::features::Features),
+    Fit(commands::fit::Fit),
+    Predict(commands::predict::Predict),
+    Evaluate(commands::evaluate::Evaluate),
+    Export(commands::export::Export),
+    Inspect(commands::inspect::Inspect),
+    Compare(commands::compare::Compare),
+    Benchmark(commands::benchmark::Benchmark),
     Reproduce(commands::reproduce::Reproduce),
+    Completions(commands::completions::Completions),
+}
+
+/// What a command that ran to its end says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// A required threshold was missed.
+    Missed,
+}
+
+fn run(command: Command, console: &Console) -> error::Result<Outcome> {
+    match command {
+        Command::Demo(c) => c.run(console)?,
+        Command::Train(c) => c.run(console)?,
+        Command::Features(c) => c.run(console)?,
+        Command::Fit(c) => c.run(console)?,
+        Command::Predict(c) => c.run(console)?,
+        Command::Evaluate(c) => return c.run(console),
+        Command::Export(c) => c.run(console)?,
+        Command::Inspect(c) => c.run(console)?,
+        Command::Compare(c) => c.run(console)?,
+        Command::Benchmark(c) => c.run(console)?,
+        Command::Reproduce(c) => c.run(console)?,
+        Command::Completions(c) => c.run(console)?,
+    }
+    Ok(Outcome::Done)
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
-        Command::Benchmark(benchmark) => benchmark.run(),
-        Command::Compare(compare) => compare.run(),
-        Command::Demo(demo) => demo.run(),
-        Command::Reproduce(reproduce) => reproduce.run(),
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+    let Cli { command, console } = Cli::parse();
+    console::listen();
+    match run(command, &console) {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::Missed) => ExitCode::from(1),
+        Err(e) if e.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(e) if console::stopped() => {
+            eprintln!("stopped: {e}");
+            ExitCode::from(130)
+        }
         Err(e) => {
             eprintln!("error: {e}");
             ExitCode::from(2)

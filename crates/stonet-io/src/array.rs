@@ -61,13 +61,7 @@ struct Array {
 }
 
 /// Chooses columns of an array whose bytes have been checked against the length of the file.
-pub(crate) fn open(
-    path: &Path,
-    format: &'static str,
-    layout: Layout,
-    values: Values,
-    ask: &Ask<'_>,
-) -> Result<Opened> {
+pub(crate) fn open(path: &Path, format: &'static str, layout: Layout, values: Values, ask: &Ask<'_>) -> Result<Opened> {
     let Some((_, trailing)) = layout.shape.split_first() else {
         return Err(damaged(path, format, "the array has no dimensions"));
     };

@@ -78,7 +78,7 @@ pub use model::{Fitted, Model, ModelColumns};
 pub use pattern::nearest;
 pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};
-pub use score::{ModelScorer, ScoreSettings, Scored, score_file};
+pub use score::{ModelScorer, ScoreSettings, Scored, score_file, types};
 pub use table::{Choice, Table};
 pub use write::{Cells, Column, Type, Writer};
 

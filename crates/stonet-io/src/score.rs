@@ -7,7 +7,7 @@ use stonet::anatomy::View;
 use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, Labels, Level, NewRows, Side};
 
 use crate::{Cells, Column, Error, Fitted, Model, Result, Table, Type, Writer};
-pub use file::score_file;
+pub use file::{score_file, types};
 
 /// What to predict.
 #[derive(Debug, Clone, PartialEq, Default)]

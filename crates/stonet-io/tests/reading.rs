@@ -22,7 +22,8 @@ fn words(names: &[&str]) -> Vec<String> {
 }
 
 fn parse(text: &str, numbers: Option<&[&str]>, texts: &[&str], exclude: &[&str]) -> Result<Table, Error> {
-    let reading = Reading { numbers: numbers.map(words), text: words(texts), exclude: words(exclude), ..Reading::default() };
+    let reading =
+        Reading { numbers: numbers.map(words), text: words(texts), exclude: words(exclude), ..Reading::default() };
     reading.read(&file(text).1)
 }
 

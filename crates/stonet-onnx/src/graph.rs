@@ -52,6 +52,11 @@ pub(crate) struct Port {
 }
 
 impl Port {
+    /// Columns; none for one number per row.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.width
+    }
+
     pub(crate) fn message(&self, name: &str, batch: &str) -> Message {
         let axes: Vec<Axis> = [Axis::Open(batch.into())].into_iter().chain(self.width.map(Axis::Fixed)).collect();
         value_message(name, self.element, &axes)

@@ -1,10 +1,10 @@
 //! A head behind its network: one file from raw inputs to probabilities or intervals.
 
 use crate::export::{FEATURES, LOGITS};
-use crate::graph::{Head, NEWEST_OPSET, Names, OLDEST_OPSET};
+use crate::graph::{Head, NEWEST_OPSET, Names, OLDEST_OPSET, Port};
 use crate::proto::tag;
 use crate::wire::Message;
-use crate::{Error, Network, Result};
+use crate::{Axis, Error, Network, Result, TensorInfo};
 
 /// Which tensors of a network a head reads, and what becomes of the network's own outputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,7 +30,7 @@ impl Head {
         let mut more = Message::default();
         let mut fed = Vec::new();
         for (i, port) in inputs.iter().enumerate() {
-            let tensor = self.source(network, joint, port.name)?;
+            let tensor = self.source(network, joint, port)?;
             let rows = format!("{prefix}in{i}");
             more = more.message(tag::GRAPH_NODE, &flatten(&tensor, &rows));
             fed.push(rows);
@@ -45,7 +45,8 @@ impl Head {
     }
 
     /// The network's tensor for an input of the head.
-    fn source(&self, network: &Network, joint: &Joint, input: &'static str) -> Result<String> {
+    fn source(&self, network: &Network, joint: &Joint, port: &Port) -> Result<String> {
+        let input = port.name;
         let named = if input == FEATURES { &joint.features } else { &joint.output };
         if let Some(name) = named {
             return Ok(network.tap(name)?.tensor);
@@ -53,14 +54,26 @@ impl Head {
         match (input, network.outputs()) {
             (FEATURES, _) => Ok(network.default_tap()?.tensor),
             (_, [only]) => Ok(only.name.clone()),
-            (LOGITS, _) => {
-                Err(Error::HeadInput { input: "the network's logits", remedy: "name the output that holds them" })
-            }
-            _ => {
-                Err(Error::HeadInput { input: "the network's own prediction", remedy: "name the output that holds it" })
-            }
+            // Of several, the only one with as many columns.
+            (_, several) => match &several.iter().filter(|o| fits(o, port)).collect::<Vec<_>>()[..] {
+                [only] => Ok(only.name.clone()),
+                _ => Err(self.unnamed(input)),
+            },
         }
     }
+
+    fn unnamed(&self, input: &'static str) -> Error {
+        match input {
+            LOGITS => Error::HeadInput { input: "the network's logits", remedy: "name the output that holds them" },
+            _ => Error::HeadInput { input: "the network's own prediction", remedy: "name the output that holds it" },
+        }
+    }
+}
+
+/// Whether an output is rows of as many columns.
+fn fits(output: &TensorInfo, port: &Port) -> bool {
+    let columns = output.shape.as_deref().and_then(|s| if let [_, columns] = s { Some(columns) } else { None });
+    port.width().is_some_and(|w| columns == Some(&Axis::Fixed(w)))
 }
 
 /// Rows of numbers, whatever axes there were.

@@ -1,7 +1,7 @@
 //! Trained networks as ONNX files.
 //!
 //! In: [`Network`] opens one, finds its last hidden layer ([`Tap`]), and runs it on [`Inputs`] ([`Runner`]).
-//! Out: [`classifier`] and [`intervals`] write a fitted model as a [`Head`], which stands alone or is joined to the network it belongs to.
+//! Out: [`perceptron`] writes a plain network; [`classifier`] and [`intervals`] write a fitted model as a [`Head`], which stands alone or is joined to the network it belongs to.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod error;
@@ -27,7 +27,7 @@ mod export;
 mod join;
 
 pub use error::{Error, Result};
-pub use export::{classifier, intervals};
+pub use export::{classifier, intervals, perceptron};
 pub use features::{Features, RunSettings, Runner};
 pub use graph::Head;
 pub use inputs::{Inputs, Preprocess};

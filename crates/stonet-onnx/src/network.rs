@@ -98,6 +98,16 @@ impl Network {
         self.summary.ir_version
     }
 
+    /// A note that whoever made the file left in it.
+    pub fn note(&self, key: &str) -> Option<&str> {
+        self.summary.metadata.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The names of the columns that go in, where [`perceptron`](crate::perceptron) noted them.
+    pub fn columns(&self) -> Option<Vec<String>> {
+        serde_json::from_str(self.note(crate::export::COLUMNS)?).ok()
+    }
+
     /// Tensors that features can be taken from, the most useful first.
     pub fn taps(&self) -> Vec<Tap> {
         taps::find(self)

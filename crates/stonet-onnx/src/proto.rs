@@ -55,8 +55,24 @@ pub(crate) struct Summary {
     pub values: Vec<TensorInfo>,
     pub operators: Vec<Operator>,
     pub initialisers: Vec<Initialiser>,
+    /// Notes of whoever made it, by key.
+    pub metadata: Vec<(String, String)>,
     /// Every name in the graph and in graphs inside it.
     pub names: HashSet<String>,
+}
+
+/// A key and its value.
+fn note(entry: &[u8]) -> Result<(String, String), Broken> {
+    let mut note = (String::new(), String::new());
+    for field in fields(entry) {
+        let field = field?;
+        match field.number {
+            tag::FIRST => note.0 = field.text()?,
+            tag::SECOND => note.1 = field.text()?,
+            _ => {}
+        }
+    }
+    Ok(note)
 }
 
 impl Summary {
@@ -68,6 +84,7 @@ impl Summary {
             match field.number {
                 tag::MODEL_IR => summary.ir_version = field.number()?,
                 tag::MODEL_OPSET => summary.opset(&field)?,
+                tag::MODEL_METADATA => summary.metadata.push(note(field.bytes()?)?),
                 tag::MODEL_GRAPH => {
                     found = true;
                     summary.graph(field.bytes()?)?;

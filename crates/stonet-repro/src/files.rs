@@ -16,12 +16,17 @@ pub fn create_dir(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(io(path, "create the directory"))
 }
 
-/// Writes to a temporary neighbour, then renames it.
+/// Writes text to a temporary neighbour, then renames it.
 pub fn write(path: &Path, text: &str) -> Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+/// The same of bytes.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
     let written = fs::File::create(&temporary)
-        .and_then(|mut f| f.write_all(text.as_bytes()).and_then(|()| f.sync_all()))
+        .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
         .and_then(|()| fs::rename(&temporary, path));
     written.map_err(|e| {
         // Best effort: the error that matters is the first one.

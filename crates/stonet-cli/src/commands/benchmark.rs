@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use stonet_repro::Error;
 use stonet_repro::benchmark::{self, Protocol, Set};
-use stonet_repro::{Error, Result};
 
-use super::{on_threads, publish};
-use crate::progress;
+use crate::args::SeedArg;
+use crate::console::Console;
+use crate::error::Result;
 
 /// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
 ///
@@ -38,25 +39,18 @@ pub struct Benchmark {
     /// Epochs of the networks (the paper's: 5000)
     #[arg(long, default_value_t = 500)]
     epochs: usize,
-    /// Root of all randomness; results depend on it alone
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Threads; all cores if not given
-    #[arg(long)]
-    jobs: Option<usize>,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    seed: SeedArg,
     /// Where the journal, table and JSON go
     #[arg(long, default_value = "stonet-out/benchmark")]
     out: PathBuf,
 }
 
 impl Benchmark {
-    pub fn run(self) -> Result<()> {
+    pub fn run(self, console: &Console) -> Result<()> {
         stonet::Level::new(self.level)?;
         if self.epochs == 0 {
-            return Err(Error::Range { name: "--epochs", range: "at least 1" });
+            return Err(Error::Range { name: "--epochs", range: "at least 1" }.into());
         }
         let table = stonet_io::read(&self.data)?;
         let exclude: Vec<String> = self.exclude.iter().chain(&self.groups).cloned().collect();
@@ -65,15 +59,12 @@ impl Benchmark {
         let name = self.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs, groups };
         let protocol = Protocol { level: self.level, ..Protocol::shipped() };
-        let bar = progress::bar("benchmark");
-        let tick = progress::ticker(&bar);
-        let summaries = on_threads(self.jobs, || {
-            benchmark::run(std::slice::from_ref(&set), &protocol, self.splits, self.seed, &self.out, &tick)
+        let summaries = console.run("benchmark", |tick| {
+            benchmark::run(std::slice::from_ref(&set), &protocol, self.splits, self.seed.seed, &self.out, tick)
         })?;
-        bar.finish_and_clear();
         let summary = &summaries[0];
         let text = format!("{}\n\n{}", summary.headline(), summary.table());
-        publish(summary, &text, "benchmark", Vec::new(), &self.out, self.json)
+        console.publish(summary, &text, "benchmark", Vec::new(), &self.out)
     }
 }
 

@@ -1,23 +1,26 @@
-//! `stonet compare`: every calibration method on the user's own validation and test rows.
+//! `stonet compare`: every method on the user's own validation and test rows.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
-use stonet::{ClassMethod, ClassRows, InputKind};
+use clap::Args;
+use serde::Serialize;
+use stonet::{ClassMethod, Level};
+use stonet_io::Beside;
+use stonet_repro::benchmark::compare_intervals;
 use stonet_repro::calibration::{TestRows, compare};
-use stonet_repro::{Error, Result};
 
-use super::{on_threads, publish, say};
-use crate::class_data::{ClassColumns, ClassData};
-use crate::progress;
+use crate::args::{ColumnArgs, FORMATS, SeedArg, Task};
+use crate::console::Console;
+use crate::error::{Error, Result};
+use crate::rows::{ClassFile, Part, RegressionFile, Source};
 
 /// Compare every method on rows that the network was not trained on: fit on the validation rows, judge on the test rows
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet compare validation.csv test.csv --task classification --inputs 'z*'\n  stonet compare outputs.csv.gz --task classification --inputs 'z*' --split-column split --json"
+    after_help = "Examples:\n  stonet compare validation.parquet test.parquet --task regression --inputs 'f*' --prediction prediction --target price\n  stonet compare validation.csv test.csv --task classification --inputs 'z*'\n  stonet compare outputs.csv.gz --task classification --inputs 'z*' --split-column split --json"
 )]
 pub struct Compare {
-    /// Rows to fit on: CSV (also .gz, or `-`), Parquet, Arrow, npy, `file.npz:member`, safetensors
+    #[arg(help = format!("Rows to fit on. {FORMATS}"))]
     validation: PathBuf,
     /// Rows to judge on; not needed with --split-column
     #[arg(required_unless_present = "split_column")]
@@ -25,73 +28,88 @@ pub struct Compare {
     /// What is predicted
     #[arg(long, value_enum)]
     task: Task,
-    /// Column with the true classes: numbers or names
-    #[arg(long, default_value = "y", value_name = "COLUMN")]
-    target: String,
-    /// The network's outputs, by name or pattern, one column per class; all other columns if not given
-    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
-    inputs: Option<Vec<String>>,
-    /// What these outputs are: logits, log-probabilities, probabilities, or features (the last hidden layer)
-    #[arg(long, default_value_t = InputKind::Logits, value_name = "KIND")]
-    kind: InputKind,
-    /// Last-hidden-layer features beside the logits, by name or pattern, for the methods that look at them
-    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
-    features: Option<Vec<String>>,
     /// Column that says which rows validate (0 or `validation`) and which test (1 or `test`), where one file has both
     #[arg(long, value_name = "COLUMN", conflicts_with = "test")]
     split_column: Option<String>,
     /// Methods to compare, by name; all if not given
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
-    methods: Option<Vec<ClassMethod>>,
-    /// Root of all randomness; results depend on it alone
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Threads; all cores if not given
+    methods: Vec<String>,
+    /// Regression: coverage asked for [default: 0.9]
     #[arg(long)]
-    jobs: Option<usize>,
-    /// Print JSON instead of a table
-    #[arg(long)]
-    json: bool,
+    level: Option<f64>,
+    /// A file beside the test rows, as --with is beside the validation rows
+    #[arg(long, value_name = "FILE")]
+    test_with: Vec<Beside>,
     /// Folder for the table and the JSON; only printed if not given
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-}
-
-/// What a comparison is about.
-#[derive(Clone, Copy, ValueEnum)]
-enum Task {
-    /// Calibrated class probabilities
-    Classification,
+    #[command(flatten)]
+    seed: SeedArg,
+    #[command(flatten)]
+    columns: ColumnArgs,
 }
 
 impl Compare {
-    pub fn run(self) -> Result<()> {
-        let Task::Classification = self.task;
-        let columns = ClassColumns {
-            target: self.target.clone(),
-            inputs: self.inputs.clone(),
-            kind: self.kind,
-            features: self.features.clone(),
-        };
-        let data = match (&self.split_column, &self.test) {
-            (Some(column), _) => ClassData::read_split(&self.validation, column, &columns)?,
-            (None, Some(test)) => ClassData::read(&self.validation, test, &columns)?,
-            (None, None) => return Err(Error::Range { name: "TEST", range: "a file, or give --split-column" }),
-        };
-        let named = |source| Error::File { path: self.validation.clone(), source };
-        let rows = ClassRows::new(data.validation.inputs()?, &data.validation.labels, data.classes.classes())
-            .map_err(named)?;
-        let test = TestRows { inputs: data.test.inputs()?, labels: &data.test.labels };
-        let methods = self.methods.clone().unwrap_or_else(|| ClassMethod::ALL.to_vec());
-        let bar = progress::bar("compare");
-        let tick = progress::ticker(&bar);
-        let compared =
-            on_threads(self.jobs, || compare(&rows, test, data.classes.names(), &methods, self.seed, &tick))?;
-        bar.finish_and_clear();
+    pub fn run(self, console: &Console) -> Result<()> {
+        match self.task {
+            Task::Regression => self.regression(console),
+            Task::Classification => self.classification(console),
+        }
+    }
+
+    /// Where validation and test rows come from.
+    fn sources(&self) -> Result<(Source, Source)> {
+        let with = &self.columns.with.files;
+        let validation = Source::new(&self.validation, with);
+        match (&self.split_column, &self.test) {
+            (Some(column), _) => {
+                let part = |part| Source { part: Some((column.clone(), part)), ..validation.clone() };
+                Ok((part(Part::Validation), part(Part::Test)))
+            }
+            (None, Some(test)) => Ok((validation, Source::new(test, &self.test_with))),
+            (None, None) => Err(Error::flag("TEST", "must be a file, or give --split-column")),
+        }
+    }
+
+    fn regression(&self, console: &Console) -> Result<()> {
+        let level = Level::new(self.level.unwrap_or(0.9))?;
+        if self.columns.target.len() > 1 {
+            return Err(Error::flag("--target", "names several columns; compare one target at a time"));
+        }
+        let (validation, test) = self.sources()?;
+        let rows = RegressionFile::read(&validation, &self.columns)?;
+        let test = RegressionFile::like(&test, &rows.columns, None)?;
+        let (calibration, new) = (rows.calibration()?, test.new_rows()?);
+        let network = test.prediction.as_ref().map(|d| d.view());
+        let compared = console.run("compare", |tick| {
+            let seed = self.seed.seed;
+            compare_intervals(&calibration, (new, test.y.view()), network, &self.methods, level, seed, tick)
+        })?;
+        self.show(console, &compared, &compared.text())
+    }
+
+    fn classification(&self, console: &Console) -> Result<()> {
+        if self.level.is_some() {
+            return Err(Error::flag("--level", "is for --task regression"));
+        }
+        let named = |name: &String| name.parse::<ClassMethod>();
+        let methods = self.methods.iter().map(named).collect::<stonet::Result<Vec<_>>>()?;
+        let methods = if methods.is_empty() { ClassMethod::ALL.to_vec() } else { methods };
+        let (validation, test) = self.sources()?;
+        let rows = ClassFile::read(&validation, &self.columns, Some(&test))?;
+        let test = ClassFile::like(&test, &rows.columns, rows.kind, &rows.classes, None)?;
+        let calibration = rows.calibration()?;
+        let judged = TestRows { inputs: test.inputs()?, labels: &test.labels };
+        let compared = console.run("compare", |tick| {
+            compare(&calibration, judged, rows.classes.names(), &methods, self.seed.seed, tick)
+        })?;
+        self.show(console, &compared, &compared.text())
+    }
+
+    fn show<T: Serialize>(&self, console: &Console, compared: &T, text: &str) -> Result<()> {
         match &self.out {
-            Some(out) => publish(&compared, &compared.text(), "compare", Vec::new(), out, self.json),
-            None if self.json => say(&super::pretty(&compared)),
-            None => say(&compared.text()),
+            Some(out) => console.publish(compared, text, "compare", Vec::new(), out),
+            None => console.result(compared, || text.to_owned()),
         }
     }
 }

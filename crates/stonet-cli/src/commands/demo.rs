@@ -10,15 +10,17 @@ use stonet::baseline::{Fitted, SplitConformal};
 use stonet::metrics::{coverage, coverage_by_width, covered, mean_length, mean_sd, rmse, winkler};
 use stonet::mlp::{Mlp, Training};
 use stonet::{
-    Algorithm, Calibration, Dataset, FittedPostStoNet, Intervals, Kind, Level, NewRows, PostStoNet, Scaling, Seed, Side,
+    Algorithm, Calibration, Dataset, FittedPostStoNet, Intervals, Kind, Level, NewRows, PostStoNet, Scaling, Seed,
+    Side, Ticker,
 };
+use stonet_repro::files;
 use stonet_repro::model::{Model, inputs};
 use stonet_repro::svg::{Chart, Style};
 use stonet_repro::table::Table;
-use stonet_repro::{Result, files};
 
-use super::{pretty, say, write_all};
-use crate::progress;
+use crate::args::SeedArg;
+use crate::console::{Console, write_all};
+use crate::error::Result;
 
 /// Train a network that overfits, post-process it, and compare its intervals with split conformal's
 ///
@@ -35,15 +37,11 @@ pub struct Demo {
     /// Coverage asked for
     #[arg(long, default_value_t = 0.9)]
     level: f64,
-    /// Root of all randomness; the result depends on it alone
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    seed: SeedArg,
     /// Where the pictures go
     #[arg(long, default_value = "stonet-out/demo")]
     out: PathBuf,
-    /// Print JSON instead of text
-    #[arg(long)]
-    json: bool,
 }
 
 const TRAINING_ROWS: usize = 500;
@@ -155,32 +153,32 @@ struct Set {
 }
 
 impl Demo {
-    pub fn run(self) -> Result<()> {
+    pub fn run(self, console: &Console) -> Result<()> {
         let level = Level::new(self.level)?;
         files::create_dir(&self.out)?;
-        let bar = progress::bar("demo");
-        let sets = (0..SETS).map(|i| {
-            progress::ticker(&bar)(i as usize, SETS as usize);
-            self.set(level, Seed::new(self.seed).child(i))
-        });
-        let sets: Vec<Set> = sets.collect::<Result<_>>()?;
-        bar.finish_and_clear();
+        let sets: Vec<Set> = console.run("demo", |tick| {
+            let set = |i: u64| {
+                tick(i as usize, SETS as usize);
+                self.set(level, Seed::new(self.seed.seed).child(i), &|_, _| tick(i as usize, SETS as usize))
+            };
+            (0..SETS).map(set).collect::<Result<_>>()
+        })?;
         let pictures =
             [("intervals.svg".to_owned(), draw_intervals(&sets[0])?), ("levels.svg".to_owned(), draw_levels(&sets)?)];
         write_all(&self.out, &pictures)?;
         let files = pictures.iter().map(|(f, _)| self.out.join(f).display().to_string()).collect();
         let summary = self.summary(&sets, level, files)?;
-        say(&if self.json { pretty(&summary) } else { summary.text() })
+        console.result(&summary, || summary.text())
     }
 
-    fn set(&self, level: Level, seed: Seed) -> Result<Set> {
+    fn set(&self, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<Set> {
         let train = sample(TRAINING_ROWS, seed.child(0))?;
         let network = Network::train(&train, seed.child(1))?;
         let (rows, test) =
             (network.see(&sample(CALIBRATION_ROWS, seed.child(2))?)?, network.see(&sample(TEST_ROWS, seed.child(3))?)?);
         let mut post = PostStoNet { kind: self.interval, level, ..PostStoNet::default() };
         post.stonet.algorithm = self.trainer;
-        let fitted = post.fit(&rows.calibration()?, seed.child(4), &|_, _| true)?;
+        let fitted = post.fit(&rows.calibration()?, seed.child(4), tick)?;
         let ours = fitted.intervals(&test.new_rows()?, level, Side::Both)?;
         let split = SplitConformal.fit(&rows.calibration()?, seed.child(5))?;
         let split_conformal = split.intervals(&test.new_rows()?, level)?;
@@ -195,7 +193,7 @@ impl Demo {
         let average = |w: Vec<[f64; 4]>| [0, 1, 2, 3].map(|j| w.iter().map(|w| w[j]).sum::<f64>() / w.len() as f64);
         Ok(Summary {
             schema: "stonet.demo/2",
-            seed: self.seed,
+            seed: self.seed.seed,
             interval: self.interval,
             trainer: self.trainer,
             level: level.get(),

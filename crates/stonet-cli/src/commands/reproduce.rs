@@ -7,10 +7,11 @@ use stonet::{Algorithm, ClassMethod};
 use stonet_repro::model::Model;
 use stonet_repro::simulation::{self, Options, Spec};
 use stonet_repro::uci::{self, UciSet};
-use stonet_repro::{Result, calibration, consistency, fashion, files, selection};
+use stonet_repro::{calibration, consistency, fashion, files, selection};
 
-use super::{on_threads, publish};
-use crate::progress;
+use crate::args::SeedArg;
+use crate::console::Console;
+use crate::error::Result;
 
 /// Rerun an experiment of the paper and set the result beside its published numbers
 #[derive(Args)]
@@ -71,7 +72,7 @@ struct Simulation {
     #[arg(long, default_value_t = 100)]
     replicates: usize,
     #[command(flatten)]
-    common: Common,
+    seed: SeedArg,
     /// Where the journal, tables and figures go
     #[arg(long, default_value = "stonet-out/simulation")]
     out: PathBuf,
@@ -83,7 +84,7 @@ struct Selection {
     #[arg(long, value_delimiter = ',', default_value = "1,2", value_parser = parse_model)]
     models: Vec<Model>,
     #[command(flatten)]
-    common: Common,
+    seed: SeedArg,
     /// Where the table and figures go
     #[arg(long, default_value = "stonet-out/selection")]
     out: PathBuf,
@@ -101,7 +102,7 @@ struct Consistency {
     #[arg(long, default_value_t = 20)]
     replicates: usize,
     #[command(flatten)]
-    common: Common,
+    seed: SeedArg,
     /// Where the journal, table and figures go
     #[arg(long, default_value = "stonet-out/consistency")]
     out: PathBuf,
@@ -122,7 +123,7 @@ struct Uci {
     #[arg(long)]
     epochs: Option<usize>,
     #[command(flatten)]
-    common: Common,
+    seed: SeedArg,
     /// Where the journal, table and JSON go
     #[arg(long, default_value = "stonet-out/uci")]
     out: PathBuf,
@@ -140,7 +141,7 @@ struct Inconsistency {
     #[arg(long)]
     epochs: Option<usize>,
     #[command(flatten)]
-    common: Common,
+    seed: SeedArg,
     /// Where the journal, table and figure go
     #[arg(long, default_value = "stonet-out/inconsistency")]
     out: PathBuf,
@@ -161,7 +162,7 @@ struct Cifar {
     #[arg(long)]
     splits: Option<usize>,
     #[command(flatten)]
-    common: Common,
+    seed: SeedArg,
     /// Where the journal, table and JSON go
     #[arg(long, default_value = "stonet-out/cifar")]
     out: PathBuf,
@@ -182,23 +183,10 @@ struct Fashion {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     methods: Option<Vec<ClassMethod>>,
     #[command(flatten)]
-    common: Common,
+    seed: SeedArg,
     /// Where the journal, table and JSON go
     #[arg(long, default_value = "stonet-out/fashion")]
     out: PathBuf,
-}
-
-#[derive(Args)]
-struct Common {
-    /// Root of all randomness; results depend on it alone
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Threads; all cores if not given
-    #[arg(long)]
-    jobs: Option<usize>,
-    /// Print JSON instead of tables
-    #[arg(long)]
-    json: bool,
 }
 
 fn parse_model(text: &str) -> std::result::Result<Model, String> {
@@ -207,31 +195,24 @@ fn parse_model(text: &str) -> std::result::Result<Model, String> {
 }
 
 impl Reproduce {
-    pub fn run(self) -> Result<()> {
+    pub fn run(self, console: &Console) -> Result<()> {
         match self.experiment {
-            Experiment::Simulation(s) => s.run(),
-            Experiment::Selection(s) => s.run(),
-            Experiment::Consistency(c) => c.run(),
-            Experiment::Uci(u) => u.run(),
-            Experiment::Inconsistency(i) => i.run(),
-            Experiment::Cifar(c) => c.run(),
-            Experiment::Fashion(f) => f.run(),
+            Experiment::Simulation(s) => s.run(console),
+            Experiment::Selection(s) => s.run(console),
+            Experiment::Consistency(c) => c.run(console),
+            Experiment::Uci(u) => u.run(console),
+            Experiment::Inconsistency(i) => i.run(console),
+            Experiment::Cifar(c) => c.run(console),
+            Experiment::Fashion(f) => f.run(console),
         }
     }
 }
 
 impl Simulation {
-    fn run(self) -> Result<()> {
-        let options = Options {
-            models: self.models,
-            settings: self.settings,
-            replicates: self.replicates,
-            seed: self.common.seed,
-        };
-        let bar = progress::bar("simulation");
-        let tick = progress::ticker(&bar);
-        let report = on_threads(self.common.jobs, || simulation::run(&Spec::shipped(), &options, &self.out, &tick))?;
-        bar.finish_and_clear();
+    fn run(self, console: &Console) -> Result<()> {
+        let options =
+            Options { models: self.models, settings: self.settings, replicates: self.replicates, seed: self.seed.seed };
+        let report = console.run("simulation", |tick| simulation::run(&Spec::shipped(), &options, &self.out, tick))?;
         let mut text = format!(
             "Coverage of nominal {} % intervals, variance `{}`:\n\n{}\nThe same fits under every named variance:\n\n{}",
             100.0 * report.level,
@@ -243,106 +224,88 @@ impl Simulation {
             let (model, setting, kappa) = (c.model, &c.setting, c.kappa);
             text += &format!("\nnote: model {model}, setting {setting}: kappa {kappa} is at an end of its grid\n");
         }
-        publish(&report, &text, "simulation", report.figures(), &self.out, self.common.json)
+        console.publish(&report, &text, "simulation", report.figures(), &self.out)
     }
 }
 
 impl Consistency {
-    fn run(self) -> Result<()> {
+    fn run(self, console: &Console) -> Result<()> {
         let options = consistency::Options {
             models: self.models,
             trainers: self.trainer,
             replicates: self.replicates,
-            seed: self.common.seed,
+            seed: self.seed.seed,
         };
-        let bar = progress::bar("consistency");
-        let tick = progress::ticker(&bar);
         let spec = consistency::Spec::shipped();
-        let report = on_threads(self.common.jobs, || consistency::run(&spec, &options, &self.out, &tick))?;
-        bar.finish_and_clear();
-        publish(&report, &report.table(), "consistency", report.figures(), &self.out, self.common.json)
+        let report = console.run("consistency", |tick| consistency::run(&spec, &options, &self.out, tick))?;
+        console.publish(&report, &report.table(), "consistency", report.figures(), &self.out)
     }
 }
 
 impl Uci {
-    fn run(self) -> Result<()> {
+    fn run(self, console: &Console) -> Result<()> {
         let options = uci::Options {
             data: self.data,
             sets: self.only.unwrap_or_else(|| UciSet::ALL.to_vec()),
             splits: self.splits,
             epochs: self.epochs,
-            seed: self.common.seed,
+            seed: self.seed.seed,
         };
-        let bar = progress::bar("uci");
-        let tick = progress::ticker(&bar);
-        let report = on_threads(self.common.jobs, || uci::run(&options, &self.out, &tick))?;
-        bar.finish_and_clear();
-        publish(&report, &report.text(), "uci", Vec::new(), &self.out, self.common.json)
+        let report = console.run("uci", |tick| uci::run(&options, &self.out, tick))?;
+        console.publish(&report, &report.text(), "uci", Vec::new(), &self.out)
     }
 }
 
 impl Cifar {
-    fn run(self) -> Result<()> {
+    fn run(self, console: &Console) -> Result<()> {
         let options = calibration::CifarOptions {
             data: self.data,
             only: self.only,
             methods: self.methods.unwrap_or_else(|| ClassMethod::ALL.to_vec()),
             splits: self.splits,
-            seed: self.common.seed,
+            seed: self.seed.seed,
         };
-        let bar = progress::bar("cifar");
-        let tick = progress::ticker(&bar);
         let spec = calibration::CifarSpec::shipped();
-        let report = on_threads(self.common.jobs, || calibration::cifar(&spec, &options, &self.out, &tick))?;
-        bar.finish_and_clear();
-        publish(&report, &report.text(), "cifar", Vec::new(), &self.out, self.common.json)
+        let report = console.run("cifar", |tick| calibration::cifar(&spec, &options, &self.out, tick))?;
+        console.publish(&report, &report.text(), "cifar", Vec::new(), &self.out)
     }
 }
 
 impl Fashion {
-    fn run(self) -> Result<()> {
+    fn run(self, console: &Console) -> Result<()> {
         let options = fashion::FashionOptions {
             data: self.data,
             repeats: self.repeats,
             epochs: self.epochs,
             methods: self.methods.unwrap_or_else(|| ClassMethod::ALL.to_vec()),
-            seed: self.common.seed,
+            seed: self.seed.seed,
         };
-        let bar = progress::bar("fashion");
-        let tick = progress::ticker(&bar);
         let report =
-            on_threads(self.common.jobs, || fashion::run(&fashion::Spec::shipped(), &options, &self.out, &tick))?;
-        bar.finish_and_clear();
-        publish(&report, &report.text(), "fashion", Vec::new(), &self.out, self.common.json)
+            console.run("fashion", |tick| fashion::run(&fashion::Spec::shipped(), &options, &self.out, tick))?;
+        console.publish(&report, &report.text(), "fashion", Vec::new(), &self.out)
     }
 }
 
 impl Inconsistency {
-    fn run(self) -> Result<()> {
-        let bar = progress::bar("inconsistency");
-        let tick = progress::ticker(&bar);
-        let report = on_threads(self.common.jobs, || {
-            uci::inconsistency(&self.data, self.splits, self.epochs, self.common.seed, &self.out, &tick)
+    fn run(self, console: &Console) -> Result<()> {
+        let report = console.run("inconsistency", |tick| {
+            uci::inconsistency(&self.data, self.splits, self.epochs, self.seed.seed, &self.out, tick)
         })?;
-        bar.finish_and_clear();
         let nominal = 100.0 * report.level;
         let text = format!(
             "Community, kappa = 0: coverage of nominal {nominal} % intervals as the StoNet trains:\n\n{}",
             report.table()
         );
         let figure = ("inconsistency.svg".into(), report.figure());
-        publish(&report, &text, "inconsistency", vec![figure], &self.out, self.common.json)
+        console.publish(&report, &text, "inconsistency", vec![figure], &self.out)
     }
 }
 
 impl Selection {
-    fn run(self) -> Result<()> {
+    fn run(self, console: &Console) -> Result<()> {
         files::create_dir(&self.out)?;
-        let bar = progress::bar("selection");
-        let tick = progress::ticker(&bar);
         let report =
-            on_threads(self.common.jobs, || selection::run(&Spec::shipped(), &self.models, self.common.seed, &tick))?;
-        bar.finish_and_clear();
+            console.run("selection", |tick| selection::run(&Spec::shipped(), &self.models, self.seed.seed, tick))?;
         let mut text = format!("|average output gradient| at the chosen kappa:\n\n{}", report.table());
         let mut contents = Vec::new();
         for m in &report.models {
@@ -350,6 +313,6 @@ impl Selection {
             contents.push((format!("path-{}.csv", m.model), m.csv()));
             contents.push((format!("path-{}.svg", m.model), m.svg()));
         }
-        publish(&report, &text, "selection", contents, &self.out, self.common.json)
+        console.publish(&report, &text, "selection", contents, &self.out)
     }
 }

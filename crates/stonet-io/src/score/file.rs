@@ -55,24 +55,29 @@ pub fn score_file(
     Ok(rows)
 }
 
-/// The columns to copy and what they are written as.
-fn kept(scorer: &ModelScorer, input: &Path, beside: &[Beside], keep: &[String]) -> Result<Vec<Column>> {
-    let mut kinds = vec![None; keep.len()];
-    let mut otherwise = Type::F64;
+/// What columns of a file, or of files beside it, are written as when they are copied; none where text files have them, which know no types.
+pub fn types(input: &Path, beside: &[Beside], names: &[String]) -> Result<Vec<Option<Type>>> {
+    let mut kinds = vec![None; names.len()];
+    let mut otherwise = Some(Type::F64);
     for path in [input].into_iter().chain(beside.iter().map(|b| b.path.as_path())) {
         let at = Location::new(path)?;
         match at.format {
             #[cfg(feature = "parquet")]
             Format::Parquet | Format::Arrow => {
-                let here = crate::arrow::copied_as(&at, keep)?;
+                let here = crate::arrow::copied_as(&at, names)?;
                 kinds.iter_mut().zip(here).for_each(|(kind, here)| *kind = kind.or(here));
             }
             // What no typed file has is in here.
-            Format::Text => otherwise = Type::Text,
+            Format::Text => otherwise = None,
             _ => {}
         }
     }
-    let kinds = kinds.into_iter().map(|kind| kind.unwrap_or(otherwise));
+    Ok(kinds.into_iter().map(|kind| kind.or(otherwise)).collect())
+}
+
+/// The columns to copy and what they are written as.
+fn kept(scorer: &ModelScorer, input: &Path, beside: &[Beside], keep: &[String]) -> Result<Vec<Column>> {
+    let kinds = types(input, beside, keep)?.into_iter().map(|kind| kind.unwrap_or(Type::Text));
     // What the scorer reads as numbers cannot be read as text too.
     let kind = |name: &String, kind| if scorer.inputs().contains(name) { Type::F64 } else { kind };
     Ok(keep.iter().zip(kinds).map(|(name, as_is)| Column::new(name, kind(name, as_is))).collect())

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use ::csv::{ByteRecord, Writer};
+use ::csv::{ByteRecord, ErrorKind, Writer};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -37,7 +37,7 @@ fn begin<W: Write + Send + 'static>(
     finish: fn(W) -> io::Result<()>,
 ) -> io::Result<Box<dyn Format>> {
     let mut writer = Writer::from_writer(out);
-    writer.write_record(columns.iter().map(|c| &c.name))?;
+    writer.write_record(columns.iter().map(|c| &c.name)).map_err(plain)?;
     let single = columns.iter().map(|c| c.kind == Type::F32).collect();
     Ok(Box::new(Text { writer, single, record: ByteRecord::new(), digits: Vec::new(), finish }))
 }
@@ -56,7 +56,7 @@ impl<W: Write + Send> Format for Text<W> {
                     Cells::Text(texts) => self.record.push_field(texts[row].as_bytes()),
                 }
             }
-            self.writer.write_byte_record(&self.record)?;
+            self.writer.write_byte_record(&self.record).map_err(plain)?;
         }
         Ok(())
     }
@@ -64,6 +64,14 @@ impl<W: Write + Send> Format for Text<W> {
     fn finish(self: Box<Self>) -> io::Result<()> {
         let Text { writer, finish, .. } = *self;
         finish(writer.into_inner().map_err(|e| io::Error::from(e.error().kind()))?)
+    }
+}
+
+/// What the system said, without the wrapping that hides its kind.
+fn plain(e: ::csv::Error) -> io::Error {
+    match e.into_kind() {
+        ErrorKind::Io(e) => e,
+        other => io::Error::other(format!("{other:?}")),
     }
 }
 

@@ -2,13 +2,17 @@
 
 mod classes;
 mod eve;
+mod perceptron;
 mod pieces;
 mod ranks;
 mod stack;
 
 pub use classes::classifier;
+pub use perceptron::perceptron;
 pub use stack::intervals;
 
+/// The note with the names of a plain network's inputs, as a JSON list.
+pub(crate) const COLUMNS: &str = "stonet.inputs";
 /// The features of the network's last hidden layer.
 pub(crate) const FEATURES: &str = "features";
 /// The network's own logits.

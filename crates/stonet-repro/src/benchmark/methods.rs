@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 use stonet::baseline::{Cqr, Fitted, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal};
 use stonet::metrics::{coverage, coverage_by_width, mean_length, median_length, winkler};
-use stonet::{Intervals, Kind, Level, PostStoNet, Seed, Side};
+use stonet::{Calibration, Intervals, Kind, Level, NewRows, PostStoNet, Seed, Side, Ticker};
 
 use super::Prepared;
 use crate::Result;
@@ -50,40 +51,64 @@ pub struct Judged {
 }
 
 pub(super) fn all(prepared: &Prepared, level: Level, seed: Seed) -> Result<BTreeMap<String, Judged>> {
-    let mut results = BTreeMap::new();
-    for (i, name) in METHODS.into_iter().enumerate() {
-        let begin = Instant::now();
-        let intervals = one(name, prepared, level, seed.child(i as u64))?;
-        let seconds = begin.elapsed().as_secs_f64();
-        let y = prepared.test.y.view();
-        let (narrowest, widest) = coverage_by_width(&intervals, y)?;
-        let judged = Judged {
-            coverage: coverage(&intervals, y)?,
-            mean_length: mean_length(&intervals),
-            median_length: median_length(&intervals),
-            winkler: winkler(&intervals, y)?,
-            narrowest,
-            widest,
-            seconds,
-        };
-        results.insert(name.to_owned(), judged);
-    }
-    Ok(results)
+    let (rows, new) = (prepared.calibration.calibration()?, prepared.test.new_rows()?);
+    let test = Test { new, y: prepared.test.y.view() };
+    let one = |(i, name): (usize, &str)| {
+        Ok((name.to_owned(), judge(name, &rows, test, level, seed.child(i as u64), &|_, _| true)?))
+    };
+    METHODS.into_iter().enumerate().map(one).collect()
 }
 
-fn one(name: &str, prepared: &Prepared, level: Level, seed: Seed) -> Result<Intervals> {
-    let (rows, new) = (prepared.calibration.calibration()?, prepared.test.new_rows()?);
+/// Rows to judge on.
+#[derive(Clone, Copy)]
+pub(super) struct Test<'a> {
+    pub new: NewRows<'a>,
+    pub y: ArrayView2<'a, f64>,
+}
+
+/// One method, fitted and judged.
+pub(super) fn judge(
+    name: &str,
+    rows: &Calibration<'_>,
+    test: Test<'_>,
+    level: Level,
+    seed: Seed,
+    tick: Ticker<'_>,
+) -> Result<Judged> {
+    let begin = Instant::now();
+    let intervals = one(name, rows, &test.new, level, seed, tick)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let (narrowest, widest) = coverage_by_width(&intervals, test.y)?;
+    Ok(Judged {
+        coverage: coverage(&intervals, test.y)?,
+        mean_length: mean_length(&intervals),
+        median_length: median_length(&intervals),
+        winkler: winkler(&intervals, test.y)?,
+        narrowest,
+        widest,
+        seconds,
+    })
+}
+
+fn one(
+    name: &str,
+    rows: &Calibration<'_>,
+    new: &NewRows<'_>,
+    level: Level,
+    seed: Seed,
+    tick: Ticker<'_>,
+) -> Result<Intervals> {
     if let Ok(kind) = name.parse::<Kind>() {
-        let fitted = PostStoNet { kind, level, ..PostStoNet::default() }.fit(&rows, seed, &|_, _| true)?;
-        return Ok(fitted.intervals(&new, level, Side::Both)?);
+        let fitted = PostStoNet { kind, level, ..PostStoNet::default() }.fit(rows, seed, tick)?;
+        return Ok(fitted.intervals(new, level, Side::Both)?);
     }
     let fitted: Box<dyn Fitted> = match name {
-        "split-conformal" => Box::new(SplitConformal.fit(&rows, seed)?),
-        "normalised-conformal" => Box::new(Normalised::default().fit(&rows, seed)?),
-        "cqr" => Box::new(Cqr::default().fit(&rows, level, seed)?),
-        "refit-conformal" => Box::new(NetworkRefit::default().fit(&rows, seed)?),
-        "post-linear" => Box::new(PostLinear::default().fit(&rows, seed)?),
-        _ => Box::new(Laplace.fit(&rows, seed)?),
+        "split-conformal" => Box::new(SplitConformal.fit(rows, seed)?),
+        "normalised-conformal" => Box::new(Normalised::default().fit(rows, seed)?),
+        "cqr" => Box::new(Cqr::default().fit(rows, level, seed)?),
+        "refit-conformal" => Box::new(NetworkRefit::default().fit(rows, seed)?),
+        "post-linear" => Box::new(PostLinear::default().fit(rows, seed)?),
+        _ => Box::new(Laplace.fit(rows, seed)?),
     };
-    Ok(fitted.intervals(&new, level)?)
+    Ok(fitted.intervals(new, level)?)
 }

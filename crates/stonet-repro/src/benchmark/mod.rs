@@ -1,5 +1,6 @@
 //! The paper's protocol on any data: split 40/40/20, train a network, and set every interval method side by side on the same rows.
 
+mod compare;
 mod methods;
 mod report;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use stonet::mlp::Training;
 use stonet::{Calibration, Dataset, Level, NewRows, Scaling, Seed};
 
+pub use compare::{Compared, IntervalComparison, compare_intervals};
 pub use methods::{DEFAULT, Judged, METHODS};
 pub(crate) use report::number;
 pub use report::{MethodSummary, Summary};

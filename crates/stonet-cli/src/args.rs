@@ -1,0 +1,74 @@
+//! Flags that several commands share.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use stonet::InputKind;
+use stonet_io::Beside;
+
+/// Where randomness begins.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct SeedArg {
+    /// Root of all randomness; results depend on it alone
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// What is predicted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Task {
+    /// Numbers, with prediction intervals
+    Regression,
+    /// Class probabilities that can be trusted
+    Classification,
+}
+
+/// Which columns of a file are what.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Columns")]
+pub struct ColumnArgs {
+    /// Column to predict, several for several numbers; for classes numbers or names
+    #[arg(long, value_delimiter = ',', default_value = "y", value_name = "COLUMNS")]
+    pub target: Vec<String>,
+    /// What the head sees, by name or pattern such as 'f*': features of the last hidden layer for regression, the network's outputs
+    /// for classification; all other columns if not given
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub inputs: Option<Vec<String>>,
+    /// Columns to leave out, such as row numbers
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub exclude: Vec<String>,
+    /// Regression: the network's own prediction, one column per target; it is part of the default intervals where it is given
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub prediction: Vec<String>,
+    /// Regression: column that names groups of rows, such as subjects, which are never split
+    #[arg(long, value_name = "COLUMN")]
+    pub groups: Option<String>,
+    /// Classification: what the inputs are: logits, log-probabilities, probabilities, or features (the last hidden layer) [default:
+    /// logits]
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<InputKind>,
+    /// Classification: last-hidden-layer features beside the logits, for the methods that look at them
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub features: Option<Vec<String>>,
+    #[command(flatten)]
+    pub with: WithArg,
+}
+
+/// Files beside the main one.
+#[derive(Args, Debug, Clone, Default)]
+pub struct WithArg {
+    /// A file with the same rows, whose columns stand beside; arrays are called after the file, or NAME=FILE
+    #[arg(long = "with", value_name = "FILE")]
+    pub files: Vec<Beside>,
+}
+
+/// What rows come from, for help texts.
+pub const FORMATS: &str = "Files: CSV (also .gz, or `-`), Parquet, Arrow, npy, `file.npz:member`, safetensors, idx";
+
+/// Where a page with figures goes.
+#[derive(Args, Debug, Clone)]
+pub struct ReportArg {
+    /// Write a page with figures, complete in one file
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+}

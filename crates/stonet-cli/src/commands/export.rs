@@ -1,0 +1,113 @@
+//! `stonet export`: a head as an ONNX graph, alone or joined to its network.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+use stonet::{InputKind, Level};
+use stonet_io::{Fitted, Model};
+use stonet_onnx::{Joint, Network, classifier, intervals};
+use stonet_repro::files;
+
+use crate::console::Console;
+use crate::error::{Error, Result};
+
+/// Write a head as an ONNX graph; with --network one file goes from raw inputs to intervals or probabilities
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.9\n  stonet export head.stonet -o sure.onnx --network network.onnx"
+)]
+pub struct Export {
+    /// The head, made by `stonet fit`
+    head: PathBuf,
+    /// The ONNX file to write
+    #[arg(short, long, value_name = "FILE.onnx")]
+    output: PathBuf,
+    /// The network to put the head behind
+    #[arg(long, value_name = "NETWORK.onnx")]
+    network: Option<PathBuf>,
+    /// The tensor with the features; the last hidden layer if not given
+    #[arg(long, value_name = "TENSOR", requires = "network")]
+    tap: Option<String>,
+    /// The output with the logits or the predictions; needed where several have as many columns
+    #[arg(long, value_name = "TENSOR", requires = "network")]
+    network_output: Option<String>,
+    /// Keep the network's own outputs
+    #[arg(long, requires = "network")]
+    keep_outputs: bool,
+    /// Coverage; that of the fit if not given
+    #[arg(long)]
+    level: Option<f64>,
+}
+
+/// What `export --json` prints.
+#[derive(Serialize)]
+struct Summary {
+    schema: &'static str,
+    output: String,
+    head: String,
+    network: Option<String>,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
+    level: Option<f64>,
+    bytes: usize,
+}
+
+impl Export {
+    pub fn run(self, console: &Console) -> Result<()> {
+        let model = Model::load(&self.head)?;
+        let (head, level) = match &model.head {
+            Fitted::Regression(fitted) => {
+                let asked = self.level.map(Level::new).transpose()?.or(model.level);
+                let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
+                (intervals(fitted, level)?, Some(level.get()))
+            }
+            Fitted::Classification(fitted) => {
+                if self.level.is_some() {
+                    return Err(Error::flag("--level", "is for intervals, and this head gives class probabilities"));
+                }
+                if model.kind == Some(InputKind::Probabilities) {
+                    let why = "was fitted on probabilities, and a graph takes logits; fit it on the logits";
+                    return Err(Error::flag("HEAD", why));
+                }
+                (classifier(fitted)?, None)
+            }
+        };
+        let bytes = match &self.network {
+            None => head.to_onnx(),
+            Some(path) => {
+                let joint = Joint {
+                    features: self.tap.clone(),
+                    output: self.network_output.clone(),
+                    keep_outputs: self.keep_outputs,
+                };
+                let network = Network::open(path)?;
+                head.join(&network, &joint).map_err(|e| match e {
+                    stonet_onnx::Error::HeadInput { input, .. } => {
+                        let names: Vec<&str> = network.outputs().iter().map(|o| o.name.as_str()).collect();
+                        Error::flag("--network-output", format!("must say which holds {input}: {}", names.join(", ")))
+                    }
+                    e => e.into(),
+                })?
+            }
+        };
+        // Read again before it is written: what no one could open is an error now.
+        let whole = Network::from_bytes(bytes, &self.output)?;
+        files::write_bytes(&self.output, whole.bytes())?;
+        let names = |all: &[stonet_onnx::TensorInfo]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let summary = Summary {
+            schema: "stonet.export/1",
+            output: self.output.display().to_string(),
+            head: self.head.display().to_string(),
+            network: self.network.as_ref().map(|n| n.display().to_string()),
+            inputs: names(whole.inputs()),
+            outputs: names(whole.outputs()),
+            level,
+            bytes: whole.bytes().len(),
+        };
+        console.result(&summary, || {
+            let (inputs, outputs) = (summary.inputs.join(", "), summary.outputs.join(", "));
+            format!("{}: {} bytes\ninputs   {inputs}\noutputs  {outputs}\n", summary.output, summary.bytes)
+        })
+    }
+}

@@ -1,0 +1,421 @@
+//! `stonet features`: what the last hidden layer of a network says of rows or images.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::Args;
+use ndarray::{Array1, Array2};
+use serde::Serialize;
+use stonet_io::{Cells, Column, Idx, Reading, Table, Type, Writer};
+use stonet_onnx::{Features as Said, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
+
+use crate::args::{FORMATS, WithArg};
+use crate::console::{Console, stopped};
+use crate::error::{Error, Result};
+
+/// Rows that are read, run and written before the next ones.
+const BLOCK: usize = 4096;
+
+/// Run a network and write its last hidden layer, with its outputs beside
+///
+/// Features are columns `f0, f1, …`; one output is `prediction`, several are `z0, z1, …`; the labels of CIFAR files are `label`.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  stonet features resnet.onnx test_batch.bin --scale 0.00392157 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o features.parquet\n  stonet features network.onnx rows.csv --keep price -o features.parquet\n  stonet features network.onnx --list-taps"
+)]
+pub struct Features {
+    /// The network, an ONNX file
+    network: PathBuf,
+    #[arg(required_unless_present = "list_taps", help = format!("Rows for it: CIFAR binaries (.bin), or tables and arrays. {FORMATS}"))]
+    rows: Option<PathBuf>,
+    /// Where features go: .parquet, .csv, .csv.gz, .arrow, .feather, .npy, or `-` for CSV on standard output
+    #[arg(short, long, value_name = "FILE", required_unless_present = "list_taps")]
+    output: Option<PathBuf>,
+    /// The tensor or node to take features from; the last hidden layer if not given
+    #[arg(long, value_name = "NODE")]
+    tap: Option<String>,
+    /// Show where features can be taken from, with shapes, and do nothing else
+    #[arg(long)]
+    list_taps: bool,
+    /// Leave the network's own outputs out
+    #[arg(long)]
+    no_outputs: bool,
+    /// Columns of a table that go into the network; those it was trained on, or all but --keep if not given
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    inputs: Option<Vec<String>>,
+    /// Columns of a table that are copied to the output, such as the target
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    keep: Vec<String>,
+    /// Every value is multiplied by this first, such as 0.00392157 (1/255) for bytes
+    #[arg(long, default_value_t = 1.0)]
+    scale: f32,
+    /// Then this is subtracted: one number, or one per channel
+    #[arg(long, value_delimiter = ',', default_value = "0", value_name = "NUMBERS", allow_hyphen_values = true)]
+    mean: Vec<f32>,
+    /// Then it is divided by this: one number, or one per channel
+    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "NUMBERS")]
+    std: Vec<f32>,
+    /// Rows the network takes at once
+    #[arg(long, default_value_t = 32)]
+    batch: usize,
+    /// What runs it: rten, or an installed onnxruntime
+    #[arg(long, default_value_t = Runtime::Rten)]
+    runtime: Runtime,
+    #[command(flatten)]
+    with: WithArg,
+}
+
+/// What `features --json` prints.
+#[derive(Serialize)]
+struct Summary {
+    schema: &'static str,
+    network: String,
+    tap: String,
+    runtime: String,
+    scale: f32,
+    mean: Vec<f32>,
+    std: Vec<f32>,
+    input: String,
+    output: String,
+    rows: usize,
+    columns: Vec<String>,
+    /// Share of rows whose largest output is at the label, where images bring labels.
+    accuracy: Option<f64>,
+    seconds: f64,
+}
+
+/// A place to take features from, as `--list-taps --json` shows it.
+#[derive(Serialize)]
+struct Place {
+    tensor: String,
+    node: String,
+    operator: String,
+    shape: Option<Vec<String>>,
+    why: String,
+    last_hidden: bool,
+}
+
+impl Features {
+    pub fn run(self, console: &Console) -> Result<()> {
+        let network = Network::open(&self.network)?;
+        if self.list_taps {
+            return list_taps(&network, console);
+        }
+        let (Some(rows), Some(output)) = (&self.rows, &self.output) else {
+            return Err(Error::flag("--output", "is needed, such as -o features.parquet"));
+        };
+        if output == Path::new("-") && console.json {
+            return Err(Error::flag("--json", "needs a file for the features, such as -o features.parquet"));
+        }
+        let tap = self.tap.as_deref().map_or_else(|| network.default_tap(), |name| network.tap(name))?;
+        console.detail(format_args!("tap: {tap}"));
+        let begin = Instant::now();
+        let (sink, labels_right) = console.run("features", |tick| {
+            let settings = RunSettings { runtime: self.runtime, batch: self.batch, outputs: !self.no_outputs };
+            let runner = network.runner(&tap, &settings)?;
+            let mut sink = Sink::new(output, &runner);
+            let right = match images(rows)? {
+                Some(inputs) => self.images(inputs, &runner, &mut sink, tick)?,
+                None => self.table(rows, &network, &runner, &mut sink, tick)?,
+            };
+            Ok::<_, Error>((sink, right))
+        })?;
+        let (rows_done, columns) = sink.finish()?;
+        if output == Path::new("-") {
+            return Ok(());
+        }
+        let summary = Summary {
+            schema: "stonet.features/1",
+            network: self.network.display().to_string(),
+            tap: tap.tensor.clone(),
+            runtime: self.runtime.to_string(),
+            scale: self.scale,
+            mean: self.mean.clone(),
+            std: self.std.clone(),
+            input: rows.display().to_string(),
+            output: output.display().to_string(),
+            rows: rows_done,
+            columns,
+            accuracy: labels_right.map(|right| right as f64 / rows_done as f64),
+            seconds: begin.elapsed().as_secs_f64(),
+        };
+        console.result(&summary, || summary.text())
+    }
+
+    fn preprocess(&self) -> Preprocess {
+        Preprocess { scale: self.scale, mean: self.mean.clone(), std: self.std.clone() }
+    }
+
+    /// Images with their labels; how many of these the network gets right.
+    fn images(
+        &self,
+        inputs: Inputs,
+        runner: &Runner<'_>,
+        sink: &mut Sink<'_>,
+        tick: stonet::Ticker<'_>,
+    ) -> Result<Option<usize>> {
+        for (flag, given) in [
+            ("--inputs", self.inputs.is_some()),
+            ("--keep", !self.keep.is_empty()),
+            ("--with", !self.with.files.is_empty()),
+        ] {
+            if given {
+                return Err(Error::flag(flag, "is for tables, and these rows are images"));
+            }
+        }
+        let inputs = inputs.with_preprocess(&self.preprocess())?;
+        let labels = inputs.labels().map(<[usize]>::to_vec);
+        let mut right = 0;
+        for first in (0..inputs.rows()).step_by(BLOCK) {
+            let end = (first + BLOCK).min(inputs.rows());
+            let said = runner.features(&inputs, first..end, &|done, _| tick(first + done, inputs.rows()))?;
+            let mut extra = Vec::new();
+            if let Some(labels) = &labels {
+                right += hits(&said, &labels[first..end]);
+                // An npy file has no columns of integers beside floats.
+                let (kind, labels) = match sink.path.extension().is_some_and(|e| e == "npy") {
+                    true => (Type::F32, Copied::Numbers(labels[first..end].iter().map(|&l| l as f64).collect())),
+                    false => {
+                        (Type::Integer, Copied::Text(labels[first..end].iter().map(ToString::to_string).collect()))
+                    }
+                };
+                extra.push((Column::new("label", kind), labels));
+            }
+            sink.write(&said, extra)?;
+        }
+        let judged = labels.is_some() && sink.classes;
+        Ok(judged.then_some(right))
+    }
+
+    /// Rows of a table or an array, a block at a time.
+    fn table(
+        &self,
+        path: &Path,
+        network: &Network,
+        runner: &Runner<'_>,
+        sink: &mut Sink<'_>,
+        tick: stonet::Ticker<'_>,
+    ) -> Result<Option<usize>> {
+        let inputs = self.inputs.clone().or_else(|| network.columns());
+        let reading = Reading {
+            numbers: inputs.clone(),
+            text: self.keep.clone(),
+            beside: self.with.files.clone(),
+            ..Reading::default()
+        };
+        let batches = reading.batches(path, BLOCK)?;
+        let total = batches.rows().unwrap_or(0) as usize;
+        // An array keeps its axes, as long as all of it goes in.
+        let whole = inputs.is_none() && self.with.files.is_empty();
+        let axes = batches.row_shape().filter(|_| whole).map(<[usize]>::to_vec);
+        if let Some(both) = self.keep.iter().find(|k| inputs.as_ref().is_some_and(|i| i.contains(k))) {
+            return Err(Error::flag(
+                "--keep",
+                format!("names `{both}`, which goes into the network; name other columns"),
+            ));
+        }
+        let mut done = 0;
+        let mut kept: Option<Vec<Column>> = None;
+        for table in batches {
+            let table = table?;
+            let kept = match &kept {
+                Some(kept) => kept,
+                None => kept.insert(self.kept_as(path, &table)?),
+            };
+            let columns = match &inputs {
+                Some(names) => table.columns(names)?,
+                None => (0..table.names().len()).collect(),
+            };
+            let values: Vec<f32> = table.select(&columns).iter().map(|&v| v as f32).collect();
+            let row = axes.clone().unwrap_or_else(|| vec![columns.len()]);
+            let shape: Vec<usize> = [table.rows()].into_iter().chain(row).collect();
+            let block = Inputs::array(values, &shape)?.with_preprocess(&self.preprocess())?;
+            let said = runner.features(&block, 0..table.rows(), &|now, _| tick(done + now, total))?;
+            sink.write(&said, copies(path, kept, &table, done)?)?;
+            done += table.rows();
+            if stopped() {
+                return Err(stonet_repro::Error::Cancelled.into());
+            }
+        }
+        Ok(None)
+    }
+
+    /// What copied columns are written as. Text files know no types: there the first block tells numbers from words.
+    fn kept_as(&self, path: &Path, first: &Table) -> Result<Vec<Column>> {
+        let types = stonet_io::types(path, &self.with.files, &self.keep)?;
+        let kind = |(name, known): (&String, Option<Type>)| {
+            let texts = first.text(name)?;
+            let all = |test: fn(&str) -> bool| texts.iter().all(|t| test(t));
+            let kind = known.unwrap_or(match () {
+                () if all(|t| t.parse::<i64>().is_ok()) => Type::Integer,
+                () if all(|t| t.parse().is_ok_and(f64::is_finite)) => Type::F64,
+                () => Type::Text,
+            });
+            Ok(Column::new(name, kind))
+        };
+        self.keep.iter().zip(types).map(kind).collect()
+    }
+}
+
+/// Images by the name of their file; none for tables and arrays.
+fn images(path: &Path) -> Result<Option<Inputs>> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
+    if name.ends_with(".bin") {
+        return Ok(Some(Inputs::cifar(path)?));
+    }
+    if plain.ends_with("-ubyte") || plain.ends_with(".idx") {
+        return Ok(Some(Inputs::idx(Idx::read(path)?)));
+    }
+    Ok(None)
+}
+
+/// Rows whose largest output stands at the label.
+fn hits(said: &Said, labels: &[usize]) -> usize {
+    let Some((_, z)) = said.outputs.iter().find(|(_, z)| z.ncols() > 1) else { return 0 };
+    let best =
+        |row: ndarray::ArrayView1<'_, f32>| (1..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best });
+    z.outer_iter().zip(labels).filter(|(row, label)| best(row.view()) == **label).count()
+}
+
+/// A column beside the features.
+enum Copied {
+    Numbers(Array1<f64>),
+    Text(Vec<String>),
+}
+
+/// The copied columns of a block whose first row is `first`.
+fn copies(path: &Path, kept: &[Column], table: &Table, first: usize) -> Result<Vec<(Column, Copied)>> {
+    let one = |column: &Column| {
+        let texts = table.text(&column.name)?;
+        let wrong = |(row, text): (usize, &String)| {
+            let why = format!(
+                "takes column `{}` of {} for numbers, and row {} (from 0) is `{text}`; correct the entry, or give a file \
+                 with types, such as Parquet",
+                column.name,
+                path.display(),
+                first + row
+            );
+            Error::flag("--keep", why)
+        };
+        let bad = |test: fn(&str) -> bool| texts.iter().enumerate().find(|(_, t)| !test(t)).map(wrong);
+        let copied = match column.kind {
+            Type::F64 | Type::F32 => {
+                if let Some(e) = bad(|t| t.parse::<f64>().is_ok()) {
+                    return Err(e);
+                }
+                Copied::Numbers(texts.iter().map(|t| t.parse().unwrap_or(f64::NAN)).collect())
+            }
+            Type::Integer => {
+                if let Some(e) = bad(|t| t.parse::<i64>().is_ok()) {
+                    return Err(e);
+                }
+                Copied::Text(texts.to_vec())
+            }
+            Type::Text => Copied::Text(texts.to_vec()),
+        };
+        Ok((column.clone(), copied))
+    };
+    kept.iter().map(one).collect()
+}
+
+/// The file of features, begun when the first block tells its columns.
+struct Sink<'a> {
+    path: &'a Path,
+    writer: Option<Writer>,
+    columns: Vec<String>,
+    /// Whether an output has a column per class.
+    classes: bool,
+    tensors: Vec<String>,
+}
+
+impl<'a> Sink<'a> {
+    fn new(path: &'a Path, runner: &Runner<'_>) -> Self {
+        Sink { path, writer: None, columns: Vec::new(), classes: false, tensors: runner.tensors().to_vec() }
+    }
+
+    fn write(&mut self, said: &Said, extra: Vec<(Column, Copied)>) -> Result<()> {
+        if self.writer.is_none() {
+            let columns = columns(said, &extra);
+            self.classes = said.outputs.iter().any(|(_, z)| z.ncols() > 1);
+            self.columns = columns.iter().map(|c| c.name.clone()).collect();
+            self.writer = Some(Writer::create(self.path, columns)?);
+        }
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let arrays: Vec<Array2<f64>> = [&said.features]
+            .into_iter()
+            .chain(said.outputs.iter().map(|(_, z)| z))
+            .map(|a| a.mapv(f64::from))
+            .collect();
+        let numbers: Vec<Array1<f64>> =
+            arrays.iter().flat_map(|a| a.columns().into_iter().map(|c| c.to_owned()).collect::<Vec<_>>()).collect();
+        let copied = extra.iter().map(|(_, copied)| match copied {
+            Copied::Numbers(v) => Cells::Numbers(v.view()),
+            Copied::Text(texts) => Cells::Text(texts),
+        });
+        let cells: Vec<Cells<'_>> = copied.chain(numbers.iter().map(|c| Cells::Numbers(c.view()))).collect();
+        Ok(writer.write(&cells)?)
+    }
+
+    fn finish(self) -> Result<(usize, Vec<String>)> {
+        let Some(writer) = self.writer else {
+            return Err(Error::flag("ROWS", format!("has no rows for {}", self.tensors.join(", "))));
+        };
+        let rows = writer.rows() as usize;
+        writer.finish()?;
+        Ok((rows, self.columns))
+    }
+}
+
+/// Copied columns, then features, then outputs.
+fn columns(said: &Said, extra: &[(Column, Copied)]) -> Vec<Column> {
+    let mut columns: Vec<Column> = extra.iter().map(|(column, _)| column.clone()).collect();
+    columns.extend((0..said.features.ncols()).map(|i| Column::new(format!("f{i}"), Type::F32)));
+    let several = said.outputs.len() > 1;
+    for (name, values) in &said.outputs {
+        let (stem, one) = match several {
+            true => (format!("{name}_"), name.clone()),
+            false => ("z".to_owned(), "prediction".to_owned()),
+        };
+        match values.ncols() {
+            1 => columns.push(Column::new(one, Type::F32)),
+            n => columns.extend((0..n).map(|i| Column::new(format!("{stem}{i}"), Type::F32))),
+        }
+    }
+    columns
+}
+
+fn list_taps(network: &Network, console: &Console) -> Result<()> {
+    let taps = network.measured_taps();
+    let places: Vec<Place> = taps
+        .iter()
+        .map(|t| Place {
+            tensor: t.tensor.clone(),
+            node: t.node.clone(),
+            operator: t.operator.clone(),
+            shape: t.shape.as_ref().map(|s| s.iter().map(ToString::to_string).collect()),
+            why: t.why.clone(),
+            last_hidden: t.last_hidden,
+        })
+        .collect();
+    console.result(&places, || {
+        if taps.is_empty() {
+            return format!("{}: no tap was found; name any tensor by --tap\n", network.path().display());
+        }
+        taps.iter().map(|t| format!("{t}\n")).collect()
+    })
+}
+
+impl Summary {
+    fn text(&self) -> String {
+        let accuracy = self.accuracy.map_or(String::new(), |a| format!(", accuracy {:.2} %", 100.0 * a));
+        format!(
+            "{}: {} rows of {} columns from `{}`{accuracy}, {:.1} s\n",
+            self.output,
+            self.rows,
+            self.columns.len(),
+            self.tap,
+            self.seconds
+        )
+    }
+}

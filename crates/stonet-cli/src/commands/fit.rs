@@ -1,0 +1,281 @@
+//! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use stonet::metrics::rmse;
+use stonet::{
+    Algorithm, ClassMethod, FittedClassifier, FittedPostStoNet, Kind, Level, PostStoNet, PostStoNetClassifier, Seed,
+    Select, seen_in_training,
+};
+use stonet_io::{Fitted, Model};
+
+use crate::args::{ColumnArgs, FORMATS, SeedArg, Task};
+use crate::console::Console;
+use crate::error::{Error, Result};
+use crate::rows::{ClassFile, RegressionFile, Source};
+
+/// Fit a head on rows that the network was not trained on, and save it
+///
+/// The head turns the last hidden layer of a network into prediction intervals, or its logits into calibrated probabilities. Rows that
+/// the network was trained on void every guarantee.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet",
+    after_long_help = None
+)]
+pub struct Fit {
+    #[arg(help = format!("Rows to fit on. {FORMATS}"))]
+    rows: PathBuf,
+    /// What is predicted
+    #[arg(long, value_enum)]
+    task: Task,
+    /// The head, a file that ends in .stonet
+    #[arg(short, long, value_name = "HEAD")]
+    output: PathBuf,
+    /// Regression: which intervals: stack, cv+, cv, paper, fast, split [default: stack]
+    #[arg(long, value_name = "KIND")]
+    interval: Option<Kind>,
+    /// Classification: how probabilities are made: stack, temperature, skip, … [default: stack]
+    #[arg(long, value_name = "NAME")]
+    method: Option<ClassMethod>,
+    /// Coverage that `predict` and `evaluate` aim at where none is given
+    #[arg(long, default_value_t = 0.9)]
+    level: f64,
+    /// Regression, `paper` and `cv`: how kappa is chosen: error, one-standard-error, coverage
+    #[arg(long, value_name = "RULE", value_parser = parse_select)]
+    select: Option<Select>,
+    /// Folds of every cross-validation
+    #[arg(long, value_name = "K")]
+    folds: Option<usize>,
+    /// Regression: what trains the StoNets: asghmc, iro, asghmc+iro [default: asghmc]
+    #[arg(long, value_name = "NAME")]
+    trainer: Option<Algorithm>,
+    /// Regression: the network's root mean squared error on its training rows; a warning tells where these rows look seen
+    #[arg(long, value_name = "RMSE")]
+    train_error: Option<f64>,
+    /// Every setting of the fit as TOML; flags come on top
+    #[arg(long, value_name = "FILE.toml")]
+    settings: Option<PathBuf>,
+    #[command(flatten)]
+    seed: SeedArg,
+    #[command(flatten)]
+    columns: ColumnArgs,
+}
+
+fn parse_select(text: &str) -> std::result::Result<Select, String> {
+    serde_json::from_value(Value::from(text))
+        .map_err(|_| format!("there is no rule `{text}`; there are error, one-standard-error, coverage"))
+}
+
+/// What `fit --json` prints.
+#[derive(Serialize)]
+struct Summary {
+    schema: &'static str,
+    task: &'static str,
+    rows: usize,
+    features: usize,
+    logits: usize,
+    targets: Vec<String>,
+    classes: Option<Vec<String>>,
+    /// Classes without a row to learn from.
+    absent_classes: Vec<String>,
+    level: f64,
+    seed: u64,
+    fingerprint: String,
+    settings: Value,
+    seconds: f64,
+    /// Regression: what holds for the intervals at this level.
+    guarantee: Option<String>,
+    /// Regression: mean weight of StoNet, corrected network, ridge and network, per target.
+    weights: Option<Vec<[f64; 4]>>,
+    /// Classification: what became of every member.
+    members: Option<Value>,
+    /// Inputs that at least half of the StoNets select.
+    selected_features: Vec<String>,
+    warnings: Vec<String>,
+    head: String,
+}
+
+impl Fit {
+    pub fn run(self, console: &Console) -> Result<()> {
+        Level::new(self.level)?;
+        if self.output.extension().is_none_or(|e| e != "stonet") {
+            return Err(Error::flag("--output", "must end in .stonet, such as head.stonet"));
+        }
+        let begin = Instant::now();
+        let (model, mut summary) = match self.task {
+            Task::Regression => self.regression(console)?,
+            Task::Classification => self.classification(console)?,
+        };
+        model.save(&self.output)?;
+        summary.seconds = begin.elapsed().as_secs_f64();
+        summary.warnings.iter().for_each(|w| console.warn(w));
+        console.result(&summary, || summary.text())
+    }
+
+    fn regression(&self, console: &Console) -> Result<(Model, Summary)> {
+        if self.method.is_some() {
+            return Err(Error::flag("--method", "is for --task classification; intervals are chosen by --interval"));
+        }
+        let mut post: PostStoNet = self.read_settings()?;
+        post.level = Level::new(self.level)?;
+        post.kind = self.interval.unwrap_or(post.kind);
+        post.folds = self.folds.unwrap_or(post.folds);
+        post.select = self.select.or(post.select);
+        post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
+        if self.select.is_some() && !matches!(post.kind, Kind::Paper | Kind::Cv) {
+            return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
+        }
+        let rows = RegressionFile::read(&Source::new(&self.rows, &self.columns.with.files), &self.columns)?;
+        console.detail(format_args!("features: {}", rows.columns.features.join(", ")));
+        let mut warnings = Vec::new();
+        match (self.train_error, &rows.prediction) {
+            (Some(train), Some(d)) => warnings.extend(seen_in_training(train, rmse(d.view(), rows.y.view())?)),
+            (Some(_), None) => return Err(Error::flag("--train-error", "needs the network's own --prediction")),
+            _ => {}
+        }
+        let calibration = rows.calibration()?;
+        let seed = Seed::new(self.seed.seed);
+        let fitted: FittedPostStoNet =
+            console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::rows(&self.rows)))?;
+        if rows.prediction.is_none() && matches!(post.kind, Kind::Stack | Kind::Fast | Kind::Split) {
+            console.note("without --prediction the network itself is no member of the stack");
+        }
+        let selected = fitted.selected_features();
+        let names = rows.columns.features.iter().zip(selected).filter(|(_, share)| *share >= 0.5);
+        let summary = Summary {
+            weights: fitted.weights(),
+            guarantee: Some(fitted.guarantee(post.level).text),
+            selected_features: names.map(|(n, _)| n.clone()).collect(),
+            warnings,
+            ..self.summary("regression", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
+        };
+        let model = self.model(Fitted::Regression(Box::new(fitted)), rows.columns.clone(), rows.fingerprint());
+        Ok((model, Summary { fingerprint: rows.fingerprint(), ..summary }))
+    }
+
+    fn classification(&self, console: &Console) -> Result<(Model, Summary)> {
+        let regression = [
+            ("--interval", self.interval.is_some()),
+            ("--select", self.select.is_some()),
+            ("--trainer", self.trainer.is_some()),
+            ("--train-error", self.train_error.is_some()),
+        ];
+        if let Some((flag, _)) = regression.into_iter().find(|(_, given)| *given) {
+            return Err(Error::flag(flag, "is for --task regression; probabilities are chosen by --method"));
+        }
+        let mut post: PostStoNetClassifier = self.read_settings()?;
+        post.method = self.method.unwrap_or(post.method);
+        post.folds = self.folds.or(post.folds);
+        let rows = ClassFile::read(&Source::new(&self.rows, &self.columns.with.files), &self.columns, None)?;
+        let calibration = rows.calibration()?;
+        let seed = Seed::new(self.seed.seed);
+        let fitted: FittedClassifier =
+            console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::rows(&self.rows)))?;
+        let names = rows.classes.names().to_vec();
+        let absent: Vec<String> = fitted.absent_classes().iter().map(|&k| names[k].clone()).collect();
+        if !absent.is_empty() {
+            console.note(format_args!("no row is of class {}", absent.join(", ")));
+        }
+        let open = fitted.notes().iter().filter(|n| !n.converged);
+        let warnings = open.map(|n| format!("{} is not converged", n.method)).collect();
+        let summary = Summary {
+            classes: Some(names),
+            absent_classes: absent,
+            members: serde_json::to_value(fitted.notes()).ok(),
+            warnings,
+            fingerprint: rows.fingerprint(),
+            ..self.summary("classification", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
+        };
+        let head = Fitted::Classification(Box::new(fitted));
+        let model = self.model(head, rows.columns.clone(), rows.fingerprint());
+        Ok((Model { kind: Some(rows.kind), labels: Some(rows.classes.clone()), ..model }, summary))
+    }
+
+    /// The settings of a file, or the default ones.
+    fn read_settings<T: DeserializeOwned + Default>(&self) -> Result<T> {
+        let Some(path) = &self.settings else { return Ok(T::default()) };
+        let settings = |why: String| Error::Settings { path: path.clone(), why };
+        let text = std::fs::read_to_string(path).map_err(|e| settings(format!("cannot be read: {e}")))?;
+        toml::from_str(&text).map_err(|e| settings(e.to_string().trim_end().to_owned()))
+    }
+
+    fn model(&self, head: Fitted, columns: stonet_io::ModelColumns, fingerprint: String) -> Model {
+        Model {
+            head,
+            columns,
+            kind: None,
+            labels: None,
+            level: Level::new(self.level).ok(),
+            seed: self.seed.seed,
+            fingerprint,
+            version: Model::VERSION.to_owned(),
+        }
+    }
+
+    fn summary(
+        &self,
+        task: &'static str,
+        columns: &stonet_io::ModelColumns,
+        rows: usize,
+        settings: serde_json::Result<Value>,
+    ) -> Summary {
+        Summary {
+            schema: "stonet.fit/1",
+            task,
+            rows,
+            features: columns.features.len(),
+            logits: columns.logits.len(),
+            targets: columns.targets.clone(),
+            classes: None,
+            absent_classes: Vec::new(),
+            level: self.level,
+            seed: self.seed.seed,
+            fingerprint: String::new(),
+            settings: settings.unwrap_or(Value::Null),
+            seconds: 0.0,
+            guarantee: None,
+            weights: None,
+            members: None,
+            selected_features: Vec::new(),
+            warnings: Vec::new(),
+            head: self.output.display().to_string(),
+        }
+    }
+}
+
+impl Summary {
+    fn text(&self) -> String {
+        let seen = match (self.features, self.logits) {
+            (f, 0) => format!("{f} features"),
+            (0, z) => format!("{z} logits"),
+            (f, z) => format!("{z} logits and {f} features"),
+        };
+        let mut text = format!("{}: fitted on {} rows with {seen} in {:.1} s\n", self.head, self.rows, self.seconds);
+        if let Some(guarantee) = &self.guarantee {
+            text += &format!("guarantee  {guarantee}\n");
+        }
+        for (target, w) in self.targets.iter().zip(self.weights.iter().flatten()) {
+            text += &format!("weights    {target}: {}\n", weights(w));
+        }
+        if let Some(Value::Array(members)) = &self.members {
+            let name = |m: &Value| {
+                format!("{} {:.2}", m["method"].as_str().unwrap_or(""), m["weight"].as_f64().unwrap_or(0.0))
+            };
+            text += &format!("members    {}\n", members.iter().map(name).collect::<Vec<_>>().join(", "));
+        }
+        text
+    }
+}
+
+/// The members of a stack that count, by weight.
+pub fn weights(w: &[f64; 4]) -> String {
+    let names = ["StoNet", "corrected network", "ridge", "network"];
+    let parts = names.iter().zip(w).filter(|(_, w)| **w >= 0.005).map(|(n, w)| format!("{n} {w:.2}"));
+    parts.collect::<Vec<_>>().join(", ")
+}

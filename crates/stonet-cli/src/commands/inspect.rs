@@ -1,0 +1,129 @@
+//! `stonet inspect`: what is in a head or a network.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use stonet_io::{Fitted, Model};
+use stonet_onnx::Network;
+
+use super::fit::weights;
+use crate::console::Console;
+use crate::error::Result;
+
+/// Show what is in a head (.stonet) or a network (.onnx)
+#[derive(Args)]
+#[command(after_help = "Examples:\n  stonet inspect head.stonet\n  stonet inspect network.onnx --json")]
+pub struct Inspect {
+    /// A head or a network
+    file: PathBuf,
+}
+
+impl Inspect {
+    pub fn run(self, console: &Console) -> Result<()> {
+        let (value, text) = if self.file.extension().is_some_and(|e| e == "onnx") {
+            network(&Network::open(&self.file)?)
+        } else {
+            head(&self.file, &Model::load(&self.file)?)
+        };
+        console.result(&value, || text)
+    }
+}
+
+/// At most this many names on a line.
+const LISTED: usize = 12;
+
+fn list(names: &[String]) -> String {
+    match names.len() {
+        0 => "none".into(),
+        n if n > LISTED => format!("{} … {} ({n})", names[..LISTED].join(", "), names[n - 1]),
+        _ => names.join(", "),
+    }
+}
+
+fn head(path: &Path, model: &Model) -> (Value, String) {
+    let (task, settings) = match &model.head {
+        Fitted::Regression(f) => ("regression", serde_json::to_value(f.settings())),
+        Fitted::Classification(f) => ("classification", serde_json::to_value(f.settings())),
+    };
+    let settings = settings.unwrap_or(Value::Null);
+    let mut value = json!({
+        "schema": "stonet.inspect.head/1",
+        "task": task,
+        "columns": model.columns,
+        "kind": model.kind,
+        "labels": model.labels.as_ref().map(|l| l.names()),
+        "level": model.level,
+        "seed": model.seed,
+        "fingerprint": model.fingerprint,
+        "version": model.version,
+        "settings": settings,
+    });
+    let columns = &model.columns;
+    let mut text = format!("{}: a head for {task}, fitted by stonet {}\n", path.display(), model.version);
+    text += &format!("target       {}\n", list(&columns.targets));
+    text += &format!("features     {}\n", list(&columns.features));
+    match &model.head {
+        Fitted::Regression(f) => {
+            text += &format!("prediction   {}\n", list(&columns.prediction));
+            text += &format!("interval     {}\n", f.settings().kind);
+            if let Some(level) = model.level {
+                let guarantee = f.guarantee(level);
+                text += &format!("guarantee    {guarantee}\n");
+                value["guarantee"] = json!(guarantee);
+            }
+            for (target, w) in columns.targets.iter().zip(f.weights().iter().flatten()) {
+                text += &format!("weights      {target}: {}\n", weights(w));
+            }
+            value["weights"] = json!(f.weights());
+            value["selected_features"] = json!(f.selected_features());
+        }
+        Fitted::Classification(f) => {
+            text += &format!("inputs       {} ({})\n", list(&columns.logits), model.kind.unwrap_or_default());
+            text += &format!("classes      {}\n", list(model.labels.as_ref().map_or(&[][..], |l| l.names())));
+            text += &format!("method       {}\n", f.settings().method);
+            for n in f.notes() {
+                let setting = n.setting.map_or(String::new(), |s| format!(", chosen {s:.3e}"));
+                text += &format!("member       {} {:.3}{setting}\n", n.method, n.weight);
+            }
+            value["members"] = json!(f.notes());
+        }
+    }
+    if let Some(level) = model.level {
+        text += &format!("level        {}\n", level.get());
+    }
+    text += &format!("seed         {}\nrows         {} (fingerprint)\n", model.seed, model.fingerprint);
+    (value, text)
+}
+
+fn network(network: &Network) -> (Value, String) {
+    let ports = |all: &[stonet_onnx::TensorInfo]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (inputs, outputs) = (ports(network.inputs()), ports(network.outputs()));
+    let counts = network.operator_counts();
+    let taps = network.measured_taps();
+    // Sizes are as the file says, and files can say anything.
+    let numbers: f64 = network.initialisers().iter().map(|i| i.shape.iter().map(|&d| d as f64).product::<f64>()).sum();
+    let value = json!({
+        "schema": "stonet.inspect.network/1",
+        "inputs": inputs,
+        "outputs": outputs,
+        "opset": network.opset(),
+        "ir_version": network.ir_version(),
+        "operators": counts,
+        "stored_numbers": numbers,
+        "taps": taps.iter().map(|t| json!({"tensor": t.tensor, "node": t.node, "operator": t.operator, "shape": t.shape.as_ref().map(|s| s.iter().map(ToString::to_string).collect::<Vec<_>>()), "why": t.why, "last_hidden": t.last_hidden})).collect::<Vec<_>>(),
+    });
+    let operators: Vec<String> = counts.iter().map(|(name, n)| format!("{name} {n}")).collect();
+    let mut text =
+        format!("{}: a network of {numbers} numbers, operator set {}\n", network.path().display(), network.opset());
+    text += &format!(
+        "inputs       {}\noutputs      {}\noperators    {}\n",
+        inputs.join(", "),
+        outputs.join(", "),
+        operators.join(", ")
+    );
+    for tap in taps {
+        text += &format!("tap          {tap}\n");
+    }
+    (value, text)
+}

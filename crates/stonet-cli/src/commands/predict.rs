@@ -1,0 +1,122 @@
+//! `stonet predict`: a head on new rows, written as they come, however many there are.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use stonet::{Level, Side};
+use stonet_io::{Fitted, Model, ModelScorer, ScoreSettings, score_file};
+
+use crate::args::{FORMATS, WithArg};
+use crate::console::Console;
+use crate::error::{Error, Result};
+
+/// Rows in flight at once; memory is that of a handful of them.
+const BATCH: usize = 1 << 16;
+
+/// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
+///
+/// Columns are found by name, so their order does not matter and others may be there. Files larger than memory are fine.
+#[derive(Args)]
+#[command(
+    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  cat new.csv | stonet predict head.stonet -"
+)]
+pub struct Predict {
+    /// The head, made by `stonet fit`
+    head: PathBuf,
+    #[arg(help = format!("Rows to predict. {FORMATS}"))]
+    rows: PathBuf,
+    /// Where predictions go: .csv, .csv.gz, .parquet, .arrow, .feather, .npy, or `-` for CSV on standard output
+    #[arg(short, long, default_value = "-", value_name = "FILE")]
+    output: PathBuf,
+    /// Coverage, one or several; that of the fit if not given
+    #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
+    level: Vec<f64>,
+    /// Which ends
+    #[arg(long, value_enum, default_value_t = End::Both)]
+    side: End,
+    /// Intervals that hold all targets of a row at once
+    #[arg(long)]
+    joint: bool,
+    /// Columns of the input that stand in front of the predictions
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    keep: Vec<String>,
+    /// Write numbers in single precision
+    #[arg(long)]
+    single: bool,
+    #[command(flatten)]
+    with: WithArg,
+}
+
+/// Which ends an interval has.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum End {
+    /// Both
+    Both,
+    /// A lower bound only
+    Lower,
+    /// An upper bound only
+    Upper,
+}
+
+/// What `predict --json` prints.
+#[derive(Serialize)]
+struct Summary {
+    schema: &'static str,
+    head: String,
+    input: String,
+    output: String,
+    columns: Vec<String>,
+    levels: Vec<f64>,
+    side: Side,
+    joint: bool,
+    rows: u64,
+    seconds: f64,
+}
+
+impl Predict {
+    pub fn run(self, console: &Console) -> Result<()> {
+        let to_screen = self.output == Path::new("-");
+        if to_screen && console.json {
+            return Err(Error::flag("--json", "needs a file for the predictions, such as -o predictions.csv"));
+        }
+        let model = Model::load(&self.head)?;
+        let settings = self.settings(&model)?;
+        let scorer = ModelScorer::new(&model, &settings)?;
+        console.detail(format_args!("reads {}", scorer.inputs().join(", ")));
+        let begin = Instant::now();
+        let rows = console.run("predict", |tick| {
+            score_file(&scorer, &self.rows, &self.with.files, &self.output, &self.keep, BATCH, tick)
+        })?;
+        let seconds = begin.elapsed().as_secs_f64();
+        if to_screen {
+            return Ok(());
+        }
+        let [head, input, output] = [&self.head, &self.rows, &self.output].map(|p| p.display().to_string());
+        let columns: Vec<String> = self.keep.iter().chain(scorer.outputs().iter().map(|c| &c.name)).cloned().collect();
+        let levels = settings.levels.iter().map(|l| l.get()).collect();
+        let (side, joint) = (settings.side, settings.joint);
+        let schema = "stonet.predict/1";
+        let summary = Summary { schema, head, input, output, columns, levels, side, joint, rows, seconds };
+        console.result(&summary, || format!("{}: {rows} rows in {seconds:.1} s\n", summary.output))
+    }
+
+    fn settings(&self, model: &Model) -> Result<ScoreSettings> {
+        let mut levels = self.level.iter().map(|&l| Level::new(l)).collect::<stonet::Result<Vec<_>>>()?;
+        let side = match self.side {
+            End::Both => Side::Both,
+            End::Lower => Side::Lower,
+            End::Upper => Side::Upper,
+        };
+        if let Fitted::Classification(_) = model.head {
+            let given = [("--level", !levels.is_empty()), ("--side", side != Side::Both), ("--joint", self.joint)];
+            if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) {
+                return Err(Error::flag(flag, "is for intervals, and this head gives class probabilities"));
+            }
+        } else if levels.is_empty() {
+            levels.push(model.level.map_or_else(|| Level::new(0.9), Ok)?);
+        }
+        Ok(ScoreSettings { levels, side, joint: self.joint, single: self.single })
+    }
+}

@@ -1,0 +1,343 @@
+//! `stonet train`: a plain network as an ONNX file, so that there is something to post-process.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Instant;
+
+use clap::Args;
+use ndarray::{Array1, Array2};
+use rand::seq::SliceRandom;
+use serde::Serialize;
+use stonet::metrics::{class_scores, rmse};
+use stonet::mlp::{EarlyStopping, Loss, Mlp, Training};
+use stonet::{Activation, Dataset, Labels, Scaling, Seed, Standardizer, Stop};
+use stonet_io::{Cells, Column, Reading, Table, Type, Writer};
+use stonet_onnx::perceptron;
+use stonet_repro::files;
+
+use crate::args::{FORMATS, SeedArg, Task, WithArg};
+use crate::console::{Console, stopped};
+use crate::error::{Error, Result};
+
+/// Train a plain network on a table and write it as ONNX
+///
+/// Rows that are held out are the ones to fit and to judge a head on: the network must not have seen them.
+#[derive(Args)]
+#[command(
+    after_help = "Example: stonet train houses.csv --task regression --target price -o network.onnx --hold-out validation.csv=0.4 --hold-out test.csv=0.2"
+)]
+pub struct Train {
+    #[arg(help = format!("Rows to train on. {FORMATS}"))]
+    rows: PathBuf,
+    /// What is predicted
+    #[arg(long, value_enum)]
+    task: Task,
+    /// The network, an ONNX file
+    #[arg(short, long, value_name = "FILE.onnx")]
+    output: PathBuf,
+    /// Column to predict, several for several numbers; for classes numbers or names
+    #[arg(long, value_delimiter = ',', default_value = "y", value_name = "COLUMNS")]
+    target: Vec<String>,
+    /// Input columns, by name or pattern; all others if not given
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    inputs: Option<Vec<String>>,
+    /// Columns to leave out, such as row numbers
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    exclude: Vec<String>,
+    /// Keep a random share of the rows from the network and write them to a file, such as validation.csv=0.4; can be repeated
+    #[arg(long, value_name = "FILE=SHARE")]
+    hold_out: Vec<HoldOut>,
+    /// Units of each hidden layer
+    #[arg(long, value_delimiter = ',', default_value = "200,50", value_name = "UNITS")]
+    hidden: Vec<usize>,
+    /// Activation: tanh, sigmoid or relu
+    #[arg(long, default_value = "tanh", value_parser = parse_activation)]
+    activation: Activation,
+    /// Passes over the rows, at most
+    #[arg(long, default_value_t = 200)]
+    epochs: usize,
+    /// Rows per step
+    #[arg(long, default_value_t = 50)]
+    batch_size: usize,
+    /// Learning rate of Adam
+    #[arg(long, default_value_t = 1e-3)]
+    rate: f64,
+    /// Shrinkage of weights
+    #[arg(long, default_value_t = 0.0)]
+    weight_decay: f64,
+    /// Stop when the loss on a tenth of the rows has not fallen for 20 epochs
+    #[arg(long)]
+    early_stopping: bool,
+    #[command(flatten)]
+    seed: SeedArg,
+    #[command(flatten)]
+    with: WithArg,
+}
+
+/// Rows that are kept from the network.
+#[derive(Debug, Clone)]
+struct HoldOut {
+    path: PathBuf,
+    share: f64,
+}
+
+impl FromStr for HoldOut {
+    type Err = String;
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let parts = text.rsplit_once('=').and_then(|(path, share)| Some((path, share.parse::<f64>().ok()?)));
+        match parts {
+            Some((path, share)) if share > 0.0 && share < 1.0 && !path.is_empty() => {
+                Ok(HoldOut { path: path.into(), share })
+            }
+            _ => Err("write a file and a share between 0 and 1, such as validation.csv=0.4".into()),
+        }
+    }
+}
+
+fn parse_activation(text: &str) -> std::result::Result<Activation, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| format!("there is no activation `{text}`; there are tanh, sigmoid, relu"))
+}
+
+/// What `train --json` prints.
+#[derive(Serialize)]
+struct Summary {
+    schema: &'static str,
+    task: &'static str,
+    network: String,
+    widths: Vec<usize>,
+    inputs: Vec<String>,
+    targets: Vec<String>,
+    classes: Option<Vec<String>>,
+    training: Training,
+    seed: u64,
+    epochs: usize,
+    /// On the rows it was trained on, and on those held out: the root mean squared error, or the accuracy.
+    scores: Vec<Score>,
+    seconds: f64,
+}
+
+#[derive(Serialize)]
+struct Score {
+    rows: usize,
+    file: Option<String>,
+    rmse: Option<f64>,
+    accuracy: Option<f64>,
+}
+
+/// A table in its roles.
+struct Rows {
+    table: Table,
+    inputs: Vec<String>,
+    x: Array2<f64>,
+    target: Target,
+}
+
+enum Target {
+    Numbers(Array2<f64>),
+    Classes(Vec<usize>, Labels),
+}
+
+impl Train {
+    pub fn run(self, console: &Console) -> Result<()> {
+        if self.output.extension().is_none_or(|e| e != "onnx") {
+            return Err(Error::flag("--output", "must end in .onnx, such as network.onnx"));
+        }
+        let held: f64 = self.hold_out.iter().map(|h| h.share).sum();
+        if held >= 1.0 {
+            return Err(Error::flag("--hold-out", "leaves nothing to train on; make the shares smaller"));
+        }
+        let begin = Instant::now();
+        let rows = self.read()?;
+        let parts = self.parts(rows.table.rows())?;
+        let training = Training {
+            hidden: self.hidden.clone(),
+            activation: self.activation,
+            loss: if self.task == Task::Regression { Loss::Squared } else { Loss::CrossEntropy },
+            epochs: self.epochs,
+            batch_size: self.batch_size,
+            rate: self.rate,
+            weight_decay: self.weight_decay,
+            early_stopping: self.early_stopping.then(EarlyStopping::default),
+            ..Training::default()
+        };
+        let data = rows.dataset(&parts[0])?;
+        // Classes have no scale.
+        let scaling = match &rows.target {
+            Target::Numbers(_) => Scaling::fit(&data)?,
+            Target::Classes(..) => {
+                Scaling { x: Standardizer::fit(data.x()), y: Standardizer::identity(data.outputs()) }
+            }
+        };
+        let scaled = scaling.apply(&data).map_err(Error::rows(&self.rows))?;
+        let trained = console.run("train", |tick| {
+            let mut epoch = 0;
+            let mut observer = |_: &stonet::Progress<'_>| {
+                epoch += 1;
+                let go_on = tick(epoch, self.epochs);
+                if go_on { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(Stop::Cancel) }
+            };
+            let fitted = training.fit(&scaled, Seed::new(self.seed.seed).child(1), &mut observer);
+            fitted.map_err(Error::rows(&self.rows))
+        })?;
+        if stopped() {
+            return Err(stonet_repro::Error::Cancelled.into());
+        }
+        let targets = matches!(rows.target, Target::Numbers(_)).then_some(&scaling.y);
+        let head = perceptron(&trained.network, &scaling.x, targets, &rows.inputs)?;
+        for (held, part) in self.hold_out.iter().zip(&parts[1..]) {
+            rows.write(&held.path, part, &self.target)?;
+        }
+        files::write_bytes(&self.output, &head.to_onnx())?;
+        let paths = [None].into_iter().chain(self.hold_out.iter().map(|h| Some(h.path.as_path())));
+        let scores = paths.zip(&parts).map(|(path, part)| rows.score(&trained.network, &scaling, part, path));
+        let summary = Summary {
+            schema: "stonet.train/1",
+            task: if self.task == Task::Regression { "regression" } else { "classification" },
+            network: self.output.display().to_string(),
+            widths: trained.network.widths(),
+            inputs: rows.inputs.clone(),
+            targets: self.target.clone(),
+            classes: rows.classes().map(|l| l.names().to_vec()),
+            seed: self.seed.seed,
+            epochs: trained.epochs,
+            scores: scores.collect::<Result<_>>()?,
+            seconds: begin.elapsed().as_secs_f64(),
+            training,
+        };
+        console.result(&summary, || summary.text())
+    }
+
+    fn read(&self) -> Result<Rows> {
+        let (text, numbers) = match self.task {
+            Task::Regression => (Vec::new(), self.target.clone()),
+            Task::Classification => (self.target.clone(), Vec::new()),
+        };
+        let wanted = self.inputs.as_ref().map(|inputs| inputs.iter().chain(&numbers).cloned().collect());
+        let reading = Reading { numbers: wanted, text, exclude: self.exclude.clone(), beside: self.with.files.clone() };
+        let table = reading.read(&self.rows)?;
+        let mut columns: Vec<usize> = match &self.inputs {
+            Some(patterns) => table.columns(patterns)?,
+            None => (0..table.names().len()).collect(),
+        };
+        let targets = table.columns(&numbers)?;
+        columns.retain(|c| !targets.contains(c));
+        if columns.is_empty() {
+            return Err(stonet_io::Error::NoInputs { path: self.rows.clone() }.into());
+        }
+        let target = match (self.task, &self.target[..]) {
+            (Task::Regression, _) => Target::Numbers(table.select(&targets)),
+            (Task::Classification, [one]) => {
+                let texts = table.text(one)?;
+                let labels = Labels::learn(texts, None).map_err(Error::rows(&self.rows))?;
+                Target::Classes(labels.encode(texts).map_err(Error::rows(&self.rows))?, labels)
+            }
+            _ => return Err(Error::flag("--target", "names several columns, and there is one class per row")),
+        };
+        let inputs = columns.iter().map(|&c| table.names()[c].clone()).collect();
+        Ok(Rows { x: table.select(&columns), inputs, target, table })
+    }
+
+    /// Rows to train on, then those held out, each in the order of the file.
+    fn parts(&self, rows: usize) -> Result<Vec<Vec<usize>>> {
+        let mut order: Vec<usize> = (0..rows).collect();
+        order.shuffle(&mut Seed::new(self.seed.seed).child(0).rng());
+        let mut held = Vec::new();
+        for h in &self.hold_out {
+            let count = ((h.share * rows as f64).round() as usize).min(order.len());
+            held.push(order.split_off(order.len() - count));
+        }
+        let mut parts: Vec<Vec<usize>> = [order].into_iter().chain(held).collect();
+        parts.iter_mut().for_each(|p| p.sort_unstable());
+        if parts.iter().any(Vec::is_empty) {
+            return Err(Error::flag(
+                "--hold-out",
+                format!("leaves a part of the {rows} rows empty; change the shares"),
+            ));
+        }
+        Ok(parts)
+    }
+}
+
+impl Rows {
+    fn classes(&self) -> Option<&Labels> {
+        match &self.target {
+            Target::Numbers(_) => None,
+            Target::Classes(_, labels) => Some(labels),
+        }
+    }
+
+    fn dataset(&self, rows: &[usize]) -> Result<Dataset> {
+        let pick = |a: &Array2<f64>| a.select(ndarray::Axis(0), rows);
+        let data = match &self.target {
+            Target::Numbers(y) => Dataset::new(pick(&self.x), pick(y)),
+            Target::Classes(c, labels) => {
+                let classes: Vec<usize> = rows.iter().map(|&r| c[r]).collect();
+                Dataset::classes(pick(&self.x), &classes, labels.classes())
+            }
+        };
+        data.map_err(Error::rows(self.table.source()))
+    }
+
+    /// Writes inputs and targets of these rows.
+    fn write(&self, path: &Path, rows: &[usize], targets: &[String]) -> Result<()> {
+        let number = |name: &String| Column::new(name, Type::F64);
+        let target = |name: &String| match self.target {
+            Target::Numbers(_) => number(name),
+            Target::Classes(..) => Column::new(name, Type::Text),
+        };
+        let mut writer =
+            Writer::create(path, self.inputs.iter().map(number).chain(targets.iter().map(target)).collect())?;
+        let column = |a: &Array2<f64>, j: usize| rows.iter().map(|&r| a[[r, j]]).collect::<Array1<f64>>();
+        let mut numbers: Vec<Array1<f64>> = (0..self.x.ncols()).map(|j| column(&self.x, j)).collect();
+        let mut words = Vec::new();
+        match &self.target {
+            Target::Numbers(y) => numbers.extend((0..y.ncols()).map(|j| column(y, j))),
+            Target::Classes(c, labels) => words = rows.iter().map(|&r| labels.names()[c[r]].clone()).collect(),
+        }
+        let mut cells: Vec<Cells<'_>> = numbers.iter().map(|c| Cells::Numbers(c.view())).collect();
+        if !words.is_empty() {
+            cells.push(Cells::Text(&words));
+        }
+        writer.write(&cells)?;
+        Ok(writer.finish()?)
+    }
+
+    fn score(&self, network: &Mlp, scaling: &Scaling, rows: &[usize], path: Option<&Path>) -> Result<Score> {
+        let data = self.dataset(rows)?;
+        let out = network.predict(scaling.x.apply(data.x())?.view())?;
+        let file = path.map(|p| p.display().to_string());
+        let score = Score { rows: rows.len(), file, rmse: None, accuracy: None };
+        Ok(match &self.target {
+            Target::Numbers(_) => Score { rmse: Some(rmse(scaling.y.undo(out.view()).view(), data.y())?), ..score },
+            Target::Classes(c, _) => {
+                let labels: Vec<usize> = rows.iter().map(|&r| c[r]).collect();
+                let p = stonet::Head::Multinomial.mean(out);
+                Score { accuracy: Some(class_scores(p.view(), &labels, 15)?.accuracy), ..score }
+            }
+        })
+    }
+}
+
+impl Summary {
+    fn text(&self) -> String {
+        let widths: Vec<String> = self.widths.iter().map(ToString::to_string).collect();
+        let mut text = format!(
+            "{}: a network {} after {} epochs, {:.1} s\n",
+            self.network,
+            widths.join("-"),
+            self.epochs,
+            self.seconds
+        );
+        for s in &self.scores {
+            let of = s.file.as_ref().map_or("trained on".to_owned(), |f| format!("held out, in {f}"));
+            let score = match (s.rmse, s.accuracy) {
+                (Some(e), _) => format!("root mean squared error {e:.4}"),
+                (_, Some(a)) => format!("accuracy {:.2} %", 100.0 * a),
+                _ => String::new(),
+            };
+            text += &format!("{} rows {of}: {score}\n", s.rows);
+        }
+        text
+    }
+}

@@ -1,0 +1,166 @@
+//! What every command shares with the terminal: results, notes, progress, threads, and the wish to stop.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
+use stonet_repro::files;
+
+use crate::error::{Error, Result};
+
+/// Work that is over by then needs no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether the user has asked to stop.
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// How results are shown; the same for every command.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "Common options")]
+pub struct Console {
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Threads; all cores if not given
+    #[arg(long, global = true, value_name = "N")]
+    jobs: Option<usize>,
+    /// No progress and no notes, only results, warnings and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Say more about what is done
+    #[arg(short, long, global = true)]
+    verbose: bool,
+}
+
+/// Lets Ctrl-C and SIGTERM ask for an orderly end; asked twice, the program ends at once.
+pub fn listen() {
+    let set = ctrlc::set_handler(|| {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    // Without a handler the default stays: the program ends at once, and files under their final names are still whole.
+    drop(set);
+}
+
+/// Whether the user has asked to stop.
+pub fn stopped() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
+impl Console {
+    /// A result on standard output: JSON, or the text for people.
+    pub fn result<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> Result<()> {
+        say(&if self.json { pretty(value) } else { text() })
+    }
+
+    /// A report's files (beside `name.json` and `name.md`), written and announced; printed as JSON or as text.
+    pub fn publish<T: Serialize>(
+        &self,
+        report: &T,
+        text: &str,
+        name: &str,
+        mut contents: Vec<(String, String)>,
+        out: &Path,
+    ) -> Result<()> {
+        contents.push((format!("{name}.json"), pretty(report)));
+        contents.push((format!("{name}.md"), text.to_owned()));
+        write_all(out, &contents)?;
+        self.result(report, || format!("{text}\nTables, figures and JSON are in {}\n", out.display()))
+    }
+
+    /// Something worth knowing, on standard error.
+    pub fn note(&self, text: impl std::fmt::Display) {
+        if !self.quiet {
+            eprintln!("note: {text}");
+        }
+    }
+
+    /// Something only those want to know who ask for more.
+    pub fn detail(&self, text: impl std::fmt::Display) {
+        if self.verbose {
+            eprintln!("{text}");
+        }
+    }
+
+    /// Something that makes the result doubtful.
+    pub fn warn(&self, text: impl std::fmt::Display) {
+        eprintln!("warning: {text}");
+    }
+
+    /// Runs `work` on as many threads as were asked for. It is handed a function that shows how far it is and tells it to stop.
+    pub fn run<T: Send, E: Into<Error> + Send>(
+        &self,
+        what: &'static str,
+        work: impl FnOnce(&(dyn Fn(usize, usize) -> bool + Sync)) -> std::result::Result<T, E> + Send,
+    ) -> Result<T> {
+        if self.jobs == Some(0) {
+            return Err(stonet_repro::Error::Range { name: "--jobs", range: "at least 1" }.into());
+        }
+        let progress = Progress::new(what, self.quiet);
+        let tick = |done: usize, total: usize| progress.tick(done, total);
+        let result = match rayon::ThreadPoolBuilder::new().num_threads(self.jobs.unwrap_or(0)).build() {
+            Ok(pool) => pool.install(|| work(&tick)),
+            // Too many threads for the machine: the work itself does not need them.
+            Err(_) => work(&tick),
+        };
+        progress.bar.finish_and_clear();
+        result.map_err(Into::into)
+    }
+}
+
+/// A bar with the time that is left, on standard error; silent where that is no terminal.
+struct Progress {
+    bar: ProgressBar,
+    begin: Instant,
+    quiet: bool,
+}
+
+impl Progress {
+    fn new(what: &'static str, quiet: bool) -> Self {
+        let style =
+            ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len}, {elapsed} gone, {eta} left")
+                .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
+        let bar = bar.with_style(style.progress_chars("=> ")).with_message(what);
+        Progress { bar, begin: Instant::now(), quiet }
+    }
+
+    /// Moves the bar; false if the work is to stop.
+    fn tick(&self, done: usize, total: usize) -> bool {
+        if self.bar.is_hidden() && !self.quiet && self.begin.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_length(total as u64);
+        self.bar.set_position(done as u64);
+        !stopped()
+    }
+}
+
+/// Writes files into a directory, each whole or not at all.
+pub fn write_all(dir: &Path, contents: &[(String, String)]) -> Result<()> {
+    files::create_dir(dir)?;
+    Ok(contents.iter().try_for_each(|(name, text)| files::write(&dir.join(name), text))?)
+}
+
+/// Indented JSON with a final line end.
+pub fn pretty<T: Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("plain data serialises");
+    text.push('\n');
+    text
+}
+
+/// Prints to standard output. A reader that has seen enough (`| head`) is no error.
+pub fn say(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(stonet_repro::Error::Io { path: "standard output".into(), action: "write", source }.into())
+        }
+        _ => Ok(()),
+    }
+}

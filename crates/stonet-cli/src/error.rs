@@ -1,0 +1,53 @@
+//! What can go wrong in a command: the errors of the libraries, and those of flags and files that do not fit together.
+
+use std::path::PathBuf;
+
+/// The result of every fallible call of a command.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A cause of failure; its text is what the user sees.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Core(#[from] stonet::Error),
+    #[error(transparent)]
+    File(#[from] stonet_io::Error),
+    #[error(transparent)]
+    Network(#[from] stonet_onnx::Error),
+    #[error(transparent)]
+    Experiment(#[from] stonet_repro::Error),
+    /// Rows of a file that the mathematics refuses.
+    #[error("{path}: {source}", path = path.display())]
+    Rows { path: PathBuf, source: stonet::Error },
+    /// A row that belongs neither to the validation nor to the test part.
+    #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
+    Part { path: PathBuf, row: usize, column: String, text: String },
+    /// A part without rows.
+    #[error("{path}: no row of column `{column}` is {part}; write 0 or `validation`, and 1 or `test`", path = path.display())]
+    EmptyPart { path: PathBuf, column: String, part: &'static str },
+    /// A flag that this task or model has no use for.
+    #[error("{flag} {why}")]
+    Flag { flag: &'static str, why: String },
+    /// A file of settings that cannot be used.
+    #[error("{path}: {why}; see the documentation for the settings there are", path = path.display())]
+    Settings { path: PathBuf, why: String },
+}
+
+impl Error {
+    /// A flag that does not fit.
+    pub fn flag(flag: &'static str, why: impl Into<String>) -> Self {
+        Error::Flag { flag, why: why.into() }
+    }
+
+    /// Whether standard output was closed by a reader that has seen enough, such as `head`.
+    pub fn is_closed_pipe(&self) -> bool {
+        let to = std::path::Path::new("-");
+        matches!(self, Error::File(stonet_io::Error::Unwritable { path, source })
+            if path == to && source.kind() == std::io::ErrorKind::BrokenPipe)
+    }
+
+    /// Rows of a file that the mathematics refuses.
+    pub fn rows(path: &std::path::Path) -> impl Fn(stonet::Error) -> Error + '_ {
+        move |source| Error::Rows { path: path.to_owned(), source }
+    }
+}

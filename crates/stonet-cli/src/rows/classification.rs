@@ -1,0 +1,152 @@
+//! Rows of a classifier's outputs: logits or features, and classes by name.
+
+use std::path::PathBuf;
+
+use ndarray::Array2;
+use stonet::{ClassInputs, ClassRows, InputKind, Labels};
+use stonet_io::{ModelColumns, Reading};
+
+use super::parts::{Source, numbers, words};
+use crate::args::ColumnArgs;
+use crate::error::{Error, Result};
+
+/// What a file says about rows with a class.
+pub struct ClassFile {
+    path: PathBuf,
+    pub columns: ModelColumns,
+    pub kind: InputKind,
+    pub classes: Labels,
+    logits: Option<Array2<f64>>,
+    features: Option<Array2<f64>>,
+    pub labels: Vec<usize>,
+    /// Subgroups to judge apart.
+    pub by: Option<Vec<String>>,
+}
+
+impl ClassFile {
+    /// Columns by flags. Classes are those of `source` and of `also`, in the order of the columns where these are named after them.
+    pub fn read(source: &Source, flags: &ColumnArgs, also: Option<&Source>) -> Result<Self> {
+        if !flags.prediction.is_empty() || flags.groups.is_some() {
+            return Err(Error::flag("--prediction and --groups", "are for --task regression"));
+        }
+        let [target] = &flags.target[..] else {
+            return Err(Error::flag("--target", "names several columns, and there is one class per row"));
+        };
+        let kind = flags.kind.unwrap_or_default();
+        let extra = flags.features.iter().flatten().cloned();
+        let reading = Reading {
+            numbers: flags.inputs.as_ref().map(|inputs| inputs.iter().cloned().chain(extra).collect()),
+            text: vec![target.clone()],
+            exclude: flags.exclude.clone(),
+            ..Reading::default()
+        };
+        let (table, rows) = source.read(reading)?;
+        let features = flags.features.as_ref().map(|f| table.columns(f)).transpose()?.unwrap_or_default();
+        let mut inputs = match &flags.inputs {
+            Some(patterns) => table.columns(patterns)?,
+            None => (0..table.names().len()).collect(),
+        };
+        inputs.retain(|i| !features.contains(i));
+        let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
+        let (inputs, features) = (names(&inputs), names(&features));
+        let mut texts = words(&table, target, &rows)?;
+        let own = texts.len();
+        if let Some(also) = also {
+            let (more, rows) =
+                also.read(Reading { numbers: Some(Vec::new()), text: vec![target.clone()], ..Reading::default() })?;
+            texts.extend(words(&more, target, &rows)?);
+        }
+        let classes = classes(&texts, &inputs, kind).map_err(Error::rows(&source.path))?;
+        let (logits, features) = if kind == InputKind::Features { (Vec::new(), inputs) } else { (inputs, features) };
+        let columns = ModelColumns { features, logits, targets: flags.target.clone(), ..ModelColumns::default() };
+        let labels = classes.encode(&texts[..own]).map_err(Error::rows(&source.path))?;
+        Self::of(source, columns, kind, classes, labels, &table, &rows)
+    }
+
+    /// The columns and classes that a head was fitted on, found by name.
+    pub fn like(
+        source: &Source,
+        columns: &ModelColumns,
+        kind: InputKind,
+        classes: &Labels,
+        by: Option<&str>,
+    ) -> Result<Self> {
+        let text = columns.targets.iter().cloned().chain(by.map(str::to_owned)).collect();
+        let reading = Reading { numbers: Some(columns.inputs()), text, ..Reading::default() };
+        let (table, rows) = source.read(reading)?;
+        let texts = words(&table, &columns.targets[0], &rows)?;
+        let labels = classes.encode(&texts).map_err(Error::rows(&source.path))?;
+        let file = Self::of(source, columns.clone(), kind, classes.clone(), labels, &table, &rows)?;
+        Ok(ClassFile { by: by.map(|b| words(&table, b, &rows)).transpose()?, ..file })
+    }
+
+    fn of(
+        source: &Source,
+        columns: ModelColumns,
+        kind: InputKind,
+        classes: Labels,
+        labels: Vec<usize>,
+        table: &stonet_io::Table,
+        rows: &[usize],
+    ) -> Result<Self> {
+        let values = |names: &[String]| (!names.is_empty()).then(|| numbers(table, names, rows)).transpose();
+        let logits =
+            values(&columns.logits)?.map(|z| kind.convert(z)).transpose().map_err(Error::rows(&source.path))?;
+        let features = values(&columns.features)?;
+        Ok(ClassFile { path: source.path.clone(), columns, kind, classes, logits, features, labels, by: None })
+    }
+
+    /// The rows as the methods take them.
+    pub fn inputs(&self) -> Result<ClassInputs<'_>> {
+        let inputs = match (&self.logits, &self.features) {
+            (Some(z), None) => ClassInputs::logits(z.view()),
+            (Some(z), Some(f)) => ClassInputs::logits(z.view()).and_then(|i| i.with_features(f.view())),
+            (None, Some(f)) => ClassInputs::features(f.view()),
+            (None, None) => return Err(stonet_io::Error::NoInputs { path: self.path.clone() }.into()),
+        };
+        inputs.map_err(Error::rows(&self.path))
+    }
+
+    /// The rows to fit on.
+    pub fn calibration(&self) -> Result<ClassRows<'_>> {
+        ClassRows::new(self.inputs()?, &self.labels, self.classes.classes()).map_err(Error::rows(&self.path))
+    }
+
+    /// The logits, where there are any.
+    pub fn logits(&self) -> Option<ndarray::ArrayView2<'_, f64>> {
+        self.logits.as_ref().map(|z| z.view())
+    }
+
+    /// What tells these rows from others.
+    pub fn fingerprint(&self) -> String {
+        let labels = Array2::from_shape_fn((self.labels.len(), 1), |(i, _)| self.labels[i] as f64);
+        let arrays: Vec<_> = self.logits.iter().chain(&self.features).chain([&labels]).map(|a| a.view()).collect();
+        stonet_io::Model::fingerprint_of(&arrays)
+    }
+}
+
+/// Class names in the order of the columns: from the columns' own names where they hold the labels, else from the labels.
+fn classes(labels: &[String], columns: &[String], kind: InputKind) -> stonet::Result<Labels> {
+    if kind == InputKind::Features {
+        return Labels::learn(labels, None);
+    }
+    let stem = common_prefix(columns);
+    let own: Vec<String> = columns.iter().map(|n| n[stem..].to_owned()).collect();
+    if let Ok(named) = Labels::named(own)
+        && named.encode(labels).is_ok()
+    {
+        return Ok(named);
+    }
+    Labels::learn(labels, Some(columns.len()))
+}
+
+/// Bytes that all names begin with.
+fn common_prefix(names: &[String]) -> usize {
+    let Some(first) = names.first() else { return 0 };
+    let shared = |other: &String| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
+    let mut length = names.iter().map(shared).min().unwrap_or(0);
+    while !names.iter().all(|n| n.is_char_boundary(length)) {
+        length -= 1;
+    }
+    length
+}

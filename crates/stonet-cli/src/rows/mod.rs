@@ -1,0 +1,21 @@
+//! Rows from files in the roles that heads know them by: features, predictions, logits, targets.
+
+mod classification;
+mod parts;
+mod regression;
+
+pub use classification::ClassFile;
+pub use parts::{Part, Source};
+pub use regression::RegressionFile;
+
+/// Groups numbered in the order of their first row.
+pub fn number_groups(names: &[String]) -> Vec<usize> {
+    let mut known = std::collections::HashMap::new();
+    names
+        .iter()
+        .map(|n| {
+            let next = known.len();
+            *known.entry(n.as_str()).or_insert(next)
+        })
+        .collect()
+}

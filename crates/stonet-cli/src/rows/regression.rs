@@ -1,0 +1,115 @@
+//! Rows of numbers to predict: features, targets, the network's own predictions, groups.
+
+use std::path::PathBuf;
+
+use ndarray::{Array2, ArrayView2};
+use stonet::{Calibration, NewRows};
+use stonet_io::{ModelColumns, Reading};
+
+use super::parts::{Source, numbers, words};
+use crate::args::ColumnArgs;
+use crate::error::{Error, Result};
+
+/// What a file says about rows of numbers.
+pub struct RegressionFile {
+    path: PathBuf,
+    pub columns: ModelColumns,
+    pub features: Array2<f64>,
+    pub y: Array2<f64>,
+    pub prediction: Option<Array2<f64>>,
+    pub groups: Option<Vec<usize>>,
+    /// Subgroups to judge apart.
+    pub by: Option<Vec<String>>,
+}
+
+impl RegressionFile {
+    /// Columns by flags.
+    pub fn read(source: &Source, flags: &ColumnArgs) -> Result<Self> {
+        if flags.kind.is_some() || flags.features.is_some() {
+            return Err(Error::flag("--kind and --features", "are for --task classification"));
+        }
+        let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction].concat();
+        let reading = Reading {
+            numbers: flags.inputs.as_deref().map(named),
+            text: flags.groups.iter().cloned().collect(),
+            exclude: flags.exclude.clone(),
+            ..Reading::default()
+        };
+        let (table, rows) = source.read(reading)?;
+        let exclude: Vec<String> = flags.prediction.clone();
+        let chosen = table.choose(flags.inputs.as_deref(), &flags.target, &exclude)?;
+        let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
+        let columns = ModelColumns {
+            features: names(&chosen.inputs),
+            prediction: names(&table.columns(&flags.prediction)?),
+            targets: names(&chosen.targets),
+            ..ModelColumns::default()
+        };
+        if !columns.prediction.is_empty() && columns.prediction.len() != columns.targets.len() {
+            let (found, expected) = (columns.prediction.len(), columns.targets.len());
+            return Err(Error::flag(
+                "--prediction",
+                format!("names {found} columns, and there are {expected} targets"),
+            ));
+        }
+        let groups = flags.groups.as_ref().map(|g| words(&table, g, &rows)).transpose()?;
+        Ok(RegressionFile {
+            path: source.path.clone(),
+            features: numbers(&table, &columns.features, &rows)?,
+            y: numbers(&table, &columns.targets, &rows)?,
+            prediction: (!columns.prediction.is_empty())
+                .then(|| numbers(&table, &columns.prediction, &rows))
+                .transpose()?,
+            groups: groups.map(|g| super::number_groups(&g)),
+            by: None,
+            columns,
+        })
+    }
+
+    /// The columns that a head was fitted on, found by name.
+    pub fn like(source: &Source, columns: &ModelColumns, by: Option<&str>) -> Result<Self> {
+        let wanted = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
+        let reading =
+            Reading { numbers: Some(wanted), text: by.map(str::to_owned).into_iter().collect(), ..Reading::default() };
+        let (table, rows) = source.read(reading)?;
+        Ok(RegressionFile {
+            path: source.path.clone(),
+            features: numbers(&table, &columns.features, &rows)?,
+            y: numbers(&table, &columns.targets, &rows)?,
+            prediction: (!columns.prediction.is_empty())
+                .then(|| numbers(&table, &columns.prediction, &rows))
+                .transpose()?,
+            groups: None,
+            by: by.map(|b| words(&table, b, &rows)).transpose()?,
+            columns: columns.clone(),
+        })
+    }
+
+    /// The rows to fit on.
+    pub fn calibration(&self) -> Result<Calibration<'_>> {
+        let mut rows = Calibration::new(self.features.view(), self.y.view()).map_err(Error::rows(&self.path))?;
+        if let Some(d) = &self.prediction {
+            rows = rows.with_prediction(d.view()).map_err(Error::rows(&self.path))?;
+        }
+        match &self.groups {
+            Some(g) => rows.with_groups(g).map_err(Error::rows(&self.path)),
+            None => Ok(rows),
+        }
+    }
+
+    /// The rows to predict for.
+    pub fn new_rows(&self) -> Result<NewRows<'_>> {
+        let rows = NewRows::new(self.features.view()).map_err(Error::rows(&self.path))?;
+        match &self.prediction {
+            Some(d) => rows.with_prediction(d.view()).map_err(Error::rows(&self.path)),
+            None => Ok(rows),
+        }
+    }
+
+    /// What tells these rows from others.
+    pub fn fingerprint(&self) -> String {
+        let arrays: Vec<ArrayView2<'_, f64>> =
+            [self.features.view(), self.y.view()].into_iter().chain(self.prediction.iter().map(|d| d.view())).collect();
+        stonet_io::Model::fingerprint_of(&arrays)
+    }
+}

@@ -1,0 +1,163 @@
+//! Every interval method on the user's own features: fitted on the same validation rows, judged on the same test rows.
+
+use ndarray::ArrayView2;
+use serde::Serialize;
+use stonet::metrics::rmse;
+use stonet::{Calibration, Level, NewRows, Seed};
+
+use super::methods::{Test, judge};
+use super::{DEFAULT, Judged, METHODS, number};
+use crate::journal::Tick;
+use crate::table::Table;
+use crate::{Error, Result};
+
+/// One method on the test rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// Its name.
+    pub name: &'static str,
+    /// What it shows.
+    #[serde(flatten)]
+    pub judged: Judged,
+}
+
+/// A method that these rows do not allow, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// Its name.
+    pub name: &'static str,
+    /// The reason.
+    pub reason: String,
+}
+
+/// All methods on one split; its JSON is that of `stonet compare`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct IntervalComparison {
+    /// Name and version of this layout.
+    pub schema: &'static str,
+    /// `regression`.
+    pub task: &'static str,
+    /// What is used where nothing is said.
+    pub default: &'static str,
+    /// 1 − α.
+    pub level: f64,
+    /// Rows that were fitted on.
+    pub validation_rows: usize,
+    /// Rows that judge.
+    pub test_rows: usize,
+    /// Features per row.
+    pub features: usize,
+    /// Root mean squared error of the network's own prediction on the test rows, where it is given.
+    pub network_rmse: Option<f64>,
+    /// Root of all randomness.
+    pub seed: u64,
+    /// One entry per method.
+    pub methods: Vec<Compared>,
+    /// Methods that these rows do not allow.
+    pub refused: Vec<Refused>,
+}
+
+/// Fits and judges each method in turn; `methods` are names of [`METHODS`]. A method that needs the network's own prediction where there
+/// is none is listed as refused.
+pub fn compare_intervals<'a>(
+    rows: &Calibration<'_>,
+    test: (NewRows<'a>, ArrayView2<'a, f64>),
+    network_prediction: Option<ArrayView2<'_, f64>>,
+    methods: &[String],
+    level: Level,
+    seed: u64,
+    tick: Tick<'_>,
+) -> Result<IntervalComparison> {
+    let find = |name: &String| {
+        METHODS.iter().position(|m| m == name).ok_or_else(|| Error::Unknown {
+            what: "method",
+            name: name.clone(),
+            known: METHODS.join(", "),
+        })
+    };
+    let chosen = methods.iter().map(find).collect::<Result<Vec<usize>>>()?;
+    let chosen = if chosen.is_empty() { (0..METHODS.len()).collect() } else { chosen };
+    let test_rows = Test { new: test.0, y: test.1 };
+    let (mut judged, mut refused) = (Vec::new(), Vec::new());
+    tick(0, chosen.len());
+    for (done, &i) in chosen.iter().enumerate() {
+        let name = METHODS[i];
+        let stop = |_: usize, _: usize| tick(done, chosen.len());
+        // The streams are those of a benchmark's split, whichever methods are left out.
+        match judge(name, rows, test_rows, level, Seed::new(seed).child(i as u64), &stop) {
+            Ok(j) => judged.push(Compared { name, judged: j }),
+            Err(Error::Core(e @ stonet::Error::Cancelled { .. })) => return Err(e.into()),
+            Err(Error::Core(e)) => refused.push(Refused { name, reason: e.to_string() }),
+            Err(e) => return Err(e),
+        }
+        if !tick(done + 1, chosen.len()) {
+            return Err(Error::Cancelled);
+        }
+    }
+    if let (true, Some(first)) = (judged.is_empty(), refused.first()) {
+        return Err(Error::NoMethod { reason: format!("{}: {}", first.name, first.reason) });
+    }
+    Ok(IntervalComparison {
+        schema: "stonet.compare.regression/1",
+        task: "regression",
+        default: DEFAULT,
+        level: level.get(),
+        validation_rows: rows.rows(),
+        test_rows: test.1.nrows(),
+        features: rows.features().ncols(),
+        network_rmse: network_prediction.map(|d| rmse(d, test.1)).transpose()?,
+        seed,
+        methods: judged,
+        refused,
+    })
+}
+
+impl IntervalComparison {
+    /// The methods side by side.
+    pub fn table(&self) -> Table {
+        let header = [
+            "method",
+            "coverage %",
+            "mean length",
+            "median",
+            "Winkler",
+            "narrowest fifth %",
+            "widest fifth %",
+            "seconds",
+        ];
+        let mut t = Table::new(&header);
+        for m in &self.methods {
+            let (mark, j) = (if m.name == self.default { " (default)" } else { "" }, &m.judged);
+            t.row(vec![
+                format!("{}{mark}", m.name),
+                format!("{:.1}", 100.0 * j.coverage),
+                number(j.mean_length),
+                number(j.median_length),
+                number(j.winkler),
+                format!("{:.1}", 100.0 * j.narrowest),
+                format!("{:.1}", 100.0 * j.widest),
+                format!("{:.2}", j.seconds),
+            ]);
+        }
+        t
+    }
+
+    /// The result in words around the table.
+    pub fn text(&self) -> String {
+        let error = self
+            .network_rmse
+            .map_or(String::new(), |e| format!("; the network's root mean squared error is {}", number(e)));
+        let mut text = format!(
+            "{} features, {} validation rows, {} test rows, intervals at {} %{error}\n\n{}",
+            self.features,
+            self.validation_rows,
+            self.test_rows,
+            (1e4 * self.level).round() / 100.0,
+            self.table()
+        );
+        for r in &self.refused {
+            text += &format!("note: {} is not there: {}\n", r.name, r.reason);
+        }
+        text
+    }
+}
