@@ -13,4 +13,7 @@ mod evaluate;
 
 pub mod svg;
 
+mod page;
+
 pub use evaluate::*;
+pub use page::*;

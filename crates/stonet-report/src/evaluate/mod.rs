@@ -11,6 +11,7 @@ mod text;
 mod variance;
 
 pub use binomial::{CONFIDENCE, Judgement, Proportion, binomial_band};
+pub(crate) use classes::named;
 pub use classes::{
     CLASS_METRICS, ClassEvaluation, ClassGroup, ClassRow, ClassSettings, ConfidenceBin, Confusion, MemberWeight,
     ReliabilityRow,
