@@ -43,6 +43,8 @@ pub struct Feature {
 pub struct Importance {
     /// What grows, in words.
     pub measure: String,
+    /// Whether it is a fraction, to be shown in per cent.
+    pub fraction: bool,
     /// Rows it was measured on.
     pub rows: usize,
     /// Columns there are.
@@ -53,17 +55,18 @@ pub struct Importance {
     pub features: Vec<Feature>,
 }
 
-/// The loss of predictions for some of the rows.
-pub type Loss<'a> = &'a dyn Fn(&[usize], ArrayView2<'_, f64>) -> f64;
+/// What grows when a column is shuffled.
+pub struct Loss<'a> {
+    /// In words.
+    pub measure: &'a str,
+    /// Whether it is a fraction.
+    pub fraction: bool,
+    /// Of predictions for some of the rows.
+    pub of: &'a dyn Fn(&[usize], ArrayView2<'_, f64>) -> f64,
+}
 
 /// Shuffles the columns that are `used`, one at a time, on at most 500 rows.
-pub fn permutation(
-    explain: &Explain<'_>,
-    used: &[bool],
-    loss: Loss<'_>,
-    measure: &str,
-    seed: Seed,
-) -> Result<Importance> {
+pub fn permutation(explain: &Explain<'_>, used: &[bool], loss: &Loss<'_>, seed: Seed) -> Result<Importance> {
     let x = explain.inputs;
     if explain.names.len() != x.ncols() {
         return Err(Error::Shape {
@@ -75,7 +78,7 @@ pub fn permutation(
     let rows = spread(x.nrows(), ROWS);
     let mut inputs = x.select(Axis(0), &rows);
     let before = (explain.predict)(inputs.view())?;
-    let base = loss(&rows, before.view());
+    let base = (loss.of)(&rows, before.view());
     let columns = candidates(inputs.view(), before.view(), used);
     let mut features = Vec::with_capacity(columns.len());
     for &column in &columns {
@@ -83,7 +86,7 @@ pub fn permutation(
         let mut shuffled = kept.clone();
         shuffled.shuffle(&mut seed.child(column as u64).rng());
         inputs.column_mut(column).assign(&ArrayView1::from(&shuffled));
-        let after = loss(&rows, (explain.predict)(inputs.view())?.view());
+        let after = (loss.of)(&rows, (explain.predict)(inputs.view())?.view());
         inputs.column_mut(column).assign(&ArrayView1::from(&kept));
         features.push(Feature { name: explain.names[column].clone(), increase: after - base, selected: None });
     }
@@ -91,7 +94,8 @@ pub fn permutation(
     features.sort_by(|a, b| b.increase.total_cmp(&a.increase));
     features.truncate(SHOWN);
     let (tried, number) = (columns.len(), rows.len());
-    Ok(Importance { measure: measure.to_owned(), rows: number, columns: x.ncols(), tried, features })
+    let (measure, fraction) = (loss.measure.to_owned(), loss.fraction);
+    Ok(Importance { measure, fraction, rows: number, columns: x.ncols(), tried, features })
 }
 
 /// At most `most` of the rows, evenly spaced.
@@ -151,9 +155,10 @@ mod tests {
         let loss = |rows: &[usize], p: ArrayView2<'_, f64>| {
             rows.iter().zip(p.column(0)).map(|(&r, p)| (y[r] - p).powi(2)).sum::<f64>() / rows.len() as f64
         };
+        let loss = Loss { measure: "mse", fraction: false, of: &loss };
         let names = names(4);
         let explain = Explain { inputs: x.view(), names: &names, predict: &predict };
-        let found = permutation(&explain, &[true; 4], &loss, "mse", Seed::new(1)).unwrap();
+        let found = permutation(&explain, &[true; 4], &loss, Seed::new(1)).unwrap();
         assert_eq!((found.rows, found.columns, found.tried), (500, 4, 4));
         let order: Vec<&str> = found.features.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(order, ["x0", "x2", "x3", "x1"]);
@@ -162,9 +167,9 @@ mod tests {
             let tolerance = expected * 4.5 * (2.0 / 500f64).sqrt() + 1e-12;
             assert!((feature.increase - expected).abs() < tolerance, "{feature:?}");
         }
-        let unused = permutation(&explain, &[false, true, true, true], &loss, "mse", Seed::new(1)).unwrap();
+        let unused = permutation(&explain, &[false, true, true, true], &loss, Seed::new(1)).unwrap();
         assert_eq!((unused.tried, unused.features[0].name.as_str()), (3, "x2"));
-        assert!(permutation(&Explain { names: &names[..3], ..explain }, &[true; 4], &loss, "", Seed::new(1)).is_err());
+        assert!(permutation(&Explain { names: &names[..3], ..explain }, &[true; 4], &loss, Seed::new(1)).is_err());
     }
 
     #[test]
@@ -174,9 +179,10 @@ mod tests {
         let loss = |rows: &[usize], p: ArrayView2<'_, f64>| {
             rows.iter().zip(p.column(0)).map(|(&r, p)| (x[[r, 777]] - p).powi(2)).sum()
         };
+        let loss = Loss { measure: "", fraction: false, of: &loss };
         let names = names(900);
         let explain = Explain { inputs: x.view(), names: &names, predict: &predict };
-        let found = permutation(&explain, &[true; 900], &loss, "", Seed::new(1)).unwrap();
+        let found = permutation(&explain, &[true; 900], &loss, Seed::new(1)).unwrap();
         assert_eq!((found.tried, found.features.len(), found.features[0].name.as_str()), (44, 20, "x777"));
     }
 }

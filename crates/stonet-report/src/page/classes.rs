@@ -1,6 +1,6 @@
 //! The part of a page that judges class probabilities.
 
-use super::html::{Bar, Cell, Sign, Table, bars, key, numbers};
+use super::html::{Bar, Cell, Figure, Sign, Table, bars, key, numbers};
 use super::shared::{importance, kappa_figures};
 use super::{Report, Tone};
 use crate::number::{count, percent, points, shown};
@@ -28,18 +28,18 @@ pub fn add(report: &mut Report, e: &ClassEvaluation) {
     tiles(report, e);
     report.heading("Can its confidence be believed?", "");
     let mut figures = vec![reliability(report, e), confidence(report, e), scores(report, e)];
-    report.grid(&figures);
+    report.figures(&figures);
     report.heading("Class by class", "");
     figures = vec![classes(report, e)];
     figures.extend(confused(report, e));
-    report.grid(&figures);
+    report.figures(&figures);
     subgroups(report, e);
     figures = e.importance.as_ref().and_then(|i| importance(report, i)).into_iter().collect();
     figures.extend(weights(report, e));
     figures.extend(kappa_figures(report, &e.kappa_paths));
     if !figures.is_empty() {
         report.heading("What is behind a prediction?", "");
-        report.grid(&figures);
+        report.figures(&figures);
     }
 }
 
@@ -57,7 +57,7 @@ fn tiles(report: &mut Report, e: &ClassEvaluation) {
     ]);
 }
 
-fn reliability(report: &mut Report, e: &ClassEvaluation) -> String {
+fn reliability(report: &mut Report, e: &ClassEvaluation) -> Figure {
     let mut chart = Chart::new("Confidence and accuracy", "confidence", "accuracy");
     chart.scales(Scale::Percent, Scale::Percent);
     let first = |rows: &[ReliabilityRow]| rows.first().map_or(1.0, |r| r.low);
@@ -106,7 +106,7 @@ fn reliability(report: &mut Report, e: &ClassEvaluation) -> String {
     report.figure("reliability", false, "Confidence and accuracy", &content, caption)
 }
 
-fn confidence(report: &mut Report, e: &ClassEvaluation) -> String {
+fn confidence(report: &mut Report, e: &ClassEvaluation) -> Figure {
     let mut chart = Chart::new("How sure it is", "confidence", "rows");
     chart.scales(Scale::Percent, Scale::Linear);
     let used = e.confidence.iter().position(|b| b.right + b.wrong > 0).unwrap_or(0);
@@ -128,7 +128,7 @@ fn confidence(report: &mut Report, e: &ClassEvaluation) -> String {
     report.figure("confidence", false, "How sure it is", &content, caption)
 }
 
-fn scores(report: &mut Report, e: &ClassEvaluation) -> String {
+fn scores(report: &mut Report, e: &ClassEvaluation) -> Figure {
     let mut table = Table::new(&["Score", "Value", "95 % interval", "By chance", "Network's own"]);
     let own = e.network.as_ref().map(crate::evaluate::named);
     for (i, (_, m)) in e.named_scores().into_iter().enumerate() {
@@ -147,7 +147,7 @@ fn scores(report: &mut Report, e: &ClassEvaluation) -> String {
     report.figure("scores", true, "Every score", &table.html("Scores"), caption)
 }
 
-fn classes(report: &mut Report, e: &ClassEvaluation) -> String {
+fn classes(report: &mut Report, e: &ClassEvaluation) -> Figure {
     let mut table =
         Table::new(&["Class", "Rows", "Frequency", "Mean probability", "Recall", "Precision", "Calibration error"]);
     let optional = |v: Option<f64>| Cell::text(&v.map_or("–".into(), percent));
@@ -167,14 +167,13 @@ fn classes(report: &mut Report, e: &ClassEvaluation) -> String {
     report.figure("classes", true, "Every class", &table.html("Classes"), caption)
 }
 
-fn confused(report: &mut Report, e: &ClassEvaluation) -> Option<String> {
+fn confused(report: &mut Report, e: &ClassEvaluation) -> Option<Figure> {
     if e.confused.is_empty() {
         return None;
     }
     let mut table = Table::new(&["True class", "Guessed", "Rows", "Of the class"]);
     for c in &e.confused {
-        let cells = [c.truth.clone(), c.guess.clone(), c.rows.to_string(), percent(c.share)];
-        table.row(cells.map(Cell::from).into());
+        table.row(vec![Cell::name(&c.truth), Cell::name(&c.guess), c.rows.to_string().into(), percent(c.share).into()]);
     }
     let caption = "Rows of the true class that were taken for the other one, most frequent first.";
     Some(report.figure("confused", false, "Most often mixed up", &table.html("Confusions"), caption))
@@ -200,10 +199,10 @@ fn subgroups(report: &mut Report, e: &ClassEvaluation) {
     report.heading("For whom does it hold?", "");
     let figure =
         report.figure("subgroups", true, &format!("Calibration by {column}"), &table.html("Subgroups"), &caption);
-    report.grid(&[figure]);
+    report.figures(&[figure]);
 }
 
-fn weights(report: &mut Report, e: &ClassEvaluation) -> Option<String> {
+fn weights(report: &mut Report, e: &ClassEvaluation) -> Option<Figure> {
     if e.weights.is_empty() {
         return None;
     }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::Report;
-use super::html::{Bar, Cell, Table, bars};
-use crate::number::{points, shown};
+use super::html::{Bar, Cell, Figure, Table, bars};
+use crate::number::{count, points, shown};
 
 /// Which of two numbers is better.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -79,6 +79,38 @@ impl Comparison {
     }
 }
 
+impl Comparison {
+    /// Which method is best in what, in one sentence.
+    pub fn verdict(&self) -> String {
+        let mut wins: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (i, column) in self.columns.iter().enumerate() {
+            let Some(best) = self.best(i) else { continue };
+            for m in self.methods.iter().filter(|m| m.value(i) == Some(best)) {
+                match wins.iter_mut().find(|w| w.0 == m.name) {
+                    Some(w) => w.1.push(&column.name),
+                    None => wins.push((&m.name, vec![&column.name])),
+                }
+            }
+        }
+        if wins.is_empty() {
+            return format!("{} side by side.", count(self.methods.len(), "method"));
+        }
+        // Stable: who wins most comes first, equals as in the table.
+        wins.sort_by_key(|w| std::cmp::Reverse(w.1.len()));
+        let told: Vec<String> = wins.iter().map(|(name, columns)| format!("{name} in {}", listed(columns))).collect();
+        format!("Best of {}: {}.", count(self.methods.len(), "method"), told.join("; "))
+    }
+}
+
+/// As `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 impl Method {
     fn score(&self, column: usize) -> Option<Score> {
         self.scores.get(column).copied().flatten()
@@ -93,11 +125,18 @@ pub fn add(report: &mut Report, c: &Comparison) {
     report.heading(&c.title, &c.lead);
     let mut figures = vec![table(report, c)];
     figures.extend(c.charts.iter().filter_map(|&column| chart(report, c, column)));
-    report.grid(&figures);
+    report.figures(&figures);
 }
 
 fn text(column: &Column, v: f64) -> String {
     if column.percent { points(v) } else { shown(v) }
+}
+
+/// Two digits are all that an error is known to.
+fn error(column: &Column, v: f64) -> String {
+    let v = if column.percent { 100.0 * v } else { v };
+    let decimals = if v > 0.0 { (1.0 - v.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
+    format!("± {v:.decimals$}")
 }
 
 fn heading(column: &Column) -> String {
@@ -109,7 +148,7 @@ fn heading(column: &Column) -> String {
     format!("{}{}{arrow}", column.name, if column.percent { ", %" } else { "" })
 }
 
-fn table(report: &mut Report, c: &Comparison) -> String {
+fn table(report: &mut Report, c: &Comparison) -> Figure {
     let headings: Vec<String> = std::iter::once("Method".to_owned()).chain(c.columns.iter().map(heading)).collect();
     let mut table = Table::new(&headings.iter().map(String::as_str).collect::<Vec<_>>());
     let best: Vec<Option<f64>> = (0..c.columns.len()).map(|i| c.best(i)).collect();
@@ -121,7 +160,7 @@ fn table(report: &mut Report, c: &Comparison) -> String {
                 let best = best[i] == Some(s.value);
                 let cell = if best { Cell::marked(&format!("★ {shown}"), "best") } else { shown.into() };
                 match s.error.filter(|e| e.is_finite()) {
-                    Some(error) => cell.with(&format!("± {}", text(column, error))),
+                    Some(e) => cell.with(&error(column, e)),
                     None => cell,
                 }
             }
@@ -135,7 +174,7 @@ fn table(report: &mut Report, c: &Comparison) -> String {
 }
 
 /// Bars from zero, so that lengths can be compared; none for numbers below it.
-fn chart(report: &mut Report, c: &Comparison, column: usize) -> Option<String> {
+fn chart(report: &mut Report, c: &Comparison, column: usize) -> Option<Figure> {
     let about = c.columns.get(column)?;
     let values: Vec<f64> = c.methods.iter().filter_map(|m| m.value(column)).collect();
     let largest = values.iter().copied().fold(0.0, f64::max);
@@ -147,7 +186,7 @@ fn chart(report: &mut Report, c: &Comparison, column: usize) -> Option<String> {
         Some(Bar {
             name: m.name.clone(),
             value: text(about, score.value) + if about.percent { " %" } else { "" },
-            note: score.error.filter(|e| e.is_finite()).map_or(String::new(), |e| format!("± {}", text(about, e))),
+            note: score.error.filter(|e| e.is_finite()).map_or(String::new(), |e| error(about, e)),
             part: if score.value.is_finite() { score.value / largest } else { 1.0 },
             rest: !m.ours,
         })
@@ -189,6 +228,9 @@ mod tests {
             ..Comparison::default()
         };
         assert_eq!((c.best(0), c.best(1), c.best(2), c.best(3)), (Some(1.0), Some(7.0), Some(0.95), None));
+        assert_eq!(c.verdict(), "Best of 3 methods: a in l and n; b in h.");
+        assert_eq!(listed(&["x", "y", "z"]), "x, y and z");
+        assert_eq!((error(&c.columns[0], 0.0642), error(&c.columns[0], 24.3)), ("± 0.064".into(), "± 24".into()));
         let html = comparison_report(&c, &About::default());
         assert_eq!(html.matches("class=\"best\"").count(), 3);
         assert!(html.contains("class=\"ours\"") && html.contains("★ 7.000") && html.contains("−∞"));

@@ -21,6 +21,11 @@ impl Cell {
         Cell { html: escape(text), class }
     }
 
+    /// A name, to the left.
+    pub fn name(text: &str) -> Self {
+        Cell::marked(text, "name")
+    }
+
     /// A smaller addition after the text.
     pub fn with(mut self, text: &str) -> Self {
         let _ = write!(self.html, r#" <span class="error">{}</span>"#, escape(text));
@@ -144,14 +149,49 @@ pub fn numbers(table: &Table, label: &str) -> String {
 }
 
 /// A figure: heading, content, and how to read it.
-pub fn figure(id: &str, wide: bool, title: &str, content: &str, caption: &str) -> String {
-    format!(
-        "<figure id=\"{}\"{}>\n<h3>{}</h3>\n{content}<figcaption>{}</figcaption>\n</figure>\n",
-        escape(id),
-        if wide { " class=\"wide\"" } else { "" },
-        escape(title),
-        escape(caption)
-    )
+pub struct Figure {
+    html: String,
+    wide: bool,
+    /// In lines of text, about.
+    height: usize,
+}
+
+impl Figure {
+    pub fn new(id: &str, wide: bool, title: &str, content: &str, caption: &str) -> Self {
+        let html = format!(
+            "<figure id=\"{}\"{}>\n<h3>{}</h3>\n{content}<figcaption>{}</figcaption>\n</figure>\n",
+            escape(id),
+            if wide { " class=\"wide\"" } else { "" },
+            escape(title),
+            escape(caption)
+        );
+        // What is folded away takes one line.
+        let open = content.split("<details>").next().unwrap_or_default();
+        let count = |what: &str| open.matches(what).count();
+        let height =
+            4 + caption.len() / 60 + 15 * count("<svg class=\"chart\"") + 2 * (count("<tr>") + count("<li><span"));
+        Figure { html, wide, height }
+    }
+}
+
+/// Figures in two columns of about the same height, in reading order; wide ones across both. Columns are made here and not by the browser,
+/// so that nothing jumps when something is unfolded.
+pub fn columns(figures: &[Figure]) -> String {
+    let mut s = String::from("<div class=\"figures\">\n");
+    for run in figures.chunk_by(|a, b| !a.wide && !b.wide) {
+        let html = |part: &[Figure]| part.iter().map(|f| f.html.as_str()).collect::<String>();
+        if run.len() == 1 {
+            s.push_str(&html(run));
+            continue;
+        }
+        let sum = |part: &[Figure]| part.iter().map(|f| f.height).sum::<usize>();
+        let uneven = |&k: &usize| sum(&run[..k]).abs_diff(sum(&run[k..]));
+        let (left, right) = run.split_at((1..run.len()).min_by_key(uneven).unwrap_or(1));
+        let _ =
+            write!(s, "<div class=\"column\">\n{}</div>\n<div class=\"column\">\n{}</div>\n", html(left), html(right));
+    }
+    s.push_str("</div>\n");
+    s
 }
 
 #[cfg(test)]
@@ -171,10 +211,27 @@ mod tests {
             numbers(&table, HOSTILE),
             bars(&[bar]),
             key(&[(Sign::Dot, HOSTILE)]),
-            figure(HOSTILE, false, HOSTILE, "", HOSTILE),
+            columns(&[Figure::new(HOSTILE, false, HOSTILE, "", HOSTILE)]),
         ] {
             assert!(!html.contains("<b") && !html.contains("</script") && !html.contains("='x'"), "{html}");
             assert!(!html.contains("NaN"));
         }
+    }
+
+    #[test]
+    fn columns_are_even_and_keep_the_order() {
+        let figure = |id: &str, wide: bool, rows: usize| Figure::new(id, wide, "", &"<tr>".repeat(rows), "");
+        let html = columns(&[
+            figure("a", false, 20),
+            figure("b", false, 5),
+            figure("c", false, 5),
+            figure("d", true, 1),
+            figure("e", false, 1),
+        ]);
+        let at = |what: &str| html.find(what).unwrap();
+        let second = html.match_indices("class=\"column\"").nth(1).unwrap().0;
+        assert!(at("id=\"a\"") < second && second < at("id=\"b\"") && at("id=\"b\"") < at("id=\"c\""));
+        assert!(at("id=\"c\"") < at("id=\"d\"") && at("id=\"d\"") < at("id=\"e\""));
+        assert_eq!(html.matches("class=\"column\"").count(), 2);
     }
 }

@@ -15,6 +15,7 @@ pub use comparison::{Better, Column, Comparison, Method, Score};
 
 use crate::svg::{Chart, escape};
 use crate::{ClassEvaluation, RegressionEvaluation};
+use html::Figure;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -103,7 +104,7 @@ impl Report {
     /// A chart with a caption that says how to read it.
     pub fn chart(mut self, id: &str, title: &str, chart: &Chart, caption: &str) -> Self {
         let figure = self.figure(id, false, title, &chart.embed(), caption);
-        self.grid(&[figure]);
+        self.figures(&[figure]);
         self
     }
 
@@ -147,8 +148,8 @@ impl Report {
             if made.is_empty() { "" } else { " " },
             made.join(", ")
         );
-        let figure = html::figure("settings", true, "Command and settings", &content, &caption);
-        format!("<h2>How this page was made</h2>\n<div class=\"figures\">\n{figure}</div>\n")
+        let figure = Figure::new("settings", true, "Command and settings", &content, &caption);
+        format!("<h2>How this page was made</h2>\n{}", html::columns(&[figure]))
     }
 
     /// This id, or with a number where it is taken.
@@ -185,14 +186,14 @@ impl Report {
         }
     }
 
-    fn figure(&mut self, id: &str, wide: bool, title: &str, content: &str, caption: &str) -> String {
+    fn figure(&mut self, id: &str, wide: bool, title: &str, content: &str, caption: &str) -> Figure {
         let id = self.unique(id);
-        html::figure(&id, wide, title, content, caption)
+        Figure::new(&id, wide, title, content, caption)
     }
 
-    fn grid(&mut self, figures: &[String]) {
+    fn figures(&mut self, figures: &[Figure]) {
         if !figures.is_empty() {
-            let _ = writeln!(self.body, "<div class=\"figures\">\n{}</div>", figures.concat());
+            self.body.push_str(&html::columns(figures));
         }
     }
 
@@ -220,7 +221,7 @@ pub fn class_report(evaluation: &ClassEvaluation, about: &About) -> String {
 
 /// The page of methods side by side.
 pub fn comparison_report(comparison: &Comparison, about: &About) -> String {
-    Report::new(about).comparison(comparison).html()
+    Report::new(about).verdict(Tone::Plain, "Best", &comparison.verdict()).comparison(comparison).html()
 }
 
 #[cfg(test)]

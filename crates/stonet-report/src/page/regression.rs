@@ -1,6 +1,6 @@
 //! The part of a page that judges intervals.
 
-use super::html::{Bar, Cell, Sign, Table, bars, key, numbers};
+use super::html::{Bar, Cell, Figure, Sign, Table, bars, key, numbers};
 use super::shared::{importance, kappa_figures};
 use super::{Report, Tone};
 use crate::number::{count, level, percent, points, shown};
@@ -24,26 +24,26 @@ pub fn add(report: &mut Report, e: &RegressionEvaluation) {
     let mut figures = vec![coverage(report, &e.curve)];
     if e.targets.len() == 1 {
         figures.extend(target_figures(report, &e.targets[0], ""));
-        report.grid(&figures);
+        report.figures(&figures);
     } else {
         figures.push(targets(report, e));
-        report.grid(&figures);
+        report.figures(&figures);
         for target in e.targets.iter().take(TARGETS) {
             report.heading(&format!("Target {}", target.name), "");
             let figures = target_figures(report, target, &target.name);
-            report.grid(&figures);
+            report.figures(&figures);
         }
     }
     subgroups(report, e);
     report.heading("What is behind a prediction?", "");
-    let mut figures: Vec<String> = importance(report, &e.importance).into_iter().collect();
+    let mut figures: Vec<Figure> = importance(report, &e.importance).into_iter().collect();
     for target in e.targets.iter().take(TARGETS) {
         let of = if e.targets.len() > 1 { format!(": {}", target.name) } else { String::new() };
         figures.extend(target.variance.as_ref().map(|v| variance(report, v, &of)));
         figures.extend(weights(report, target, &of));
     }
     figures.extend(kappa_figures(report, &e.kappa_paths));
-    report.grid(&figures);
+    report.figures(&figures);
 }
 
 fn tiles(report: &mut Report, s: &IntervalScores, rows: usize) {
@@ -69,7 +69,7 @@ fn held(p: &Proportion, judgement: Judgement) -> Cell {
     if judgement == Judgement::Short { Cell::marked(&format!("{text} ▼"), "low") } else { Cell::text(&text) }
 }
 
-fn coverage(report: &mut Report, curve: &[CurvePoint]) -> String {
+fn coverage(report: &mut Report, curve: &[CurvePoint]) -> Figure {
     let mut chart = Chart::new("Promised and actual coverage", "promised", "actual");
     chart.scales(Scale::Percent, Scale::Percent);
     chart.line(vec![(0.45, 0.45), (1.0, 1.0)], Style::Rule, None);
@@ -96,7 +96,7 @@ fn coverage(report: &mut Report, curve: &[CurvePoint]) -> String {
     report.figure("coverage", false, "Promised and actual coverage", &content, caption)
 }
 
-fn target_figures(report: &mut Report, t: &TargetEvaluation, name: &str) -> Vec<String> {
+fn target_figures(report: &mut Report, t: &TargetEvaluation, name: &str) -> Vec<Figure> {
     let of = if name.is_empty() { String::new() } else { format!(": {name}") };
     let promised = t.scores.level.get();
     let mut figures = vec![intervals(report, t, &of)];
@@ -157,7 +157,7 @@ fn fifths(title: &str, value: &str, words: [&str; 2], strata: &[Stratum], promis
     content
 }
 
-fn intervals(report: &mut Report, t: &TargetEvaluation, of: &str) -> String {
+fn intervals(report: &mut Report, t: &TargetEvaluation, of: &str) -> Figure {
     let title = format!("Intervals and true values{of}");
     let mut chart = Chart::new(&title, "rows, by prediction", &t.name);
     let inside = |r: &crate::SampleRow| r.lower <= r.truth && r.truth <= r.upper;
@@ -194,7 +194,7 @@ fn intervals(report: &mut Report, t: &TargetEvaluation, of: &str) -> String {
     report.figure("intervals", false, &title, &content, &caption)
 }
 
-fn targets(report: &mut Report, e: &RegressionEvaluation) -> String {
+fn targets(report: &mut Report, e: &RegressionEvaluation) -> Figure {
     let mut table = Table::new(&[
         "Target",
         "Promised",
@@ -241,10 +241,10 @@ fn subgroups(report: &mut Report, e: &RegressionEvaluation) {
     );
     report.heading("For whom do they hold?", "");
     let figure = report.figure("subgroups", true, &format!("Coverage by {column}"), &table.html("Subgroups"), &caption);
-    report.grid(&[figure]);
+    report.figures(&[figure]);
 }
 
-fn variance(report: &mut Report, split: &VarianceSplit, of: &str) -> String {
+fn variance(report: &mut Report, split: &VarianceSplit, of: &str) -> Figure {
     let last = split.parts.len().saturating_sub(1);
     let bar = |(i, p): (usize, &crate::Part)| Bar {
         name: p.source.clone(),
@@ -266,7 +266,7 @@ fn variance(report: &mut Report, split: &VarianceSplit, of: &str) -> String {
     report.figure("variance", false, &format!("Where the uncertainty comes from{of}"), &content, &caption)
 }
 
-fn weights(report: &mut Report, target: &TargetEvaluation, of: &str) -> Option<String> {
+fn weights(report: &mut Report, target: &TargetEvaluation, of: &str) -> Option<Figure> {
     let w = target.weights?;
     let bar = |(name, part): (&str, f64)| Bar {
         name: name.to_owned(),

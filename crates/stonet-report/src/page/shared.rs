@@ -1,7 +1,7 @@
 //! Figures that regression and classification share: the path of κ and the importance of features.
 
 use super::Report;
-use super::html::{Bar, Sign, bars, key};
+use super::html::{Bar, Figure, Sign, bars, key};
 use crate::number::{percent, shown};
 use crate::svg::{Chart, Scale, Style, escape};
 use crate::{Importance, KappaPath};
@@ -10,11 +10,11 @@ use crate::{Importance, KappaPath};
 const PATHS: usize = 6;
 
 /// One figure per path.
-pub fn kappa_figures(report: &mut Report, paths: &[KappaPath]) -> Vec<String> {
+pub fn kappa_figures(report: &mut Report, paths: &[KappaPath]) -> Vec<Figure> {
     paths.iter().filter(|p| !p.points().is_empty()).take(PATHS).map(|p| kappa(report, p)).collect()
 }
 
-fn kappa(report: &mut Report, path: &KappaPath) -> String {
+fn kappa(report: &mut Report, path: &KappaPath) -> Figure {
     let points = path.points();
     let title =
         if path.label.is_empty() { "How κ was chosen".into() } else { format!("How κ was chosen: {}", path.label) };
@@ -49,12 +49,11 @@ fn kappa(report: &mut Report, path: &KappaPath) -> String {
     report.figure("kappa", false, &title, &content, caption)
 }
 
-pub fn importance(report: &mut Report, importance: &Importance) -> Option<String> {
+pub fn importance(report: &mut Report, importance: &Importance) -> Option<Figure> {
     let largest = importance.features.first().map(|f| f.increase).filter(|i| *i > 0.0)?;
-    let fraction = importance.measure.starts_with("share");
     let bar = |f: &crate::Feature| Bar {
         name: f.name.clone(),
-        value: if fraction { percent(f.increase) } else { shown(f.increase) },
+        value: if importance.fraction { percent(f.increase) } else { shown(f.increase) },
         note: f.selected.map_or(String::new(), |s| format!("selected by {:.0} % of StoNets", 100.0 * s)),
         part: f.increase / largest,
         rest: false,

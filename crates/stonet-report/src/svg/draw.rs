@@ -138,7 +138,9 @@ fn interval(f: &Frame, s: &mut String, x: f64, (lower, upper): (f64, f64), tip: 
             let _ = write!(d, "M{:.1} {y:.1}H{:.1}", x - cap, x + cap);
         }
     }
-    let _ = writeln!(s, r#"<path class="strong" d="{d}"{}"#, close("path", tip));
+    // Many intervals lie on each other: thin and pale, so that points stand out.
+    let class = if cap > 0.0 { "strong" } else { "strong span" };
+    let _ = writeln!(s, r#"<path class="{class}" d="{d}"{}"#, close("path", tip));
     s.push_str(&heads);
 }
 

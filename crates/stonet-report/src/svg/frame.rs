@@ -84,10 +84,10 @@ impl Frame {
 
     /// Narrow, so that its letters are large enough on a phone.
     pub fn of_page(chart: &Chart) -> Self {
-        let draft = Frame::new(chart, (420.0, 290.0), [50.0, 26.0, 408.0, 244.0], true);
+        let draft = Frame::new(chart, (420.0, 290.0), [50.0, 26.0, 402.0, 244.0], true);
         let widest = draft.y_ticks().iter().map(|t| t.1.chars().count()).max().unwrap_or(0);
-        let left = (14.0 + 7.0 * widest as f64).clamp(30.0, 120.0);
-        Frame::new(chart, (420.0, 290.0), [left, 26.0, 408.0, 244.0], true)
+        let left = (12.0 + 7.6 * widest as f64).clamp(30.0, 120.0);
+        Frame::new(chart, (420.0, 290.0), [left, 26.0, 402.0, 244.0], true)
     }
 
     fn new(chart: &Chart, size: (f64, f64), edges: [f64; 4], page: bool) -> Self {

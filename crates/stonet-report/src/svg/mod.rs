@@ -15,6 +15,7 @@ text { font: 12px system-ui, sans-serif; fill: #1b1f24; }
 .axis { stroke: #1b1f24; stroke-width: 1; fill: none; }
 .grid { stroke: #e4e7eb; stroke-width: 1; fill: none; }
 .strong { stroke: #0b62c4; stroke-width: 1.8; fill: none; }
+.span { stroke-width: 1; stroke-opacity: .45; }
 .weak { stroke: #9aa4b0; stroke-width: 1; fill: none; }
 .rule { stroke: #1b1f24; stroke-width: 1; stroke-dasharray: 4 3; fill: none; }
 .in { fill: #1b1f24; }

@@ -1,3 +1,4 @@
+#![allow(dead_code, reason = "each test file uses its part")]
 //! Small fits on generated data, and what is evaluated of them.
 
 use ndarray::{Array2, Axis};

@@ -9,7 +9,7 @@ use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge,
 use stonet::{Error, Result, Seed};
 
 use super::binomial::{Proportion, binomial_band};
-use super::importance::{Explain, Importance, permutation};
+use super::importance::{Explain, Importance, Loss, permutation};
 use super::kappa::KappaPath;
 use super::requirement::Metrics;
 use super::strata::subgroups;
@@ -18,7 +18,7 @@ use tables::{class_rows, confidence_bins, confusions, guesses};
 /// Numbers of a [`ClassEvaluation`] that can be required.
 pub const CLASS_METRICS: [&str; 6] = ["accuracy", "nll", "brier", "ece", "cece", "adaptive_ece"];
 /// What importance is measured by.
-const MEASURE: &str = "growth of the negative log-likelihood, in nats, when the column is shuffled";
+const MEASURE: &str = "growth of the negative log-likelihood, in nats";
 
 /// What goes with the probabilities, where it is known.
 #[derive(Clone, Copy)]
@@ -280,5 +280,6 @@ fn importance(explain: &Explain<'_>, labels: &[usize], seed: Seed) -> Result<Imp
         let surprise = rows.iter().zip(p.outer_iter()).map(|(&r, p)| -p[labels[r]].max(f64::MIN_POSITIVE).ln());
         surprise.sum::<f64>() / rows.len() as f64
     };
-    permutation(explain, &vec![true; explain.inputs.ncols()], &loss, MEASURE, seed)
+    let loss = Loss { measure: MEASURE, fraction: false, of: &loss };
+    permutation(explain, &vec![true; explain.inputs.ncols()], &loss, seed)
 }

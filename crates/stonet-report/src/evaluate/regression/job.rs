@@ -6,7 +6,7 @@ use stonet::{Error, FittedPostStoNet, Intervals, Level, NewRows, Result, Seed, S
 
 use super::{CurvePoint, IntervalScores, LEVELS, SampleRow, Subgroup, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
-use crate::evaluate::importance::{Explain, Importance, permutation, spread};
+use crate::evaluate::importance::{Explain, Importance, Loss, permutation, spread};
 use crate::evaluate::strata::{fifths, subgroups};
 
 /// Rows drawn with their intervals.
@@ -14,7 +14,7 @@ const SAMPLE: usize = 200;
 /// The input column that stands for the network's own prediction.
 const OWN_PREDICTION: &str = "(the network's own prediction)";
 /// What importance is measured by.
-const MEASURE: &str = "share of the target's variance that is no longer explained when the column is shuffled";
+const MEASURE: &str = "growth of the mean squared error, as a part of the target's variance";
 
 /// What every computation below needs.
 pub(super) struct Job<'a, 'r> {
@@ -183,7 +183,7 @@ impl Job<'_, '_> {
         let used: Vec<bool> =
             (0..inputs.ncols()).map(|c| c >= p || ridge || selected.get(c).is_some_and(|s| *s > 0.0)).collect();
         let explain = Explain { inputs: inputs.view(), names: &names, predict: &predict };
-        let mut importance = permutation(&explain, &used, &loss, MEASURE, seed)?;
+        let mut importance = permutation(&explain, &used, &Loss { measure: MEASURE, fraction: true, of: &loss }, seed)?;
         for feature in &mut importance.features {
             let column = features.iter().position(|name| *name == feature.name);
             feature.selected = column.and_then(|c| selected.get(c).copied());
