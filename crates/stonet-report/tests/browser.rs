@@ -71,11 +71,16 @@ fn pages_look_right_in_a_browser() {
     let kept = std::env::var_os("STONET_PAGES").map(PathBuf::from);
     let folder = kept.as_deref().unwrap_or(temporary.path());
     std::fs::create_dir_all(folder).unwrap();
-    let Some(browser) = Chromium::find(temporary.path()) else {
+    if Chromium::find(temporary.path()).is_none() {
         println!("skipped: neither chromium, chromium-browser nor google-chrome is on the PATH");
         return;
+    }
+    let look = |name: &str, html: String, figures: &[&str]| {
+        let own = temporary.path().join(name);
+        std::fs::create_dir_all(&own).unwrap();
+        let browser = Chromium::find(&own).unwrap();
+        Look { browser: &browser, folder }.at(name, &html, figures);
     };
-    let look = Look { browser: &browser, folder };
     let regression = [
         "coverage",
         "intervals",
@@ -87,30 +92,40 @@ fn pages_look_right_in_a_browser() {
         "kappa",
         "settings",
     ];
-    let paper = common::regression(Kind::Paper, 1, false);
-    look.at(
-        "paper",
-        &regression_report(&paper, &common::about("Intervals of house prices, as in the paper")),
-        &regression,
-    );
-    let stack = common::regression(Kind::Stack, 2, true);
-    let page = Report::new(&common::about(common::HOSTILE)).regression(&stack).comparison(&common::comparison()).html();
-    look.at("stack", &page, &[&regression[..], &["targets", "weights", "methods", "variance-2"]].concat());
-    let classes = [
-        "reliability",
-        "confidence",
-        "scores",
-        "classes",
-        "confused",
-        "subgroups",
-        "features",
-        "kappa",
-        "weights",
-        "settings",
-    ];
-    look.at("classes", &class_report(&common::classes(), &common::about("Animals in photographs")), &classes);
-    let compared = ["methods", "methods-chart", "methods-chart-2", "settings"];
-    look.at("comparison", &comparison_report(&common::comparison(), &common::about("Four methods")), &compared);
+    // Browsers mostly wait for themselves, so that four of them are hardly slower than one.
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            let e = common::regression(Kind::Paper, 1, false);
+            look(
+                "paper",
+                regression_report(&e, &common::about("Intervals of house prices, as in the paper")),
+                &regression,
+            );
+        });
+        s.spawn(|| {
+            let e = common::regression(Kind::Stack, 2, true);
+            let page = Report::new(&common::about(common::HOSTILE)).regression(&e).comparison(&common::comparison());
+            look("stack", page.html(), &[&regression[..], &["targets", "weights", "methods", "variance-2"]].concat());
+        });
+        s.spawn(|| {
+            let figures = [
+                "reliability",
+                "confidence",
+                "scores",
+                "classes",
+                "confused",
+                "subgroups",
+                "features",
+                "kappa",
+                "weights",
+            ];
+            look("classes", class_report(&common::classes(), &common::about("Animals in photographs")), &figures);
+        });
+        s.spawn(|| {
+            let figures = ["methods", "methods-chart", "methods-chart-2", "settings"];
+            look("comparison", comparison_report(&common::comparison(), &common::about("Four methods")), &figures);
+        });
+    });
 }
 
 /// The checks above are able to fail.

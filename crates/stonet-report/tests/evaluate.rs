@@ -51,6 +51,19 @@ fn numbers_of_intervals_are_those_of_the_library() {
 }
 
 #[test]
+fn a_small_sample_is_all_rows_in_the_order_of_predictions() {
+    let (train, test) = (common::rows(100, 1, 1), common::rows(150, 1, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let e =
+        RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &EvaluateSettings::new(level())).unwrap();
+    let sample = &e.targets[0].sample;
+    let inside = sample.iter().filter(|r| r.lower <= r.truth && r.truth <= r.upper).count();
+    assert!(sample.len() == 150 && (inside as f64 / 150.0 - e.overall.coverage.value).abs() < 1e-12);
+    assert!(sample.windows(2).all(|w| w[0].prediction <= w[1].prediction));
+    assert!(sample.iter().all(|r| r.truth == test.y[[r.row, 0]]));
+}
+
+#[test]
 fn eves_law_splits_by_layer_and_names_the_driving_features() {
     let e = common::regression(Kind::Paper, 1, false);
     let split = e.targets[0].variance.as_ref().unwrap();
@@ -87,7 +100,6 @@ fn joint_boxes_count_rows_and_single_intervals_count_values() {
     assert!(single.verdict().contains("of the values of 2 targets in 400 new rows"));
 }
 
-/// 2000 rows at 90 %: the exact interval holds the level from 1774 to 1825 hits.
 #[test]
 fn verdicts_turn_where_the_interval_leaves_the_level() {
     let mut e = common::regression(Kind::Fast, 1, false);
@@ -114,6 +126,25 @@ fn verdicts_turn_where_the_interval_leaves_the_level() {
 }
 
 #[test]
+fn weak_spots_are_told_though_the_promise_is_kept_overall() {
+    let mut e = common::regression(Kind::Fast, 1, false);
+    e.targets[0].by_width.iter_mut().for_each(|s| s.judgement = Judgement::Kept);
+    e.targets[0].by_prediction.iter_mut().for_each(|s| s.judgement = Judgement::Kept);
+    e.subgroups.as_mut().unwrap().1.iter_mut().for_each(|g| g.judgement = Judgement::Kept);
+    assert!(e.weak_spots().is_empty());
+    assert!(!regression_report(&e, &common::about("")).contains("Worth a look"));
+    e.targets[0].by_width[4].judgement = Judgement::Short;
+    let group = &mut e.subgroups.as_mut().unwrap().1[0];
+    (group.judgement, group.coverage) = (Judgement::Short, Proportion::new(150.0, 200));
+    let spots = e.weak_spots();
+    assert_eq!(spots.len(), 2);
+    assert!(spots[0].contains("of the values with an interval of length"), "{spots:?}");
+    assert_eq!(spots[1], "Only 75.0 % were held where region is south (200 rows).");
+    assert!(e.text().contains("\n! Only 75.0 %"));
+    assert!(regression_report(&e, &common::about("")).contains("Worth a look"));
+}
+
+#[test]
 fn a_target_that_falls_short_is_named() {
     let mut e = common::regression(Kind::Fast, 2, false);
     e.targets[1].scores.coverage = Proportion::new(480.0, 600);
@@ -122,7 +153,7 @@ fn a_target_that_falls_short_is_named() {
 
 #[test]
 fn infinite_intervals_are_told_and_drawn_as_such() {
-    // Five calibration rows give no finite interval at 90 %.
+    // Twelve calibration rows give no finite interval at 99 %.
     let (train, test) = (common::rows(12, 1, 1), common::rows(40, 1, 2));
     let fitted = common::fit(Kind::Fast, &train);
     let settings = EvaluateSettings::new(Level::new(0.99).unwrap());

@@ -98,9 +98,9 @@ pub fn permutation(explain: &Explain<'_>, used: &[bool], loss: &Loss<'_>, seed: 
     Ok(Importance { measure, fraction, rows: number, columns: x.ncols(), tried, features })
 }
 
-/// At most `most` of the rows, evenly spaced.
+/// At most `most` of the rows, evenly spaced, neither end favoured.
 pub fn spread(rows: usize, most: usize) -> Vec<usize> {
-    if rows <= most { (0..rows).collect() } else { (0..most).map(|i| i * rows / most).collect() }
+    if rows <= most { (0..rows).collect() } else { (0..most).map(|i| (2 * i + 1) * rows / (2 * most)).collect() }
 }
 
 /// The used columns; where they are too many, those that correlate most with a prediction.

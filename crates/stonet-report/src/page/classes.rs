@@ -26,6 +26,7 @@ pub fn add(report: &mut Report, e: &ClassEvaluation) {
     };
     report.announce(tone, word, &e.verdict());
     tiles(report, e);
+    report.notes(&e.weak_spots());
     report.heading("Can its confidence be believed?", "");
     let mut figures = vec![reliability(report, e), confidence(report, e), scores(report, e)];
     report.figures(&figures);
@@ -72,7 +73,7 @@ fn reliability(report: &mut Report, e: &ClassEvaluation) -> Figure {
     if !e.network_reliability.is_empty() {
         chart.line(e.network_reliability.iter().map(|r| (r.confidence, r.accuracy.value)).collect(), Style::Weak, None);
     }
-    let mut table = Table::new(&["Confidence", "Rows", "Mean", "Accuracy", "95 % interval", "By chance"]);
+    let mut table = Table::numeric(&["Confidence", "Rows", "Mean", "Accuracy", "95 % interval", "By chance"]);
     let mut told = Vec::new();
     for r in &e.reliability {
         let a = &r.accuracy;

@@ -43,11 +43,17 @@ impl From<String> for Cell {
 pub struct Table {
     head: Vec<String>,
     body: String,
+    class: &'static str,
 }
 
 impl Table {
     pub fn new(headings: &[&str]) -> Self {
-        Table { head: headings.iter().map(|h| escape(h)).collect(), body: String::new() }
+        Table { head: headings.iter().map(|h| escape(h)).collect(), body: String::new(), class: "names" }
+    }
+
+    /// Whose rows are headed by numbers, which need little room and must not be broken.
+    pub fn numeric(headings: &[&str]) -> Self {
+        Table { class: "numeric", ..Table::new(headings) }
     }
 
     pub fn row(&mut self, cells: Vec<Cell>) {
@@ -69,8 +75,9 @@ impl Table {
         let heads: String = self.head.iter().map(|h| format!(r#"<th scope="col">{h}</th>"#)).collect();
         // Reachable by keyboard, so that those without a mouse can scroll it.
         format!(
-            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"{}\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{}</tbody></table></div>\n",
             escape(label),
+            self.class,
             self.body
         )
     }

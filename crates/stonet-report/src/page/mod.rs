@@ -17,6 +17,9 @@ use crate::svg::{Chart, escape};
 use crate::{ClassEvaluation, RegressionEvaluation};
 use html::Figure;
 
+/// Weak spots that are listed at the top.
+const NOTES: usize = 6;
+
 const STYLE: &str = include_str!("style.css");
 
 /// What a page is about, and how it came to be.
@@ -195,6 +198,21 @@ impl Report {
         if !figures.is_empty() {
             self.body.push_str(&html::columns(figures));
         }
+    }
+
+    /// What the verdict does not say but its reader should know.
+    fn notes(&mut self, notes: &[String]) {
+        if notes.is_empty() {
+            return;
+        }
+        self.body.push_str("<div class=\"notes\"><h3>Worth a look</h3>\n<ul>\n");
+        notes.iter().take(NOTES).for_each(|n| {
+            let _ = writeln!(self.body, "<li>{}</li>", escape(n));
+        });
+        if notes.len() > NOTES {
+            let _ = writeln!(self.body, "<li>and {} more, marked in the tables below.</li>", notes.len() - NOTES);
+        }
+        self.body.push_str("</ul></div>\n");
     }
 
     /// Numbers to see first: (name, value, addition).

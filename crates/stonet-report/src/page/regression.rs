@@ -20,6 +20,7 @@ pub fn add(report: &mut Report, e: &RegressionEvaluation) {
     };
     report.announce(tone, word, &e.verdict());
     tiles(report, &e.overall, e.rows);
+    report.notes(&e.weak_spots());
     report.heading("Do the intervals keep their promise?", &format!("What is proven beforehand: {}", e.guarantee));
     let mut figures = vec![coverage(report, &e.curve)];
     if e.targets.len() == 1 {
@@ -73,7 +74,7 @@ fn coverage(report: &mut Report, curve: &[CurvePoint]) -> Figure {
     let mut chart = Chart::new("Promised and actual coverage", "promised", "actual");
     chart.scales(Scale::Percent, Scale::Percent);
     chart.line(vec![(0.45, 0.45), (1.0, 1.0)], Style::Rule, None);
-    let mut table = Table::new(&["Promised", "Actual", "95 % interval", "Mean length"]);
+    let mut table = Table::numeric(&["Promised", "Actual", "95 % interval", "Mean length"]);
     let mut told = Vec::new();
     for p in curve {
         let c = &p.coverage;
@@ -133,7 +134,7 @@ fn fifths(title: &str, value: &str, words: [&str; 2], strata: &[Stratum], promis
         i => (i + 1).to_string(),
     };
     chart.scales(Scale::Names((0..strata.len()).map(name).collect()), Scale::Percent);
-    let mut table = Table::new(&[value, "Rows", "Coverage", "95 % interval", "Mean length"]);
+    let mut table = Table::numeric(&[value, "Rows", "Coverage", "95 % interval", "Mean length"]);
     let mut told = Vec::new();
     chart.horizontal(promised, "");
     for (i, s) in strata.iter().enumerate() {

@@ -49,12 +49,21 @@ fn kappa(report: &mut Report, path: &KappaPath) -> Figure {
     report.figure("kappa", false, &title, &content, caption)
 }
 
+/// By how many StoNets.
+fn selected(share: f64) -> String {
+    match share {
+        s if s >= 1.0 => "selected".to_owned(),
+        s if s > 0.0 => format!("selected by {:.0} % of StoNets", 100.0 * s),
+        _ => "not selected".to_owned(),
+    }
+}
+
 pub fn importance(report: &mut Report, importance: &Importance) -> Option<Figure> {
     let largest = importance.features.first().map(|f| f.increase).filter(|i| *i > 0.0)?;
     let bar = |f: &crate::Feature| Bar {
         name: f.name.clone(),
         value: if importance.fraction { percent(f.increase) } else { shown(f.increase) },
-        note: f.selected.map_or(String::new(), |s| format!("selected by {:.0} % of StoNets", 100.0 * s)),
+        note: f.selected.map_or(String::new(), selected),
         part: f.increase / largest,
         rest: false,
     };

@@ -81,10 +81,8 @@ pub fn mark(f: &Frame, s: &mut String, mark: &Mark) {
         Mark::Point { x, y, inside, tip } if f.has_x(*x) && f.has_y(*y) => {
             point(f, s, (f.px(*x), f.py(*y)), *inside, tip);
         }
-        Mark::Area { x, y, style, tip } if [x.0, x.1].iter().all(|x| f.has_x(*x)) => {
-            if [y.0, y.1].iter().all(|y| f.has_y(*y)) {
-                area(f, s, *x, *y, *style, tip);
-            }
+        Mark::Area { x, y, style, tip } if f.has_x(x.0) && f.has_x(x.1) && f.has_y(y.0) && f.has_y(y.1) => {
+            area(f, s, *x, *y, *style, tip);
         }
         Mark::Band(points) => band(f, s, points),
         Mark::Vertical { x, label } if f.has_x(*x) => {

@@ -49,9 +49,26 @@ impl ClassEvaluation {
         sentence
     }
 
+    /// Subgroups whose confidence is off by more than chance, even if it is right overall.
+    pub fn weak_spots(&self) -> Vec<String> {
+        let Some((column, groups)) = &self.subgroups else { return Vec::new() };
+        let off = groups.iter().filter(|g| g.ece > g.floor.1);
+        let told = off.map(|g| {
+            let (ece, most, rows) = (points(g.ece), points(g.floor.1), count(g.accuracy.rows, "row"));
+            format!(
+                "Confidence is off by {ece} points where {column} is {} ({rows}; at most {most} by chance).",
+                g.name
+            )
+        });
+        told.collect()
+    }
+
     /// The verdict and short tables.
     pub fn text(&self) -> String {
         let mut out = format!("{}\n\n", self.verdict());
+        let spots = self.weak_spots();
+        spots.iter().for_each(|s| out += &format!("! {s}\n"));
+        out += if spots.is_empty() { "" } else { "\n" };
         let mut table = Columns::new(&["score", "value", "95 % interval", "by chance", "network's"]);
         let network = self.network.as_ref().map(super::named);
         for (i, (name, m)) in self.named_scores().into_iter().enumerate() {

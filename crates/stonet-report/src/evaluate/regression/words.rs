@@ -56,9 +56,37 @@ impl RegressionEvaluation {
         if names.is_empty() { String::new() } else { format!("; too few for {}", names.join(", ")) }
     }
 
+    /// Parts of the rows where the promise is broken beyond chance, even if it is kept overall: the worst fifth by width and by prediction
+    /// of every target, and every subgroup.
+    pub fn weak_spots(&self) -> Vec<String> {
+        let mut spots = Vec::new();
+        for t in &self.targets {
+            let of = if self.targets.len() > 1 { format!("`{}`: only ", t.name) } else { "Only ".to_owned() };
+            for (what, strata) in [("an interval of length", &t.by_width), ("a prediction from", &t.by_prediction)] {
+                let short = strata.iter().filter(|s| s.judgement == Judgement::Short);
+                let worst = short.min_by(|a, b| a.coverage.value.total_cmp(&b.coverage.value));
+                spots.extend(worst.map(|s| {
+                    let (held, low, high) = (percent(s.coverage.value), shown(s.low), shown(s.high));
+                    format!("{of}{held} of the values with {what} {low} to {high} were held.")
+                }));
+            }
+        }
+        if let Some((column, groups)) = &self.subgroups {
+            let short = groups.iter().filter(|g| g.judgement == Judgement::Short);
+            spots.extend(short.map(|g| {
+                let rows = count(g.coverage.rows, "row");
+                format!("Only {} were held where {column} is {} ({rows}).", percent(g.coverage.value), g.name)
+            }));
+        }
+        spots
+    }
+
     /// The verdict and short tables.
     pub fn text(&self) -> String {
         let mut out = format!("{}\n\n", self.verdict());
+        let spots = self.weak_spots();
+        spots.iter().for_each(|s| out += &format!("! {s}\n"));
+        out += if spots.is_empty() { "" } else { "\n" };
         let mut table = Columns::new(&[
             "target",
             "coverage",
