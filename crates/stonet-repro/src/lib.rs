@@ -9,7 +9,6 @@ pub mod journal;
 pub mod model;
 pub mod published;
 
-pub mod svg;
 pub mod table;
 
 pub mod benchmark;
@@ -21,3 +20,4 @@ pub mod simulation;
 pub mod uci;
 
 pub use error::{Error, Result};
+pub use stonet_report::svg;

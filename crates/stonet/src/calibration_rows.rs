@@ -109,6 +109,16 @@ impl<'a> NewRows<'a> {
         check_finite("predictions", prediction)?;
         Ok(NewRows { prediction: Some(prediction), ..self })
     }
+
+    /// n × p.
+    pub fn features(&self) -> ArrayView2<'a, f64> {
+        self.features
+    }
+
+    /// n × outputs.
+    pub fn prediction(&self) -> Option<ArrayView2<'a, f64>> {
+        self.prediction
+    }
 }
 
 fn column<'a>(a: ArrayView2<'a, f64>, j: usize) -> ArrayView1<'a, f64> {

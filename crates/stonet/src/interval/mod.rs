@@ -1,6 +1,7 @@
 //! Levels, intervals, and what can predict them.
 
 pub(crate) mod conformal;
+mod decomposition;
 mod dof;
 mod estimate;
 mod eve;

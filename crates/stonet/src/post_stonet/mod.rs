@@ -4,6 +4,7 @@
 
 mod eve;
 mod guarantee;
+mod point;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -267,12 +268,7 @@ impl FittedPostStoNet {
 
     /// Intervals at the level, each output by itself.
     pub fn intervals(&self, rows: &NewRows<'_>, level: Level, side: Side) -> Result<Intervals> {
-        if rows.features.ncols() != self.features {
-            return Err(Error::shape("feature columns", self.features, rows.features.ncols()));
-        }
-        if let Some(d) = rows.prediction.filter(|d| d.ncols() != self.outputs()) {
-            return Err(Error::shape("columns of the predictions", self.outputs(), d.ncols()));
-        }
+        self.check_new(rows)?;
         match &self.model {
             Model::Eve { intervals, .. } => eve::sided(intervals, rows.features, level, side),
             Model::Stacks(stacks) => {
@@ -288,6 +284,17 @@ impl FittedPostStoNet {
                 let [prediction, lower, upper] = out;
                 Ok(Intervals { prediction, lower, upper, level })
             }
+        }
+    }
+
+    /// Fails unless the rows have the columns it was fitted on.
+    fn check_new(&self, rows: &NewRows<'_>) -> Result<()> {
+        if rows.features.ncols() != self.features {
+            return Err(Error::shape("feature columns", self.features, rows.features.ncols()));
+        }
+        match rows.prediction.filter(|d| d.ncols() != self.outputs()) {
+            Some(d) => Err(Error::shape("columns of the predictions", self.outputs(), d.ncols())),
+            None => Ok(()),
         }
     }
 

@@ -8,6 +8,7 @@
 //! ```
 //! Nothing that judges row i has seen it, so the CV+ bound holds.
 
+mod decomposition;
 mod fit;
 mod members;
 mod paths;
@@ -104,12 +105,18 @@ impl FoldModel {
         &self.scale
     }
 
-    /// μ and s at rows of features.
-    fn at(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<(Array1<f64>, Array1<f64>)> {
+    /// μ at rows of features.
+    fn mean(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<Array1<f64>> {
         let mut mean = Array1::zeros(x.nrows());
         for (weight, member) in &self.members {
             mean.scaled_add(*weight, &member.predict(x, d)?);
         }
+        Ok(mean)
+    }
+
+    /// μ and s at rows of features.
+    fn at(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<(Array1<f64>, Array1<f64>)> {
+        let mean = self.mean(x, d)?;
         let scale = self.scale.scale(At { features: x, prediction: mean.view(), network: d })?;
         Ok((mean, scale))
     }

@@ -1,0 +1,27 @@
+//! Evaluations as plain data, computed from the library's types.
+
+mod binomial;
+mod classes;
+mod importance;
+mod kappa;
+mod regression;
+mod requirement;
+mod strata;
+mod text;
+mod variance;
+
+pub use binomial::{CONFIDENCE, Judgement, Proportion, binomial_band};
+pub(crate) use classes::named;
+pub use classes::{
+    CLASS_METRICS, ClassEvaluation, ClassGroup, ClassRow, ClassSettings, ConfidenceBin, Confusion, MemberWeight,
+    ReliabilityRow,
+};
+pub use importance::{Explain, Feature, Importance, Predict};
+pub use kappa::KappaPath;
+pub use regression::{
+    CurvePoint, EvaluateSettings, IntervalScores, LEVELS, MemberWeights, REGRESSION_METRICS, RegressionEvaluation,
+    SampleRow, Subgroup, TargetEvaluation,
+};
+pub use requirement::{Metrics, Requirement};
+pub use strata::{MOST_GROUPS, Stratum};
+pub use variance::{Part, VarianceSplit};

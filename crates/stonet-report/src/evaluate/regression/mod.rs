@@ -1,0 +1,254 @@
+//! Prediction intervals judged on rows whose values are known.
+
+mod job;
+mod words;
+
+use ndarray::ArrayView2;
+use serde::{Deserialize, Serialize};
+use stonet::{FittedPostStoNet, Level, NewRows, Result, Seed};
+
+use super::binomial::{Judgement, Proportion};
+use super::importance::Importance;
+use super::kappa::KappaPath;
+use super::requirement::Metrics;
+use super::strata::Stratum;
+use super::variance::{VarianceSplit, splits};
+use crate::number::real;
+use job::{Job, check_values, names, scores};
+
+/// Levels of the coverage curve.
+pub const LEVELS: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
+/// Numbers of a [`RegressionEvaluation`] that can be required.
+pub const REGRESSION_METRICS: [&str; 5] = ["coverage", "mean_length", "median_length", "winkler", "rmse"];
+
+/// What to evaluate, and the names to tell it by.
+#[derive(Debug, Clone)]
+pub struct EvaluateSettings<'a> {
+    /// Of the intervals.
+    pub level: Level,
+    /// Whether boxes are to hold all targets of a row at once.
+    pub joint: bool,
+    /// One per column; x0, x1, … if empty.
+    pub feature_names: Vec<String>,
+    /// One per target; y0, y1, … if empty.
+    pub target_names: Vec<String>,
+    /// A column's name and its value in every row: coverage is also given for each of its values.
+    pub by: Option<(&'a str, &'a [String])>,
+    /// Of the shuffles behind the importance of features.
+    pub seed: Seed,
+}
+
+impl EvaluateSettings<'_> {
+    /// One target at a time, at this level.
+    pub fn new(level: Level) -> Self {
+        EvaluateSettings {
+            level,
+            joint: false,
+            feature_names: Vec::new(),
+            target_names: Vec::new(),
+            by: None,
+            seed: Seed::new(1),
+        }
+    }
+}
+
+/// The numbers that intervals are judged by.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IntervalScores {
+    /// The level that was promised.
+    pub level: Level,
+    /// Values inside their intervals.
+    pub coverage: Proportion,
+    /// Mean length.
+    #[serde(with = "real")]
+    pub mean_length: f64,
+    /// Median length.
+    #[serde(with = "real")]
+    pub median_length: f64,
+    /// Mean interval score: length plus 2/α times the distance of what lies outside.
+    #[serde(with = "real")]
+    pub winkler: f64,
+    /// Root mean squared error of the prediction.
+    pub rmse: f64,
+    /// The same of the network's own prediction, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_rmse: Option<f64>,
+}
+
+/// Coverage at one level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Promised.
+    pub level: f64,
+    /// Found.
+    pub coverage: Proportion,
+    /// Mean length.
+    #[serde(with = "real")]
+    pub mean_length: f64,
+}
+
+/// A row to draw.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SampleRow {
+    /// Row, from 0.
+    pub row: usize,
+    /// The prediction.
+    pub prediction: f64,
+    /// Lower end.
+    #[serde(with = "real")]
+    pub lower: f64,
+    /// Upper end.
+    #[serde(with = "real")]
+    pub upper: f64,
+    /// The value itself.
+    pub truth: f64,
+}
+
+/// Mean weights over the folds of a stack.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MemberWeights {
+    /// A StoNet on the features.
+    pub stonet: f64,
+    /// The network, corrected by a StoNet.
+    pub corrected: f64,
+    /// Ridge regression.
+    pub ridge: f64,
+    /// The network itself.
+    pub network: f64,
+}
+
+/// One target by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TargetEvaluation {
+    /// Of the target.
+    pub name: String,
+    /// At the level of each target by itself: for joint boxes 1 − α/targets.
+    pub scores: IntervalScores,
+    /// Coverage at several levels.
+    pub curve: Vec<CurvePoint>,
+    /// By fifths of the length: honest intervals are as right where they are short as where they are long.
+    pub by_width: Vec<Stratum>,
+    /// By fifths of the prediction.
+    pub by_prediction: Vec<Stratum>,
+    /// Rows evenly spaced by prediction.
+    pub sample: Vec<SampleRow>,
+    /// Of the stack; none for Eve's law.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<MemberWeights>,
+    /// Where the width comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variance: Option<VarianceSplit>,
+}
+
+/// Rows that share a value of the column asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Subgroup {
+    /// The value.
+    pub name: String,
+    /// Values inside their intervals.
+    pub coverage: Proportion,
+    /// Against the level, all subgroups taken together.
+    pub judgement: Judgement,
+    /// Mean length.
+    #[serde(with = "real")]
+    pub mean_length: f64,
+}
+
+/// Prediction intervals judged on new rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RegressionEvaluation {
+    /// Rows.
+    pub rows: usize,
+    /// Whether boxes were to hold all targets at once.
+    pub joint: bool,
+    /// All targets: of boxes the rows that lie inside, otherwise the values; its interval counts rows, as values of one row go together.
+    /// Lengths and errors are means over the targets in their own units.
+    pub overall: IntervalScores,
+    /// The same at several levels.
+    pub curve: Vec<CurvePoint>,
+    /// Each target by itself.
+    pub targets: Vec<TargetEvaluation>,
+    /// The column of subgroups, and they.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subgroups: Option<(String, Vec<Subgroup>)>,
+    /// What is proven for these intervals.
+    pub guarantee: String,
+    /// The settings of the fit.
+    pub settings: serde_json::Value,
+    /// What drives the prediction.
+    pub importance: Importance,
+    /// How κ was chosen; set by the caller.
+    #[serde(default)]
+    pub kappa_paths: Vec<KappaPath>,
+}
+
+impl RegressionEvaluation {
+    /// Judges intervals on rows that were used for nothing before; `y` has one column per target.
+    pub fn new(
+        fitted: &FittedPostStoNet,
+        rows: &NewRows<'_>,
+        y: ArrayView2<'_, f64>,
+        settings: &EvaluateSettings<'_>,
+    ) -> Result<Self> {
+        check_values(rows, y)?;
+        let joint = settings.joint && fitted.outputs() > 1;
+        let job = Job { fitted, rows, y, joint };
+        let targets = names("names of the targets", &settings.target_names, fitted.outputs(), "y")?;
+        let features = names("names of the features", &settings.feature_names, fitted.features(), "x")?;
+        let intervals = job.intervals(settings.level)?;
+        let curves = job.curves()?;
+        let mut variance = splits(fitted, rows)?.into_iter();
+        let weights = fitted.weights();
+        let each = targets.into_iter().enumerate().map(|(j, name)| {
+            let curve = curves.iter().map(|(each, _)| job.column_point(each, j)).collect::<Result<_>>()?;
+            let mut target = job.target(j, name, &intervals, curve)?;
+            target.variance = variance.next();
+            target.weights = weights.as_ref().map(|w| {
+                let [stonet, corrected, ridge, network] = w[j];
+                MemberWeights { stonet, corrected, ridge, network }
+            });
+            Ok(target)
+        });
+        let hits = job.row_hits(&intervals)?;
+        let subgroups = match settings.by {
+            None => None,
+            Some((column, labels)) => {
+                Some((column.to_owned(), job.subgroups(labels, &hits, &intervals, settings.level)?))
+            }
+        };
+        Ok(RegressionEvaluation {
+            rows: y.nrows(),
+            joint,
+            targets: each.collect::<Result<_>>()?,
+            overall: IntervalScores {
+                coverage: Proportion::new(hits.iter().sum(), hits.len()),
+                level: settings.level,
+                ..scores(&intervals, y, rows.prediction())?
+            },
+            curve: curves.iter().map(|(_, all)| job.point(all)).collect::<Result<_>>()?,
+            subgroups,
+            guarantee: fitted.guarantee(settings.level).text,
+            settings: serde_json::to_value(fitted.settings()).unwrap_or_default(),
+            importance: job.importance(&features, settings.seed)?,
+            kappa_paths: Vec::new(),
+        })
+    }
+}
+
+impl Metrics for RegressionEvaluation {
+    fn names(&self) -> &'static [&'static str] {
+        &REGRESSION_METRICS
+    }
+
+    fn metric(&self, name: &str) -> Option<f64> {
+        let s = &self.overall;
+        match name {
+            "coverage" => Some(s.coverage.value),
+            "mean_length" => Some(s.mean_length),
+            "median_length" => Some(s.median_length),
+            "winkler" => Some(s.winkler),
+            "rmse" => Some(s.rmse),
+            _ => None,
+        }
+    }
+}

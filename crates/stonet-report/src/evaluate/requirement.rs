@@ -1,0 +1,170 @@
+//! Conditions on an evaluation, as `coverage>=0.88`: what a pipeline fails on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use stonet::{Error, Result};
+
+use super::{CLASS_METRICS, REGRESSION_METRICS};
+
+/// Anything whose numbers can be asked for by name.
+pub trait Metrics {
+    /// The names it knows.
+    fn names(&self) -> &'static [&'static str];
+
+    /// The number of this name.
+    fn metric(&self, name: &str) -> Option<f64>;
+}
+
+/// How a number is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Comparison {
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+}
+
+/// Longer signs first, so that `>=` is not taken for `>`.
+const SIGNS: [(&str, Comparison); 4] =
+    [(">=", Comparison::AtLeast), ("<=", Comparison::AtMost), (">", Comparison::Above), ("<", Comparison::Below)];
+
+/// A condition on one number of an evaluation.
+///
+/// ```
+/// use stonet_report::Requirement;
+/// let r: Requirement = "coverage >= 0.88".parse()?;
+/// assert_eq!((r.name(), r.bound()), ("coverage", 0.88));
+/// assert!("covrage>=0.88".parse::<Requirement>().unwrap_err().to_string().contains("winkler"));
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Requirement {
+    name: String,
+    comparison: Comparison,
+    bound: f64,
+}
+
+impl Requirement {
+    /// Of the number.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is compared with.
+    pub fn bound(&self) -> f64 {
+        self.bound
+    }
+
+    /// Whether the evaluation meets it; a number that is not there, or is no number, is an error or false, never true.
+    pub fn holds(&self, evaluation: &dyn Metrics) -> Result<bool> {
+        let found = evaluation.metric(&self.name).ok_or_else(|| unknown(&self.name, evaluation.names()))?;
+        Ok(match self.comparison {
+            Comparison::AtLeast => found >= self.bound,
+            Comparison::AtMost => found <= self.bound,
+            Comparison::Above => found > self.bound,
+            Comparison::Below => found < self.bound,
+        })
+    }
+
+    /// What became of it, in one line.
+    pub fn outcome(&self, evaluation: &dyn Metrics) -> Result<String> {
+        let found = evaluation.metric(&self.name).ok_or_else(|| unknown(&self.name, evaluation.names()))?;
+        let word = if self.holds(evaluation)? { "met" } else { "not met" };
+        Ok(format!("{self}: {word} ({} = {found:.6})", self.name))
+    }
+}
+
+fn unknown(name: &str, known: &[&str]) -> Error {
+    Error::UnknownName { what: "measure of this evaluation", name: name.to_owned(), known: known.join(", ") }
+}
+
+impl FromStr for Requirement {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let malformed = || Error::Setting {
+            name: "require",
+            value: format!("`{text}`"),
+            range: "a measure, one of >= <= > <, and a number, such as coverage>=0.88",
+        };
+        let (sign, comparison) = SIGNS.into_iter().find(|(sign, _)| text.contains(sign)).ok_or_else(malformed)?;
+        let (name, bound) = text.split_once(sign).ok_or_else(malformed)?;
+        let name = name.trim();
+        let bound: f64 = bound.trim().parse().map_err(|_| malformed())?;
+        if !bound.is_finite() {
+            return Err(malformed());
+        }
+        let known: Vec<&str> = REGRESSION_METRICS.iter().chain(&CLASS_METRICS).copied().collect();
+        if !known.contains(&name) {
+            return Err(Error::UnknownName { what: "measure", name: name.to_owned(), known: known.join(", ") });
+        }
+        Ok(Requirement { name: name.to_owned(), comparison, bound })
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = SIGNS.iter().find(|(_, c)| *c == self.comparison).map_or("", |(sign, _)| sign);
+        write!(f, "{}{sign}{}", self.name, self.bound)
+    }
+}
+
+impl TryFrom<String> for Requirement {
+    type Error = Error;
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<Requirement> for String {
+    fn from(r: Requirement) -> String {
+        r.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct One(f64);
+
+    impl Metrics for One {
+        fn names(&self) -> &'static [&'static str] {
+            &["coverage"]
+        }
+        fn metric(&self, name: &str) -> Option<f64> {
+            (name == "coverage").then_some(self.0)
+        }
+    }
+
+    #[test]
+    fn every_sign_holds_on_its_side() {
+        let holds = |text: &str, v: f64| text.parse::<Requirement>().unwrap().holds(&One(v)).unwrap();
+        assert!(holds("coverage>=0.9", 0.9) && !holds("coverage>0.9", 0.9) && holds("coverage > 0.9", 0.91));
+        assert!(holds("coverage<=0.9", 0.9) && !holds("coverage<0.9", 0.9) && holds(" coverage <.9 ", 0.89));
+        assert!(!holds("coverage>=0", f64::NAN) && !holds("coverage<=1", f64::NAN));
+        let outcome = "coverage>=0.95".parse::<Requirement>().unwrap().outcome(&One(0.9)).unwrap();
+        assert_eq!(outcome, "coverage>=0.95: not met (coverage = 0.900000)");
+    }
+
+    #[test]
+    fn faults_are_named() {
+        for text in ["", "coverage", "coverage=0.9", "coverage>=", "coverage>=wide", "coverage>=inf", "coverage>==1"] {
+            let e = text.parse::<Requirement>().unwrap_err().to_string();
+            assert!(e.contains("such as coverage>=0.88"), "{text}: {e}");
+        }
+        let e = "speed>=1".parse::<Requirement>().unwrap_err().to_string();
+        assert!(e.contains("`speed`") && e.contains("coverage") && e.contains("adaptive_ece"), "{e}");
+        let e = "ece<=0.1".parse::<Requirement>().unwrap().holds(&One(0.0)).unwrap_err().to_string();
+        assert!(e.contains("`ece`") && e.ends_with("there are coverage"), "{e}");
+    }
+
+    #[test]
+    fn it_survives_json_as_it_is_typed() {
+        let r: Requirement = "winkler<3.5".parse().unwrap();
+        assert_eq!(serde_json::to_string(&r).unwrap(), "\"winkler<3.5\"");
+        assert_eq!(serde_json::from_str::<Requirement>("\"winkler<3.5\"").unwrap(), r);
+    }
+}

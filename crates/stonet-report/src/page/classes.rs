@@ -1,0 +1,221 @@
+//! The part of a page that judges class probabilities.
+
+use super::html::{Bar, Cell, Figure, Sign, Table, bars, key, numbers};
+use super::shared::{importance, kappa_figures};
+use super::{Report, Tone};
+use crate::number::{count, percent, points, shown};
+use crate::svg::{Chart, Scale, Style};
+use crate::{ClassEvaluation, Judgement, ReliabilityRow};
+
+/// Scores as people call them, and whether larger is better.
+const SCORES: [(&str, &str); 6] = [
+    ("Accuracy", "larger is better"),
+    ("Negative log-likelihood", "smaller is better"),
+    ("Brier score", "smaller is better"),
+    ("Calibration error (ECE)", "near chance is good"),
+    ("Class-wise calibration error", "near chance is good"),
+    ("ECE, bins of equal mass", "near chance is good"),
+];
+
+pub fn add(report: &mut Report, e: &ClassEvaluation) {
+    let (tone, word) = match (e.calibrated(), e.judgement()) {
+        (true, _) => (Tone::Good, "Calibrated"),
+        (false, Judgement::Short) => (Tone::Bad, "Overconfident"),
+        (false, Judgement::Cautious) => (Tone::Plain, "Too modest"),
+        (false, Judgement::Kept) => (Tone::Bad, "Not calibrated"),
+    };
+    report.announce(tone, word, &e.verdict());
+    tiles(report, e);
+    report.notes(&e.weak_spots());
+    report.heading("Can its confidence be believed?", "");
+    let mut figures = vec![reliability(report, e), confidence(report, e), scores(report, e)];
+    report.figures(&figures);
+    report.heading("Class by class", "");
+    figures = vec![classes(report, e)];
+    figures.extend(confused(report, e));
+    report.figures(&figures);
+    subgroups(report, e);
+    figures = e.importance.as_ref().and_then(|i| importance(report, i)).into_iter().collect();
+    figures.extend(weights(report, e));
+    figures.extend(kappa_figures(report, &e.kappa_paths));
+    if !figures.is_empty() {
+        report.heading("What is behind a prediction?", "");
+        report.figures(&figures);
+    }
+}
+
+fn tiles(report: &mut Report, e: &ClassEvaluation) {
+    let chance = e.scores.ece.floor.map_or(String::new(), |f| format!("points; {} by chance", points(f.mean)));
+    let own = |v: Option<String>| v.map_or(String::new(), |v| format!("the network's own: {v}"));
+    let network = e.network.as_ref();
+    let right = format!("95 % interval {}–{}", points(e.accuracy.low), points(e.accuracy.high));
+    report.tiles(&[
+        ("Calibration error (ECE)", points(e.scores.ece.value), chance),
+        ("Accuracy", percent(e.accuracy.value), right),
+        ("Mean confidence", percent(e.mean_confidence), "the accuracy it claims".into()),
+        ("Log-likelihood loss", shown(e.scores.nll.value), own(network.map(|n| shown(n.nll.value)))),
+        ("Rows", e.rows.to_string(), format!("{} classes", e.names.len())),
+    ]);
+}
+
+fn reliability(report: &mut Report, e: &ClassEvaluation) -> Figure {
+    let mut chart = Chart::new("Confidence and accuracy", "confidence", "accuracy");
+    chart.scales(Scale::Percent, Scale::Percent);
+    let first = |rows: &[ReliabilityRow]| rows.first().map_or(1.0, |r| r.low);
+    let low = first(&e.reliability).min(first(&e.network_reliability));
+    chart.x_range(low, 1.0);
+    chart.y_range(0.0, 1.0);
+    for r in &e.reliability {
+        let tip = format!("by chance {}–{}", points(r.floor.0), points(r.floor.1));
+        chart.area((r.low, r.high), r.floor, Style::Weak, &tip);
+    }
+    chart.line(vec![(low, low), (1.0, 1.0)], Style::Rule, None);
+    if !e.network_reliability.is_empty() {
+        chart.line(e.network_reliability.iter().map(|r| (r.confidence, r.accuracy.value)).collect(), Style::Weak, None);
+    }
+    let mut table = Table::numeric(&["Confidence", "Rows", "Mean", "Accuracy", "95 % interval", "By chance"]);
+    let mut told = Vec::new();
+    for r in &e.reliability {
+        let a = &r.accuracy;
+        let tip =
+            format!("confidence {}, accuracy {}, {}", percent(r.confidence), percent(a.value), count(a.rows, "row"));
+        chart.estimate(r.confidence, a.value, (a.low, a.high), &tip);
+        let outside = a.value < r.floor.0 || a.value > r.floor.1;
+        let (found, arrow) = (percent(a.value), if a.value < r.confidence { "▼" } else { "▲" });
+        table.row(vec![
+            format!("{}–{} %", points(r.low), points(r.high)).into(),
+            a.rows.to_string().into(),
+            percent(r.confidence).into(),
+            if outside { Cell::marked(&format!("{found} {arrow}"), "low") } else { found.into() },
+            format!("{}–{}", points(a.low), points(a.high)).into(),
+            format!("{}–{}", points(r.floor.0), points(r.floor.1)).into(),
+        ]);
+        told.push(tip);
+    }
+    chart.describe(&told.join("; "));
+    let mut signs = vec![
+        (Sign::Dot, "accuracy, with 95 % interval"),
+        (Sign::Band, "where chance alone would put it"),
+        (Sign::Rule, "perfectly calibrated"),
+    ];
+    if !e.network_reliability.is_empty() {
+        signs.push((Sign::Weak, "the network's own"));
+    }
+    let content = key(&signs) + &chart.embed() + &numbers(&table, "Confidence and accuracy");
+    let caption = "Rows with similar confidence are taken together: of those that say 80 %, 80 % should be right. Dots inside the grey \
+                   band are as close to the dashed line as a perfect model would be on so few rows; dots below it are overconfident.";
+    report.figure("reliability", false, "Confidence and accuracy", &content, caption)
+}
+
+fn confidence(report: &mut Report, e: &ClassEvaluation) -> Figure {
+    let mut chart = Chart::new("How sure it is", "confidence", "rows");
+    chart.scales(Scale::Percent, Scale::Linear);
+    let used = e.confidence.iter().position(|b| b.right + b.wrong > 0).unwrap_or(0);
+    let bins = &e.confidence[used..];
+    chart.x_range(bins.first().map_or(0.0, |b| b.low), 1.0);
+    let most = bins.iter().map(|b| b.right + b.wrong).max().unwrap_or(1).max(1);
+    chart.y_range(0.0, 1.05 * most as f64);
+    for b in bins {
+        let (right, all) = (b.right as f64, (b.right + b.wrong) as f64);
+        let tip = format!("{}–{} %: {} right, {} wrong", points(b.low), points(b.high), b.right, b.wrong);
+        let gap = 0.06 * (b.high - b.low);
+        let x = (b.low + gap, b.high - gap);
+        chart.area(x, (0.0, right), Style::Strong, &tip);
+        chart.area(x, (right, all), Style::Rule, &tip);
+    }
+    chart.describe(&format!("Mean confidence {}, accuracy {}.", percent(e.mean_confidence), percent(e.accuracy.value)));
+    let content = key(&[(Sign::Bar, "right"), (Sign::Wrong, "wrong")]) + &chart.embed();
+    let caption = "How many rows get which confidence. Bars to the right are sure guesses; among them the wrong part should be small.";
+    report.figure("confidence", false, "How sure it is", &content, caption)
+}
+
+fn scores(report: &mut Report, e: &ClassEvaluation) -> Figure {
+    let mut table = Table::new(&["Score", "Value", "95 % interval", "By chance", "Network's own"]);
+    let own = e.network.as_ref().map(crate::evaluate::named);
+    for (i, (_, m)) in e.named_scores().into_iter().enumerate() {
+        let fractions = !matches!(i, 1 | 2);
+        let text = |v: f64| if fractions { percent(v) } else { shown(v) };
+        table.row(vec![
+            Cell::text(SCORES[i].0).with(SCORES[i].1),
+            text(m.value).into(),
+            format!("{}–{}", text(m.low).replace(" %", ""), text(m.high)).into(),
+            m.floor.map_or("–".into(), |f| text(f.mean)).into(),
+            own.map_or("–".into(), |o| text(o[i].1.value)).into(),
+        ]);
+    }
+    let caption = "By chance: what the same probabilities would score on as many rows if they were exactly right. \
+                   Intervals are those of the bootstrap over rows; of calibration errors they lean upwards.";
+    report.figure("scores", true, "Every score", &table.html("Scores"), caption)
+}
+
+fn classes(report: &mut Report, e: &ClassEvaluation) -> Figure {
+    let mut table =
+        Table::new(&["Class", "Rows", "Frequency", "Mean probability", "Recall", "Precision", "Calibration error"]);
+    let optional = |v: Option<f64>| Cell::text(&v.map_or("–".into(), percent));
+    for c in &e.classes {
+        table.row(vec![
+            c.name.clone().into(),
+            c.rows.to_string().into(),
+            percent(c.frequency).into(),
+            percent(c.mean_probability).into(),
+            optional(c.recall),
+            optional(c.precision),
+            percent(c.calibration_error).into(),
+        ]);
+    }
+    let caption = "A calibrated model gives each class a mean probability near its frequency. Recall: rows of the class that are found; \
+                   precision: guesses for the class that are right.";
+    report.figure("classes", true, "Every class", &table.html("Classes"), caption)
+}
+
+fn confused(report: &mut Report, e: &ClassEvaluation) -> Option<Figure> {
+    if e.confused.is_empty() {
+        return None;
+    }
+    let mut table = Table::new(&["True class", "Guessed", "Rows", "Of the class"]);
+    for c in &e.confused {
+        table.row(vec![Cell::name(&c.truth), Cell::name(&c.guess), c.rows.to_string().into(), percent(c.share).into()]);
+    }
+    let caption = "Rows of the true class that were taken for the other one, most frequent first.";
+    Some(report.figure("confused", false, "Most often mixed up", &table.html("Confusions"), caption))
+}
+
+fn subgroups(report: &mut Report, e: &ClassEvaluation) {
+    let Some((column, groups)) = &e.subgroups else { return };
+    let mut table = Table::new(&[column, "Rows", "Accuracy", "ECE", "By chance", "At most"]);
+    for g in groups {
+        let ece = percent(g.ece);
+        table.row(vec![
+            g.name.clone().into(),
+            g.accuracy.rows.to_string().into(),
+            percent(g.accuracy.value).into(),
+            if g.ece > g.floor.1 { Cell::marked(&format!("{ece} ▲"), "low") } else { ece.into() },
+            percent(g.floor.0).into(),
+            percent(g.floor.1).into(),
+        ]);
+    }
+    let caption = format!(
+        "Calibration for every value of {column}. ▲ marks errors above what chance shows in 97.5 % of all cases; of 40 honest groups one is so by chance."
+    );
+    report.heading("For whom does it hold?", "");
+    let figure =
+        report.figure("subgroups", true, &format!("Calibration by {column}"), &table.html("Subgroups"), &caption);
+    report.figures(&[figure]);
+}
+
+fn weights(report: &mut Report, e: &ClassEvaluation) -> Option<Figure> {
+    if e.weights.is_empty() {
+        return None;
+    }
+    let bar = |w: &crate::MemberWeight| Bar {
+        name: w.name.clone(),
+        value: percent(w.weight),
+        note: String::new(),
+        part: w.weight,
+        rest: false,
+    };
+    let content = bars(&e.weights.iter().map(bar).collect::<Vec<_>>());
+    let caption =
+        "The probabilities are a weighted mean of those of these members; weights are chosen on held-out rows.";
+    Some(report.figure("weights", false, "What the stack is made of", &content, caption))
+}

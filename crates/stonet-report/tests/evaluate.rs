@@ -1,0 +1,261 @@
+//! Evaluations agree with the library's own numbers, keep their promises in words, and survive JSON.
+
+mod common;
+
+use ndarray::{Array2, array, s};
+use stonet::metrics::{class_scores, coverage, mean_length, rmse, winkler};
+use stonet::{Kind, Level, NewRows, Seed, Side};
+use stonet_report::*;
+
+fn level() -> Level {
+    Level::new(0.9).unwrap()
+}
+
+#[test]
+fn numbers_of_intervals_are_those_of_the_library() {
+    let (train, test) = (common::rows(250, 1, 1), common::rows(300, 1, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let e =
+        RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &EvaluateSettings::new(level())).unwrap();
+    let i = fitted.intervals(&test.new_rows(), level(), Side::Both).unwrap();
+    let expected = [
+        ("coverage", coverage(&i, test.y.view()).unwrap()),
+        ("mean_length", mean_length(&i)),
+        ("winkler", winkler(&i, test.y.view()).unwrap()),
+        ("rmse", rmse(i.prediction.view(), test.y.view()).unwrap()),
+    ];
+    for (name, value) in expected {
+        assert!((e.metric(name).unwrap() - value).abs() < 1e-12, "{name}");
+    }
+    assert_eq!(e.metric("ece"), None);
+    assert!(REGRESSION_METRICS.iter().all(|name| e.metric(name).is_some()));
+    assert_eq!(e.overall.network_rmse, Some(rmse(test.prediction.view(), test.y.view()).unwrap()));
+    let target = &e.targets[0];
+    // Strata hold every row once, and their hits add up.
+    for strata in [&target.by_width, &target.by_prediction] {
+        assert_eq!(strata.iter().map(|s| s.coverage.rows).sum::<usize>(), 300);
+        let hits: f64 = strata.iter().map(|s| s.coverage.value * s.coverage.rows as f64).sum();
+        assert!((hits - 300.0 * e.overall.coverage.value).abs() < 1e-9);
+    }
+    // Wider levels cover no less, and the curve passes through the level asked for.
+    assert!(target.curve.windows(2).all(|w| w[0].coverage.value <= w[1].coverage.value));
+    assert_eq!(target.curve[4].coverage, e.overall.coverage);
+    assert_eq!((target.sample.len(), target.variance.as_ref().unwrap().parts.len()), (200, 2));
+    let shares: f64 = target.variance.as_ref().unwrap().parts.iter().map(|p| p.share).sum();
+    assert!((shares - 1.0).abs() < 1e-12);
+    // `fast` has ridge and the network; the network's prediction is one of the columns that are shuffled.
+    let w = target.weights.unwrap();
+    assert!((w.ridge + w.network - 1.0).abs() < 1e-9 && w.stonet == 0.0);
+    assert_eq!(e.importance.columns, 6);
+    assert!(e.importance.features.iter().any(|f| f.name.contains("own prediction") && f.increase > 0.1));
+}
+
+#[test]
+fn a_small_sample_is_all_rows_in_the_order_of_predictions() {
+    let (train, test) = (common::rows(100, 1, 1), common::rows(150, 1, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let e =
+        RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &EvaluateSettings::new(level())).unwrap();
+    let sample = &e.targets[0].sample;
+    let inside = sample.iter().filter(|r| r.lower <= r.truth && r.truth <= r.upper).count();
+    assert!(sample.len() == 150 && (inside as f64 / 150.0 - e.overall.coverage.value).abs() < 1e-12);
+    assert!(sample.windows(2).all(|w| w[0].prediction <= w[1].prediction));
+    assert!(sample.iter().all(|r| r.truth == test.y[[r.row, 0]]));
+}
+
+#[test]
+fn eves_law_splits_by_layer_and_names_the_driving_features() {
+    let e = common::regression(Kind::Paper, 1, false);
+    let split = e.targets[0].variance.as_ref().unwrap();
+    assert!(split.eve && split.parts.len() == 3 && split.parts[2].source.contains("ς²"));
+    assert!((split.parts.iter().map(|p| p.share).sum::<f64>() - 1.0).abs() < 1e-12);
+    assert!(e.targets[0].weights.is_none());
+    let first = &e.importance.features[0];
+    assert_eq!((first.name.as_str(), first.selected), ("rooms", Some(1.0)));
+    let (column, groups) = e.subgroups.as_ref().unwrap();
+    assert_eq!((column.as_str(), groups.len()), ("region", 3));
+    assert_eq!(groups.iter().map(|g| g.coverage.rows).sum::<usize>(), 600);
+    assert!(groups.windows(2).all(|w| w[0].coverage.rows >= w[1].coverage.rows));
+}
+
+#[test]
+fn joint_boxes_count_rows_and_single_intervals_count_values() {
+    let (train, test) = (common::rows(200, 2, 1), common::rows(400, 2, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let of = |joint| {
+        let settings = EvaluateSettings { joint, ..EvaluateSettings::new(level()) };
+        RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap()
+    };
+    let (single, joint) = (of(false), of(true));
+    let mean = (single.targets[0].scores.coverage.value + single.targets[1].scores.coverage.value) / 2.0;
+    assert!((single.overall.coverage.value - mean).abs() < 1e-12);
+    // Values of one row go together: the interval is that of 400 rows, not of 800 values.
+    assert_eq!(single.overall.coverage.rows, 400);
+    let boxes = fitted.joint_intervals(&test.new_rows(), level(), Side::Both).unwrap();
+    let hits = stonet::metrics::covered(&boxes, test.y.view()).unwrap();
+    let rows = hits.outer_iter().filter(|r| r.iter().all(|h| *h)).count();
+    assert!((joint.overall.coverage.value - rows as f64 / 400.0).abs() < 1e-12);
+    assert!((joint.targets[0].scores.level.get() - 0.95).abs() < 1e-12 && joint.overall.level == level());
+    assert!(joint.verdict().starts_with("The joint 90 % boxes held all 2 targets of "));
+    assert!(single.verdict().contains("of the values of 2 targets in 400 new rows"));
+}
+
+#[test]
+fn verdicts_turn_where_the_interval_leaves_the_level() {
+    let mut e = common::regression(Kind::Fast, 1, false);
+    let mut verdict = |hits: f64| {
+        e.overall.coverage = Proportion::new(hits, 2000);
+        e.rows = 2000;
+        (e.judgement(), e.verdict())
+    };
+    let edges =
+        |p: &dyn Fn(&Proportion) -> bool| (1700..1900).find(|h| p(&Proportion::new(f64::from(*h), 2000))).unwrap();
+    let first_kept = edges(&|p| p.high >= 0.9);
+    let first_cautious = edges(&|p| p.low > 0.9);
+    assert!(first_kept > 1760 && first_cautious < 1840);
+    let (judgement, text) = verdict(f64::from(first_kept));
+    assert_eq!(judgement, Judgement::Kept);
+    assert!(text.starts_with("The 90 % intervals held 88.") && text.ends_with("): as promised."), "{text}");
+    let (judgement, text) = verdict(f64::from(first_kept - 1));
+    assert!(judgement == Judgement::Short && text.contains("too few"), "{text}");
+    assert_eq!(verdict(f64::from(first_cautious - 1)).0, Judgement::Kept);
+    let (judgement, text) = verdict(f64::from(first_cautious));
+    assert!(judgement == Judgement::Cautious && text.contains("cautious"), "{text}");
+    let (_, text) = verdict(1788.0);
+    assert_eq!(text, "The 90 % intervals held 89.4 % of 2000 new values (95 % interval 88.0–90.7): as promised.");
+}
+
+#[test]
+fn weak_spots_are_told_though_the_promise_is_kept_overall() {
+    let mut e = common::regression(Kind::Fast, 1, false);
+    e.targets[0].by_width.iter_mut().for_each(|s| s.judgement = Judgement::Kept);
+    e.targets[0].by_prediction.iter_mut().for_each(|s| s.judgement = Judgement::Kept);
+    e.subgroups.as_mut().unwrap().1.iter_mut().for_each(|g| g.judgement = Judgement::Kept);
+    assert!(e.weak_spots().is_empty());
+    assert!(!regression_report(&e, &common::about("")).contains("Worth a look"));
+    e.targets[0].by_width[4].judgement = Judgement::Short;
+    let group = &mut e.subgroups.as_mut().unwrap().1[0];
+    (group.judgement, group.coverage) = (Judgement::Short, Proportion::new(150.0, 200));
+    let spots = e.weak_spots();
+    assert_eq!(spots.len(), 2);
+    assert!(spots[0].contains("of the values with an interval of length"), "{spots:?}");
+    assert_eq!(spots[1], "Only 75.0 % were held where region is south (200 rows).");
+    assert!(e.text().contains("\n! Only 75.0 %"));
+    assert!(regression_report(&e, &common::about("")).contains("Worth a look"));
+}
+
+#[test]
+fn a_target_that_falls_short_is_named() {
+    let mut e = common::regression(Kind::Fast, 2, false);
+    e.targets[1].scores.coverage = Proportion::new(480.0, 600);
+    assert!(e.verdict().ends_with("; too few for `y1` (80.0 %)."), "{}", e.verdict());
+}
+
+#[test]
+fn infinite_intervals_are_told_and_drawn_as_such() {
+    // Twelve calibration rows give no finite interval at 99 %.
+    let (train, test) = (common::rows(12, 1, 1), common::rows(40, 1, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let settings = EvaluateSettings::new(Level::new(0.99).unwrap());
+    let e = RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap();
+    assert!(e.overall.mean_length.is_infinite() && e.overall.coverage.value == 1.0);
+    let text = serde_json::to_string(&e).unwrap();
+    assert_eq!(serde_json::from_str::<RegressionEvaluation>(&text).unwrap(), e);
+    let html = regression_report(&e, &common::about("infinite"));
+    assert!(html.contains("class=\"clip\"") && html.contains('∞') && html.contains("without an end"));
+    for svg in html.split("<svg").skip(1) {
+        let svg = svg.split("</svg>").next().unwrap();
+        assert!(!svg.contains("NaN") && !svg.contains("=\"inf") && !svg.contains("=\"-inf"));
+    }
+    assert!(!"mean_length<=100".parse::<Requirement>().unwrap().holds(&e).unwrap());
+}
+
+#[test]
+fn evaluations_survive_json_and_have_text() {
+    let e = common::regression(Kind::Stack, 1, false);
+    assert_eq!(serde_json::from_str::<RegressionEvaluation>(&serde_json::to_string(&e).unwrap()).unwrap(), e);
+    let text = e.text();
+    assert!(text.starts_with(&e.verdict()) && text.contains("region") && text.contains("99 %"));
+    let c = common::classes();
+    assert_eq!(serde_json::from_str::<ClassEvaluation>(&serde_json::to_string(&c).unwrap()).unwrap(), c);
+    let text = c.text();
+    assert!(text.starts_with(&c.verdict()) && text.contains("horse") && text.contains("camera 2"));
+    assert!(text.lines().all(|l| l == l.trim_end()));
+}
+
+#[test]
+fn numbers_of_classes_are_those_of_the_library() {
+    let e = common::classes();
+    assert!(CLASS_METRICS.iter().all(|name| e.metric(name).is_some()) && e.metric("coverage").is_none());
+    assert_eq!(e.reliability.iter().map(|r| r.accuracy.rows).sum::<usize>(), 1500);
+    // Σ n_b |accuracy_b − confidence_b| is the calibration error.
+    let gaps = e.reliability.iter().map(|r| r.accuracy.rows as f64 * (r.accuracy.value - r.confidence).abs());
+    assert!((gaps.sum::<f64>() / 1500.0 - e.scores.ece.value).abs() < 1e-12);
+    let (z, labels) = common::logits(1500, 4, 2);
+    let own = class_scores(common::softmax(&z).view(), &labels, 15).unwrap();
+    assert_eq!(e.network.as_ref().unwrap().ece.value, own.ece);
+    assert!((e.classes.iter().map(|c| c.frequency).sum::<f64>() - 1.0).abs() < 1e-12);
+    assert_eq!(e.confidence.iter().map(|b| b.right + b.wrong).sum::<usize>(), 1500);
+    // All four logits matter, and alike.
+    let importance = e.importance.as_ref().unwrap();
+    assert!(importance.features.len() == 4 && importance.features.iter().all(|f| f.increase > 0.1));
+    assert_eq!(e.subgroups.as_ref().unwrap().1.iter().map(|g| g.accuracy.rows).sum::<usize>(), 1500);
+}
+
+#[test]
+fn class_verdicts_turn_at_the_limit_of_chance() {
+    let mut e = common::classes();
+    let limit = e.scores.ece.floor.unwrap().high;
+    e.scores.ece.value = limit;
+    assert!(e.calibrated() && e.verdict().contains(": calibrated"), "{}", e.verdict());
+    e.scores.ece.value = limit + 1e-9;
+    e.accuracy = Proportion::new(900.0, 1500);
+    e.mean_confidence = 0.7;
+    assert!(e.verdict().contains(": overconfident, it says 70.0 % and is right in 60.0 %"), "{}", e.verdict());
+    e.mean_confidence = 0.5;
+    assert!(e.verdict().contains(": too modest"));
+    e.mean_confidence = 0.6;
+    assert!(e.verdict().contains(": not calibrated;"), "{}", e.verdict());
+}
+
+/// Chance is chance: labels drawn from the probabilities are found calibrated in about 97.5 % of all cases.
+#[test]
+fn honest_probabilities_are_called_calibrated() {
+    let names: Vec<String> = (0..3).map(|k| k.to_string()).collect();
+    let judge = stonet::metrics::JudgeSettings { resamples: 1, ..Default::default() };
+    let calibrated = (0..60).filter(|&r| {
+        let (z, labels) = common::logits(300, 3, 100 + r);
+        let settings = ClassSettings { judge, seed: Seed::new(r), ..ClassSettings::default() };
+        ClassEvaluation::new(common::softmax(&(z / 3.0)).view(), &labels, &names, &settings).unwrap().calibrated()
+    });
+    // 60 × .025 = 1.5 are expected to fail; 4.5 sd more is 1.5 + 4.5 × 1.21 ≈ 7.
+    assert!(calibrated.count() >= 53);
+}
+
+#[test]
+fn faults_are_named() {
+    let (train, test) = (common::rows(100, 1, 1), common::rows(50, 1, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let new = test.new_rows();
+    let evaluate = |y: &Array2<f64>, settings: &EvaluateSettings<'_>| {
+        RegressionEvaluation::new(&fitted, &new, y.view(), settings).unwrap_err().to_string()
+    };
+    let plain = EvaluateSettings::new(level());
+    let e = evaluate(&test.y.slice(s![..20, ..]).to_owned(), &plain);
+    assert!(e.contains("rows of the targets: expected 50, found 20"), "{e}");
+    let mut missing = test.y.clone();
+    missing[[7, 0]] = f64::NAN;
+    assert!(evaluate(&missing, &plain).contains("row 7, column 0 is NaN"));
+    let named = EvaluateSettings { feature_names: vec!["one".into()], ..plain.clone() };
+    assert!(evaluate(&test.y, &named).contains("names of the features: expected 5, found 1"));
+    let few = ["a".to_owned()];
+    let by = EvaluateSettings { by: Some(("group", &few)), ..plain.clone() };
+    assert!(evaluate(&test.y, &by).contains("column of subgroups: expected 50, found 1"));
+    let none = Array2::zeros((0, 5));
+    let nothing = NewRows::new(none.view()).unwrap();
+    let e = RegressionEvaluation::new(&fitted, &nothing, Array2::zeros((0, 1)).view(), &plain).unwrap_err();
+    assert!(e.to_string().contains("an evaluation needs at least 1 rows"), "{e}");
+    let p = array![[0.5, 0.5]];
+    let names = ["a".to_owned()];
+    assert!(ClassEvaluation::new(p.view(), &[0], &names, &ClassSettings::default()).is_err());
+}
