@@ -5,6 +5,7 @@ mod args;
 mod commands;
 mod console;
 mod error;
+mod report;
 mod rows;
 
 use std::process::ExitCode;

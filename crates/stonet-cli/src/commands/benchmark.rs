@@ -3,12 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::json;
+use stonet_report::comparison_report;
 use stonet_repro::Error;
 use stonet_repro::benchmark::{self, Protocol, Set};
 
-use crate::args::SeedArg;
+use crate::args::{ReportArg, SeedArg};
 use crate::console::Console;
 use crate::error::Result;
+use crate::report;
 
 /// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
 ///
@@ -40,6 +43,8 @@ pub struct Benchmark {
     #[arg(long, default_value_t = 500)]
     epochs: usize,
     #[command(flatten)]
+    report: ReportArg,
+    #[command(flatten)]
     seed: SeedArg,
     /// Where the journal, table and JSON go
     #[arg(long, default_value = "stonet-out/benchmark")]
@@ -49,6 +54,7 @@ pub struct Benchmark {
 impl Benchmark {
     pub fn run(self, console: &Console) -> Result<()> {
         stonet::Level::new(self.level)?;
+        report::check(self.report.report.as_deref())?;
         if self.epochs == 0 {
             return Err(Error::Range { name: "--epochs", range: "at least 1" }.into());
         }
@@ -64,6 +70,12 @@ impl Benchmark {
         })?;
         let summary = &summaries[0];
         let text = format!("{}\n\n{}", summary.headline(), summary.table());
+        if let Some(path) = &self.report.report {
+            let settings =
+                json!({ "seed": self.seed.seed, "protocol": protocol, "target": self.target, "out": self.out });
+            let about = report::about(format!("Methods on {}", summary.set), settings);
+            report::write(path, &comparison_report(&report::benchmark(summary), &about), console)?;
+        }
         console.publish(summary, &text, "benchmark", Vec::new(), &self.out)
     }
 }

@@ -4,14 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
+use serde_json::json;
 use stonet::{ClassMethod, Level};
 use stonet_io::Beside;
+use stonet_report::{Comparison, comparison_report};
 use stonet_repro::benchmark::compare_intervals;
 use stonet_repro::calibration::{TestRows, compare};
 
-use crate::args::{ColumnArgs, FORMATS, SeedArg, Task};
+use crate::args::{ColumnArgs, FORMATS, ReportArg, SeedArg, Task};
 use crate::console::Console;
 use crate::error::{Error, Result};
+use crate::report;
 use crate::rows::{ClassFile, Part, RegressionFile, Source};
 
 /// Compare every method on rows that the network was not trained on: fit on the validation rows, judge on the test rows
@@ -44,6 +47,8 @@ pub struct Compare {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
+    report: ReportArg,
+    #[command(flatten)]
     seed: SeedArg,
     #[command(flatten)]
     columns: ColumnArgs,
@@ -51,6 +56,7 @@ pub struct Compare {
 
 impl Compare {
     pub fn run(self, console: &Console) -> Result<()> {
+        report::check(self.report.report.as_deref())?;
         match self.task {
             Task::Regression => self.regression(console),
             Task::Classification => self.classification(console),
@@ -85,7 +91,7 @@ impl Compare {
             let seed = self.seed.seed;
             compare_intervals(&calibration, (new, test.y.view()), network, &self.methods, level, seed, tick)
         })?;
-        self.show(console, &compared, &compared.text())
+        self.show(console, &compared, &compared.text(), &report::intervals(&compared))
     }
 
     fn classification(&self, console: &Console) -> Result<()> {
@@ -103,10 +109,15 @@ impl Compare {
         let compared = console.run("compare", |tick| {
             compare(&calibration, judged, rows.classes.names(), &methods, self.seed.seed, tick)
         })?;
-        self.show(console, &compared, &compared.text())
+        self.show(console, &compared, &compared.text(), &report::classes(&compared))
     }
 
-    fn show<T: Serialize>(&self, console: &Console, compared: &T, text: &str) -> Result<()> {
+    fn show<T: Serialize>(&self, console: &Console, compared: &T, text: &str, table: &Comparison) -> Result<()> {
+        if let Some(path) = &self.report.report {
+            let settings = json!({ "seed": self.seed.seed, "validation": self.validation, "test": self.test });
+            let about = report::about(format!("Methods on {}", self.validation.display()), settings);
+            report::write(path, &comparison_report(table, &about), console)?;
+        }
         match &self.out {
             Some(out) => console.publish(compared, text, "compare", Vec::new(), out),
             None => console.result(compared, || text.to_owned()),

@@ -1,13 +1,274 @@
-//! x
-use crate::Outcome;
-use crate::console::Console;
-use crate::error::Result;
+//! `stonet evaluate`: a head judged on rows with known answers, with thresholds and a page of figures.
+
+use std::path::PathBuf;
+
 use clap::Args;
-/// x
+use ndarray::{Array2, ArrayView2};
+use serde::Serialize;
+use serde_json::{Value, json};
+use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, Head, InputKind, Level, Seed};
+use stonet_io::{Fitted, Model};
+use stonet_report::{
+    About, ClassEvaluation, ClassSettings, EvaluateSettings, Explain, KappaPath, MemberWeight, Metrics,
+    RegressionEvaluation, Requirement, class_report, regression_report,
+};
+
+use crate::Outcome;
+use crate::args::{FORMATS, ReportArg, SeedArg, WithArg};
+use crate::console::Console;
+use crate::error::{Error, Result};
+use crate::report;
+use crate::rows::{ClassFile, RegressionFile, Source};
+
+/// Judge a head on rows with known answers that neither it nor the network has seen
 #[derive(Args)]
-pub struct Evaluate {}
+#[command(
+    after_help = "Examples:\n  stonet evaluate head.stonet test.parquet --report report.html\n  stonet evaluate head.stonet test.csv --require 'coverage>=0.88' --by region"
+)]
+pub struct Evaluate {
+    /// The head, made by `stonet fit`
+    head: PathBuf,
+    #[arg(help = format!("Rows with known answers. {FORMATS}"))]
+    rows: PathBuf,
+    /// Coverage; that of the fit if not given
+    #[arg(long)]
+    level: Option<f64>,
+    /// Judge intervals that hold all targets of a row at once
+    #[arg(long)]
+    joint: bool,
+    /// Also judge the rows of each value of this column by themselves
+    #[arg(long, value_name = "COLUMN")]
+    by: Option<String>,
+    /// A condition such as coverage>=0.88 or ece<=0.02; if it is not met, the exit code is 1. Can be repeated
+    #[arg(long, value_name = "CONDITION")]
+    require: Vec<Requirement>,
+    /// Columns with the answers, if they are not called as they were when the head was fitted
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    target: Option<Vec<String>>,
+    #[command(flatten)]
+    report: ReportArg,
+    #[command(flatten)]
+    seed: SeedArg,
+    #[command(flatten)]
+    with: WithArg,
+}
+
+/// What `evaluate --json` prints.
+#[derive(Serialize)]
+struct Summary<'a, T> {
+    schema: &'static str,
+    task: &'static str,
+    head: String,
+    input: String,
+    version: &'static str,
+    seed: u64,
+    /// Of the rows that the head was fitted on.
+    fingerprint: String,
+    verdict: String,
+    requirements: Vec<Checked>,
+    report: Option<String>,
+    evaluation: &'a T,
+}
+
+#[derive(Serialize)]
+struct Checked {
+    condition: String,
+    found: Option<f64>,
+    met: bool,
+}
+
 impl Evaluate {
-    pub fn run(self, _: &Console) -> Result<Outcome> {
-        Ok(Outcome::Done)
+    pub fn run(self, console: &Console) -> Result<Outcome> {
+        report::check(self.report.report.as_deref())?;
+        let mut model = Model::load(&self.head)?;
+        if let Some(names) = &self.target {
+            if names.len() != model.columns.targets.len() {
+                let (found, wanted) = (names.len(), model.columns.targets.len());
+                return Err(Error::flag("--target", format!("names {found} columns, and the head predicts {wanted}")));
+            }
+            model.columns.targets = names.clone();
+        }
+        match &model.head {
+            Fitted::Regression(fitted) => self.regression(&model, fitted, console),
+            Fitted::Classification(fitted) => self.classification(&model, fitted, console),
+        }
+    }
+
+    fn regression(&self, model: &Model, fitted: &FittedPostStoNet, console: &Console) -> Result<Outcome> {
+        let asked = self.level.map(Level::new).transpose()?.or(model.level);
+        let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
+        let source = Source::new(&self.rows, &self.with.files);
+        let rows = RegressionFile::like(&source, &model.columns, self.by.as_deref())?;
+        self.warn_of_old_rows(model, &rows.fingerprint(), console);
+        let new = rows.new_rows()?;
+        let settings = EvaluateSettings {
+            joint: self.joint,
+            feature_names: model.columns.features.clone(),
+            target_names: model.columns.targets.clone(),
+            by: self.by.as_deref().zip(rows.by.as_deref()),
+            seed: Seed::new(self.seed.seed),
+            ..EvaluateSettings::new(level)
+        };
+        let mut evaluation = console.run("evaluate", |_| {
+            RegressionEvaluation::new(fitted, &new, rows.y.view(), &settings).map_err(Error::rows(&self.rows))
+        })?;
+        evaluation.kappa_paths = paths(fitted.kappa_paths());
+        self.tell(model, &evaluation, console)
+    }
+
+    fn classification(&self, model: &Model, fitted: &FittedClassifier, console: &Console) -> Result<Outcome> {
+        for (flag, given) in [("--level", self.level.is_some()), ("--joint", self.joint)] {
+            if given {
+                return Err(Error::flag(flag, "is for intervals, and this head gives class probabilities"));
+            }
+        }
+        let (Some(kind), Some(labels)) = (model.kind, &model.labels) else {
+            return Err(Error::flag("HEAD", "has no classes; fit it again"));
+        };
+        let source = Source::new(&self.rows, &self.with.files);
+        let rows = ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref())?;
+        self.warn_of_old_rows(model, &rows.fingerprint(), console);
+        let own = rows.logits().map(|z| Head::Multinomial.mean(z.to_owned()));
+        let seen = Seen::new(&rows, kind);
+        let predict = |x: ArrayView2<'_, f64>| seen.probabilities(fitted, x);
+        let settings = ClassSettings {
+            network: own.as_ref().map(|p| p.view()),
+            by: self.by.as_deref().zip(rows.by.as_deref()),
+            explain: Some(Explain { inputs: seen.values.view(), names: &seen.names, predict: &predict }),
+            seed: Seed::new(self.seed.seed),
+            ..ClassSettings::default()
+        };
+        let p = fitted.probabilities(&rows.inputs()?).map_err(Error::rows(&self.rows))?;
+        let judged = ClassEvaluation::new(p.view(), &rows.labels, labels.names(), &settings);
+        let mut evaluation = judged.map_err(Error::rows(&self.rows))?;
+        evaluation.settings = serde_json::to_value(fitted.settings()).unwrap_or_default();
+        evaluation.kappa_paths = paths(fitted.kappa_paths());
+        let weight = |n: &stonet::MemberNotes| MemberWeight { name: n.method.to_string(), weight: n.weight };
+        evaluation.weights = fitted.notes().iter().map(weight).collect();
+        self.tell(model, &evaluation, console)
+    }
+
+    fn warn_of_old_rows(&self, model: &Model, fingerprint: &str, console: &Console) {
+        if !model.fingerprint.is_empty() && model.fingerprint == fingerprint {
+            console.warn("these are the rows that the head was fitted on: it looks better on them than it is");
+        }
+    }
+
+    /// The page, the result, and whether all conditions are met.
+    fn tell<T: Told>(&self, model: &Model, evaluation: &T, console: &Console) -> Result<Outcome> {
+        let mut requirements = Vec::new();
+        for r in &self.require {
+            let met = r.holds(evaluation)?;
+            requirements.push(Checked { condition: r.to_string(), found: evaluation.metric(r.name()), met });
+        }
+        let missed = requirements.iter().any(|c| !c.met);
+        let [head, input] = [&self.head, &self.rows].map(|p| p.display().to_string());
+        if let Some(path) = &self.report.report {
+            let settings: Value = json!({
+                "head": head, "rows": input, "columns": model.columns, "level": self.level.or(model.level.map(Level::get)),
+                "by": self.by, "fitted by": model.version, "seed of the fit": model.seed, "rows of the fit": model.fingerprint,
+                "requirements": requirements,
+            });
+            let title = format!("{} on {}", file_name(&self.head), file_name(&self.rows));
+            report::write(path, &evaluation.page(&report::about(title, settings)), console)?;
+        }
+        let summary = Summary {
+            schema: "stonet.evaluate/1",
+            task: T::TASK,
+            head,
+            input,
+            version: env!("CARGO_PKG_VERSION"),
+            seed: self.seed.seed,
+            fingerprint: model.fingerprint.clone(),
+            verdict: evaluation.verdict(),
+            requirements,
+            report: self.report.report.as_ref().map(|p| p.display().to_string()),
+            evaluation,
+        };
+        console.result(&summary, || {
+            let outcomes = self.require.iter().filter_map(|r| r.outcome(evaluation).ok());
+            let outcomes: String = outcomes.map(|o| format!("required   {o}\n")).collect();
+            format!("{}{outcomes}", evaluation.text())
+        })?;
+        Ok(if missed { Outcome::Missed } else { Outcome::Done })
+    }
+}
+
+/// An evaluation of either task.
+trait Told: Serialize + Metrics {
+    const TASK: &'static str;
+    fn verdict(&self) -> String;
+    fn text(&self) -> String;
+    fn page(&self, about: &About) -> String;
+}
+
+impl Told for RegressionEvaluation {
+    const TASK: &'static str = "regression";
+    fn verdict(&self) -> String {
+        self.verdict()
+    }
+    fn text(&self) -> String {
+        self.text()
+    }
+    fn page(&self, about: &About) -> String {
+        regression_report(self, about)
+    }
+}
+
+impl Told for ClassEvaluation {
+    const TASK: &'static str = "classification";
+    fn verdict(&self) -> String {
+        self.verdict()
+    }
+    fn text(&self) -> String {
+        self.text()
+    }
+    fn page(&self, about: &About) -> String {
+        class_report(self, about)
+    }
+}
+
+fn file_name(path: &std::path::Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// What cross-validation saw, as pages draw it.
+fn paths(kept: &[stonet::KappaPath]) -> Vec<KappaPath> {
+    let path = |p: &stonet::KappaPath| KappaPath {
+        label: p.output.map_or(p.label.clone(), |j| format!("{} (target {})", p.label, j + 1)),
+        kappas: p.kappas.clone(),
+        loss: p.loss.clone(),
+        se: p.se.clone(),
+        chosen: p.chosen.clone(),
+        loss_name: p.loss_name.clone(),
+    };
+    kept.iter().map(path).collect()
+}
+
+/// A classifier's inputs side by side, as importance shuffles them.
+struct Seen {
+    values: Array2<f64>,
+    names: Vec<String>,
+    /// How many columns are logits.
+    logits: usize,
+}
+
+impl Seen {
+    fn new(rows: &ClassFile, kind: InputKind) -> Self {
+        let parts: Vec<ArrayView2<'_, f64>> = rows.logits().into_iter().chain(rows.features()).collect();
+        let values = ndarray::concatenate(ndarray::Axis(1), &parts).unwrap_or_default();
+        let names = rows.columns.logits.iter().chain(&rows.columns.features).cloned().collect();
+        let logits = if kind == InputKind::Features { 0 } else { rows.columns.logits.len() };
+        Seen { values, names, logits }
+    }
+
+    fn probabilities(&self, fitted: &FittedClassifier, x: ArrayView2<'_, f64>) -> stonet::Result<Array2<f64>> {
+        let (z, f) = x.split_at(ndarray::Axis(1), self.logits);
+        let inputs = match (self.logits, f.ncols()) {
+            (0, _) => ClassInputs::features(f)?,
+            (_, 0) => ClassInputs::logits(z)?,
+            _ => ClassInputs::logits(z)?.with_features(f)?,
+        };
+        fitted.probabilities(&inputs)
     }
 }

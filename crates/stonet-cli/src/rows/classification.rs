@@ -117,6 +117,11 @@ impl ClassFile {
         self.logits.as_ref().map(|z| z.view())
     }
 
+    /// The features, where there are any.
+    pub fn features(&self) -> Option<ndarray::ArrayView2<'_, f64>> {
+        self.features.as_ref().map(|f| f.view())
+    }
+
     /// What tells these rows from others.
     pub fn fingerprint(&self) -> String {
         let labels = Array2::from_shape_fn((self.labels.len(), 1), |(i, _)| self.labels[i] as f64);
