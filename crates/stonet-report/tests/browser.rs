@@ -147,4 +147,10 @@ fn a_bad_page_is_seen_to_be_bad() {
     std::fs::write(&blank, "<!doctype html><title>blank</title>").unwrap();
     let picture = browser.screenshot(&blank, (390, 400), false, &folder.path().join("blank.png"));
     assert_eq!(picture.colours(), 1);
+    // Colours come back as they were painted: left red, right green.
+    let painted = folder.path().join("painted.html");
+    let style = "position:fixed;inset:0;background:linear-gradient(90deg,#c81e0a 50%,#0a8c3c 50%)";
+    std::fs::write(&painted, format!("<!doctype html><title>painted</title><div style=\"{style}\"></div>")).unwrap();
+    let picture = browser.screenshot(&painted, (390, 400), false, &folder.path().join("painted.png"));
+    assert_eq!((picture.pixels[390 * 200 + 20], picture.pixels[390 * 399 + 380]), ([200, 30, 10], [10, 140, 60]));
 }

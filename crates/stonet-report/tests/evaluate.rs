@@ -96,7 +96,7 @@ fn joint_boxes_count_rows_and_single_intervals_count_values() {
     let rows = hits.outer_iter().filter(|r| r.iter().all(|h| *h)).count();
     assert!((joint.overall.coverage.value - rows as f64 / 400.0).abs() < 1e-12);
     assert!((joint.targets[0].scores.level.get() - 0.95).abs() < 1e-12 && joint.overall.level == level());
-    assert!(joint.verdict().starts_with("The joint 90 % boxes held all 2 targets of "));
+    assert!(joint.verdict().starts_with("The joint 90 % boxes held both targets of "));
     assert!(single.verdict().contains("of the values of 2 targets in 400 new rows"));
 }
 

@@ -172,12 +172,17 @@ fn confused(report: &mut Report, e: &ClassEvaluation) -> Option<Figure> {
     if e.confused.is_empty() {
         return None;
     }
-    let mut table = Table::new(&["True class", "Guessed", "Rows", "Of the class"]);
+    let mut table = Table::pairs(&["True class", "Guessed", "Rows", "Of the class"]);
     for c in &e.confused {
-        table.row(vec![Cell::name(&c.truth), Cell::name(&c.guess), c.rows.to_string().into(), percent(c.share).into()]);
+        table.row(vec![
+            c.truth.clone().into(),
+            c.guess.clone().into(),
+            c.rows.to_string().into(),
+            percent(c.share).into(),
+        ]);
     }
     let caption = "Rows of the true class that were taken for the other one, most frequent first.";
-    Some(report.figure("confused", false, "Most often mixed up", &table.html("Confusions"), caption))
+    Some(report.figure("confused", true, "Most often mixed up", &table.html("Confusions"), caption))
 }
 
 fn subgroups(report: &mut Report, e: &ClassEvaluation) {

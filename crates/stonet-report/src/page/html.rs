@@ -21,11 +21,6 @@ impl Cell {
         Cell { html: escape(text), class }
     }
 
-    /// A name, to the left.
-    pub fn name(text: &str) -> Self {
-        Cell::marked(text, "name")
-    }
-
     /// A smaller addition after the text.
     pub fn with(mut self, text: &str) -> Self {
         let _ = write!(self.html, r#" <span class="error">{}</span>"#, escape(text));
@@ -54,6 +49,11 @@ impl Table {
     /// Whose rows are headed by numbers, which need little room and must not be broken.
     pub fn numeric(headings: &[&str]) -> Self {
         Table { class: "numeric", ..Table::new(headings) }
+    }
+
+    /// Whose second column has names, too.
+    pub fn pairs(headings: &[&str]) -> Self {
+        Table { class: "pairs", ..Table::new(headings) }
     }
 
     pub fn row(&mut self, cells: Vec<Cell>) {

@@ -239,7 +239,7 @@ pub fn class_report(evaluation: &ClassEvaluation, about: &About) -> String {
 
 /// The page of methods side by side.
 pub fn comparison_report(comparison: &Comparison, about: &About) -> String {
-    Report::new(about).verdict(Tone::Plain, "Best", &comparison.verdict()).comparison(comparison).html()
+    Report::new(about).verdict(Tone::Plain, "Compared", &comparison.verdict()).comparison(comparison).html()
 }
 
 #[cfg(test)]

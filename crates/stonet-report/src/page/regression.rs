@@ -22,12 +22,11 @@ pub fn add(report: &mut Report, e: &RegressionEvaluation) {
     tiles(report, &e.overall, e.rows);
     report.notes(&e.weak_spots());
     report.heading("Do the intervals keep their promise?", &format!("What is proven beforehand: {}", e.guarantee));
-    let mut figures = vec![coverage(report, &e.curve)];
     if e.targets.len() == 1 {
-        figures.extend(target_figures(report, &e.targets[0], ""));
+        let figures = target_figures(report, &e.targets[0], "");
         report.figures(&figures);
     } else {
-        figures.push(targets(report, e));
+        let figures = [coverage(report, &e.curve, "", true), targets(report, e)];
         report.figures(&figures);
         for target in e.targets.iter().take(TARGETS) {
             report.heading(&format!("Target {}", target.name), "");
@@ -70,8 +69,9 @@ fn held(p: &Proportion, judgement: Judgement) -> Cell {
     if judgement == Judgement::Short { Cell::marked(&format!("{text} ▼"), "low") } else { Cell::text(&text) }
 }
 
-fn coverage(report: &mut Report, curve: &[CurvePoint]) -> Figure {
-    let mut chart = Chart::new("Promised and actual coverage", "promised", "actual");
+fn coverage(report: &mut Report, curve: &[CurvePoint], of: &str, wide: bool) -> Figure {
+    let title = format!("Promised and actual coverage{of}");
+    let mut chart = Chart::new(&title, "promised", "actual");
     chart.scales(Scale::Percent, Scale::Percent);
     chart.line(vec![(0.45, 0.45), (1.0, 1.0)], Style::Rule, None);
     let mut table = Table::numeric(&["Promised", "Actual", "95 % interval", "Mean length"]);
@@ -89,18 +89,19 @@ fn coverage(report: &mut Report, curve: &[CurvePoint]) -> Figure {
         told.push(tip);
     }
     chart.describe(&told.join("; "));
-    let mut content = key(&[(Sign::Dot, "actual, with 95 % interval"), (Sign::Rule, "exactly as promised")]);
-    content += &chart.embed();
-    content += &table.html("Coverage at several levels");
+    let drawn = key(&[(Sign::Dot, "actual, with 95 % interval"), (Sign::Rule, "exactly as promised")]) + &chart.embed();
+    let told = table.html("Coverage at several levels");
+    // Side by side where there is room.
+    let content = if wide { format!("<div class=\"pair\"><div>{drawn}</div>{told}</div>\n") } else { drawn + &told };
     let caption = "Intervals were made at seven levels; dots on the dashed line are exactly as honest as they claim, dots below it \
                    promise too much. A bar that crosses the line is what chance allows.";
-    report.figure("coverage", false, "Promised and actual coverage", &content, caption)
+    report.figure("coverage", wide, &title, &content, caption)
 }
 
 fn target_figures(report: &mut Report, t: &TargetEvaluation, name: &str) -> Vec<Figure> {
     let of = if name.is_empty() { String::new() } else { format!(": {name}") };
     let promised = t.scores.level.get();
-    let mut figures = vec![intervals(report, t, &of)];
+    let mut figures = vec![coverage(report, &t.curve, &of, false), intervals(report, t, &of)];
     for (id, title, value, words, strata) in [
         ("width-fifths", "Coverage by width", "Length", ["narrowest", "widest"], &t.by_width),
         ("prediction-fifths", "Coverage by prediction", "Prediction", ["lowest", "highest"], &t.by_prediction),

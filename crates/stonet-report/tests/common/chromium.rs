@@ -1,5 +1,6 @@
 //! A headless browser that looks at pages, with a time limit.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -94,15 +95,67 @@ fn wait(child: &mut Child) -> bool {
     false
 }
 
+/// A PNG as browsers write it: eight bits, RGB or RGBA, not interlaced; anything else fails.
 fn decode(path: &Path) -> Picture {
-    let file = std::io::BufReader::new(std::fs::File::open(path).unwrap());
-    let mut reader = png::Decoder::new(file).read_info().unwrap();
-    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
-    let info = reader.next_frame(&mut bytes).unwrap();
-    let channels = info.color_type.samples();
-    assert!(channels >= 3 && info.bit_depth == png::BitDepth::Eight, "{info:?}");
-    let pixels = bytes[..info.buffer_size()].chunks_exact(channels).map(|p| [p[0], p[1], p[2]]).collect();
-    Picture { width: info.width, height: info.height, pixels }
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n", "{}", path.display());
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (width, height) = (number(16), number(20));
+    // Depth, colour type, compression, filter, interlacing.
+    let kind = &bytes[24..29];
+    assert!(kind[0] == 8 && matches!(kind[1], 2 | 6) && kind[4] == 0, "{kind:?}");
+    let channels = if kind[1] == 6 { 4 } else { 3 };
+    let (mut packed, mut at) = (Vec::new(), 8);
+    while at + 12 <= bytes.len() {
+        let length = number(at) as usize;
+        if &bytes[at + 4..at + 8] == b"IDAT" {
+            packed.extend_from_slice(&bytes[at + 8..at + 8 + length]);
+        }
+        at += 12 + length;
+    }
+    let mut lines = Vec::new();
+    flate2::read::ZlibDecoder::new(&packed[..]).read_to_end(&mut lines).unwrap();
+    let stride = width as usize * channels;
+    assert_eq!(lines.len(), (stride + 1) * height as usize);
+    let mut above = vec![0; stride];
+    let mut pixels = Vec::new();
+    for line in lines.chunks_exact(stride + 1) {
+        above = unfilter(line[0], &line[1..], &above, channels);
+        pixels.extend(above.chunks_exact(channels).map(|p| [p[0], p[1], p[2]]));
+    }
+    Picture { width, height, pixels }
+}
+
+/// A line of a PNG from its differences to the pixels to the left and above.
+fn unfilter(filter: u8, line: &[u8], above: &[u8], channels: usize) -> Vec<u8> {
+    let mut out: Vec<u8> = Vec::with_capacity(line.len());
+    for (i, &difference) in line.iter().enumerate() {
+        let before = |row: &[u8]| if i < channels { 0 } else { row[i - channels] };
+        let (left, up, corner) = (before(&out), above[i], before(above));
+        let guess = match filter {
+            0 => 0,
+            1 => left,
+            2 => up,
+            3 => ((u16::from(left) + u16::from(up)) / 2) as u8,
+            4 => paeth(left, up, corner),
+            _ => panic!("no filter {filter}"),
+        };
+        out.push(difference.wrapping_add(guess));
+    }
+    out
+}
+
+/// Whichever of the three neighbours is nearest to left + up − corner.
+fn paeth(left: u8, up: u8, corner: u8) -> u8 {
+    let [a, b, c] = [left, up, corner].map(i16::from);
+    let distance = |v: i16| (a + b - c - v).abs();
+    if distance(a) <= distance(b) && distance(a) <= distance(c) {
+        left
+    } else if distance(b) <= distance(c) {
+        up
+    } else {
+        corner
+    }
 }
 
 impl Picture {

@@ -20,8 +20,9 @@ impl RegressionEvaluation {
             1 => format!("The {} intervals held {held} of {}", level(s.level.get()), count(n, "new value")),
             m if self.joint => {
                 format!(
-                    "The joint {} boxes held all {m} targets of {held} of {}",
+                    "The joint {} boxes held {} of {held} of {}",
                     level(s.level.get()),
+                    if m == 2 { "both targets".to_owned() } else { format!("all {m} targets") },
                     count(n, "new row")
                 )
             }
