@@ -102,7 +102,7 @@ impl PathError {
 }
 
 /// What cross-validation saw of one thing that it had to choose, such as κ of a member of a stack.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct KappaPath {
     /// The member or the kind of interval: `stonet`, `skip`, `paper`, `post-linear`, …
     pub label: String,

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, Head, InputKind, Level, Seed};
 use stonet_io::{Fitted, Model};
 use stonet_report::{
-    About, ClassEvaluation, ClassSettings, EvaluateSettings, Explain, KappaPath, MemberWeight, Metrics,
-    RegressionEvaluation, Requirement, class_report, regression_report,
+    About, ClassEvaluation, ClassSettings, EvaluateSettings, Explain, MemberWeight, Metrics, RegressionEvaluation,
+    Requirement, class_report, regression_report,
 };
 
 use crate::Outcome;
@@ -109,10 +109,9 @@ impl Evaluate {
             seed: Seed::new(self.seed.seed),
             ..EvaluateSettings::new(level)
         };
-        let mut evaluation = console.run("evaluate", |_| {
+        let evaluation = console.run("evaluate", |_| {
             RegressionEvaluation::new(fitted, &new, rows.y.view(), &settings).map_err(Error::rows(&self.rows))
         })?;
-        evaluation.kappa_paths = paths(fitted.kappa_paths());
         self.tell(model, &evaluation, console)
     }
 
@@ -142,7 +141,7 @@ impl Evaluate {
         let judged = ClassEvaluation::new(p.view(), &rows.labels, labels.names(), &settings);
         let mut evaluation = judged.map_err(Error::rows(&self.rows))?;
         evaluation.settings = serde_json::to_value(fitted.settings()).unwrap_or_default();
-        evaluation.kappa_paths = paths(fitted.kappa_paths());
+        evaluation.kappa_paths = fitted.kappa_paths().to_vec();
         let weight = |n: &stonet::MemberNotes| MemberWeight { name: n.method.to_string(), weight: n.weight };
         evaluation.weights = fitted.notes().iter().map(weight).collect();
         self.tell(model, &evaluation, console)
@@ -230,19 +229,6 @@ impl Told for ClassEvaluation {
 
 fn file_name(path: &std::path::Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// What cross-validation saw, as pages draw it.
-fn paths(kept: &[stonet::KappaPath]) -> Vec<KappaPath> {
-    let path = |p: &stonet::KappaPath| KappaPath {
-        label: p.output.map_or(p.label.clone(), |j| format!("{} (target {})", p.label, j + 1)),
-        kappas: p.kappas.clone(),
-        loss: p.loss.clone(),
-        se: p.se.clone(),
-        chosen: p.chosen.clone(),
-        loss_name: p.loss_name.clone(),
-    };
-    kept.iter().map(path).collect()
 }
 
 /// A classifier's inputs side by side, as importance shuffles them.

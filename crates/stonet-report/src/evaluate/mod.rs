@@ -17,7 +17,7 @@ pub use classes::{
     ReliabilityRow,
 };
 pub use importance::{Explain, Feature, Importance, Predict};
-pub use kappa::KappaPath;
+pub(crate) use kappa::{choices, points};
 pub use regression::{
     CurvePoint, EvaluateSettings, IntervalScores, LEVELS, MemberWeights, REGRESSION_METRICS, RegressionEvaluation,
     SampleRow, Subgroup, TargetEvaluation,

@@ -5,7 +5,7 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassRows, FittedPostStoNet, Kind, Level, NewRows, PostStoNet,
+    Calibration, ClassInputs, ClassMethod, ClassRows, FittedPostStoNet, KappaPath, Kind, Level, NewRows, PostStoNet,
     PostStoNetClassifier, Seed, StoNetSettings,
 };
 use stonet_report::*;
@@ -61,9 +61,7 @@ pub fn regression(kind: Kind, outputs: usize, joint: bool) -> RegressionEvaluati
         by: Some(("region", &regions)),
         ..EvaluateSettings::new(Level::new(0.9).unwrap())
     };
-    let mut e = RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap();
-    e.kappa_paths = vec![path()];
-    e
+    RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap()
 }
 
 pub fn path() -> KappaPath {
@@ -74,6 +72,7 @@ pub fn path() -> KappaPath {
         se: vec![0.04, 0.03, 0.03, 0.03, 0.04, 0.05],
         chosen: vec![2, 2, 3],
         loss_name: "mean squared error".into(),
+        ..KappaPath::default()
     }
 }
 

@@ -6,11 +6,10 @@ mod words;
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
-use stonet::{Error, Result, Seed};
+use stonet::{Error, KappaPath, Result, Seed};
 
 use super::binomial::{Proportion, binomial_band};
 use super::importance::{Explain, Importance, Loss, permutation};
-use super::kappa::KappaPath;
 use super::requirement::Metrics;
 use super::strata::subgroups;
 use tables::{class_rows, confidence_bins, confusions, guesses};

@@ -5,11 +5,10 @@ mod words;
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
-use stonet::{FittedPostStoNet, Level, NewRows, Result, Seed};
+use stonet::{FittedPostStoNet, KappaPath, Level, NewRows, Result, Seed};
 
 use super::binomial::{Judgement, Proportion};
 use super::importance::Importance;
-use super::kappa::KappaPath;
 use super::requirement::Metrics;
 use super::strata::Stratum;
 use super::variance::{VarianceSplit, splits};
@@ -177,7 +176,7 @@ pub struct RegressionEvaluation {
     pub settings: serde_json::Value,
     /// What drives the prediction.
     pub importance: Importance,
-    /// How κ was chosen; set by the caller.
+    /// How κ was chosen, under the names of the targets where there are several.
     #[serde(default)]
     pub kappa_paths: Vec<KappaPath>,
 }
@@ -195,6 +194,11 @@ impl RegressionEvaluation {
         let job = Job { fitted, rows, y, joint };
         let targets = names("names of the targets", &settings.target_names, fitted.outputs(), "y")?;
         let features = names("names of the features", &settings.feature_names, fitted.features(), "x")?;
+        let path = |p: &KappaPath| match p.output.and_then(|j| targets.get(j)) {
+            Some(target) if targets.len() > 1 => KappaPath { label: format!("{}, {target}", p.label), ..p.clone() },
+            _ => p.clone(),
+        };
+        let kappa_paths = fitted.kappa_paths().iter().map(path).collect();
         let intervals = job.intervals(settings.level)?;
         let curves = job.curves()?;
         let mut variance = splits(fitted, rows)?.into_iter();
@@ -230,7 +234,7 @@ impl RegressionEvaluation {
             guarantee: fitted.guarantee(settings.level).text,
             settings: serde_json::to_value(fitted.settings()).unwrap_or_default(),
             importance: job.importance(&features, settings.seed)?,
-            kappa_paths: Vec::new(),
+            kappa_paths,
         })
     }
 }
