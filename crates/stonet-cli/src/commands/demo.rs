@@ -13,14 +13,17 @@ use stonet::{
     Algorithm, Calibration, Dataset, FittedPostStoNet, Intervals, Kind, Level, NewRows, PostStoNet, Scaling, Seed,
     Side, Ticker,
 };
+use stonet_report::{Comparison, EvaluateSettings, Method, RegressionEvaluation, Report, Score};
 use stonet_repro::files;
 use stonet_repro::model::{Model, inputs};
 use stonet_repro::svg::{Chart, Style};
 use stonet_repro::table::Table;
 
+use super::fit::weights;
 use crate::args::SeedArg;
 use crate::console::{Console, write_all};
 use crate::error::Result;
+use crate::report;
 
 /// Train a network that overfits, post-process it, and compare its intervals with split conformal's
 ///
@@ -39,9 +42,12 @@ pub struct Demo {
     level: f64,
     #[command(flatten)]
     seed: SeedArg,
-    /// Where the pictures go
+    /// Where the pictures and the report go
     #[arg(long, default_value = "stonet-out/demo")]
     out: PathBuf,
+    /// The page with all figures, complete in one file; report.html among the pictures if not given
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
 }
 
 const TRAINING_ROWS: usize = 500;
@@ -155,6 +161,7 @@ struct Set {
 impl Demo {
     pub fn run(self, console: &Console) -> Result<()> {
         let level = Level::new(self.level)?;
+        report::check(self.report.as_deref())?;
         files::create_dir(&self.out)?;
         let sets: Vec<Set> = console.run("demo", |tick| {
             let set = |i: u64| {
@@ -166,8 +173,11 @@ impl Demo {
         let pictures =
             [("intervals.svg".to_owned(), draw_intervals(&sets[0])?), ("levels.svg".to_owned(), draw_levels(&sets)?)];
         write_all(&self.out, &pictures)?;
-        let files = pictures.iter().map(|(f, _)| self.out.join(f).display().to_string()).collect();
+        let page = self.report.clone().unwrap_or_else(|| self.out.join("report.html"));
+        let mut files: Vec<String> = pictures.iter().map(|(f, _)| self.out.join(f).display().to_string()).collect();
+        files.push(page.display().to_string());
         let summary = self.summary(&sets, level, files)?;
+        files::write(&page, &self.page(&sets[0], &summary, level)?)?;
         console.result(&summary, || summary.text())
     }
 
@@ -184,6 +194,37 @@ impl Demo {
         let split_conformal = split.intervals(&test.new_rows()?, level)?;
         let train_rmse = network.see(&train)?.rmse()?;
         Ok(Set { fitted, test, ours, split_conformal, train_rmse })
+    }
+
+    /// The first set in full, and the methods over all sets.
+    fn page(&self, set: &Set, summary: &Summary, level: Level) -> Result<String> {
+        let evaluation = RegressionEvaluation::new(
+            &set.fitted,
+            &set.test.new_rows()?,
+            set.test.y.view(),
+            &EvaluateSettings { target_names: vec!["y".into()], ..EvaluateSettings::new(level) },
+        )?;
+        let method = |m: &MethodSummary| {
+            let score = |value: f64, error: Option<f64>| Some(Score { value, error });
+            let others = [m.mean_length, m.winkler, m.narrowest, m.widest].map(|v| score(v, None));
+            let scores = [score(m.coverage, Some(m.coverage_se))].into_iter().chain(others).collect();
+            Method { name: m.name.clone(), ours: m.name == self.interval.name(), scores }
+        };
+        let mut columns = report::interval_columns(level.get());
+        columns.truncate(5);
+        let comparison = Comparison {
+            title: "Methods compared".into(),
+            lead: format!(
+                "Means over {SETS} networks, each trained on {TRAINING_ROWS} rows of its own, post-processed on {CALIBRATION_ROWS} more \
+                 and judged on another {TEST_ROWS}. The figures above are those of the first."
+            ),
+            columns,
+            methods: summary.methods.iter().map(method).collect(),
+            charts: vec![0, 1, 2],
+        };
+        let settings = serde_json::json!({ "seed": self.seed.seed, "level": self.level, "interval": self.interval });
+        let about = report::about("StoNet demo: honest intervals for a network that overfits", settings);
+        Ok(Report::new(&about).regression(&evaluation).comparison(&comparison).html())
     }
 
     fn summary(&self, sets: &[Set], level: Level, files: Vec<String>) -> Result<Summary> {
@@ -276,16 +317,11 @@ impl Summary {
                 format!("{:.1}", 100.0 * m.widest),
             ]);
         }
-        let weights = self.weights.map_or(String::new(), |w| {
-            let names = ["StoNet", "corrected network", "ridge", "network"];
-            let parts: Vec<String> =
-                names.iter().zip(w).filter(|(_, w)| *w >= 0.005).map(|(n, w)| format!("{n} {w:.2}")).collect();
-            format!("weights    {}\n", parts.join(", "))
-        });
+        let weights = self.weights.map_or(String::new(), |w| format!("weights    {}\n", weights(&w)));
         format!(
             "Networks 20-{}-{}-1 trained on {TRAINING_ROWS} rows, {SETS} times: root mean squared error {:.2} in training, {:.2} on new rows.\n\
              Their last hidden layers on {} rows they have not seen give {} % intervals, judged on {} more:\n\n{t}\n\
-             guarantee  {}\n{weights}pictures   {}\n",
+             guarantee  {}\n{weights}figures    {}\n",
             HIDDEN[0],
             HIDDEN[1],
             self.network_train_rmse,
