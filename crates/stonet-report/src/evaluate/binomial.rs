@@ -181,7 +181,7 @@ mod tests {
         close(binomial_cdf(3, 10, 0.3), direct, 1e-14);
     }
 
-    /// Against the closed forms at the ends, and against the values of R's `binom.test`.
+    /// Against the closed forms at the ends, and against quantiles of the beta distribution by scipy.
     #[test]
     fn clopper_pearson_by_known_values() {
         let none = Proportion::new(0.0, 20);
