@@ -1,6 +1,7 @@
-//! Rows per second from file to file: `cargo bench -p stonet-io --bench score`, with STONET_BENCH_ROWS for another number than a million.
+//! Rows per second from file to file: `cargo bench -p stonet-io --bench score`, with STONET_BENCH_ROWS for another number than a million,
+//! and STONET_BENCH_THREADS for one number of threads instead of one and two.
 //!
-//! Fits `paper` and the default stack on 2000 generated rows of 100 features, writes two Parquet files of 32-bit numbers, one twice as long as the other,
+//! Fits `paper` on 2000 generated rows of 13 features and the default stack on all 100, writes two Parquet files of 32-bit numbers, one twice as long as the other,
 //! and scores them on one and on two threads. Rows per second of processor time are what one core would do alone, whatever else
 //! the machine does.
 
@@ -8,7 +9,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use ndarray::{Array2, Axis};
-use stonet::{Calibration, Kind, Level, PostStoNet, Seed, Select, StoNetSettings};
+use stonet::{Calibration, Kind, Level, PostStoNet, Seed};
 use stonet_io::{
     Cells, Column, Fitted, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Type, Writer, score_file,
 };
@@ -41,15 +42,16 @@ fn names() -> Vec<String> {
     (0..FEATURES).map(|k| format!("f{k}")).collect()
 }
 
-fn fit(settings: &PostStoNet) -> stonet::Result<Model> {
-    let features = Array2::from_shape_fn((2000, FEATURES), |(i, k)| noise(i, k));
+/// A head on the first so many features.
+fn fit(settings: &PostStoNet, columns: usize) -> stonet::Result<Model> {
+    let features = Array2::from_shape_fn((2000, columns), |(i, k)| noise(i, k));
     let y = Array2::from_shape_fn((2000, 1), |(i, _)| mean(i) + 0.5 * noise(i, 201));
     let prediction = Array2::from_shape_fn((2000, 1), |(i, _)| network(i));
     let rows = Calibration::new(features.view(), y.view())?.with_prediction(prediction.view())?;
     Ok(Model {
         head: Fitted::Regression(Box::new(settings.fit(&rows, Seed::new(1), &|_, _| true)?)),
         columns: ModelColumns {
-            features: names(),
+            features: names()[..columns].to_vec(),
             prediction: vec!["network".into()],
             targets: vec!["y".into()],
             ..ModelColumns::default()
@@ -102,10 +104,12 @@ fn peak() -> f64 {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rows: usize = std::env::var("STONET_BENCH_ROWS").map_or(Ok(1_000_000), |n| n.parse())?;
     let dir = tempfile::tempdir()?;
-    let stonet = StoNetSettings { kappas: vec![0.02, 0.04, 0.06, 0.08, 0.1], ..StoNetSettings::default() };
-    let paper =
-        PostStoNet { kind: Kind::Paper, select: Some(Select::OneStandardError), stonet, ..PostStoNet::default() };
-    let heads = [("paper", fit(&paper)?), ("stack", fit(&PostStoNet::default())?)];
+    let threads: Vec<usize> = match std::env::var("STONET_BENCH_THREADS") {
+        Ok(one) => vec![one.parse()?],
+        Err(_) => vec![1, 2],
+    };
+    let paper = PostStoNet { kind: Kind::Paper, ..PostStoNet::default() };
+    let heads = [("paper", fit(&paper, RELEVANT)?), ("stack", fit(&PostStoNet::default(), FEATURES)?)];
     let million = |rows: usize, seconds: f64| rows as f64 / seconds / 1e6;
     let files: Vec<_> = [rows, 2 * rows].into_iter().map(|n| (n, dir.path().join(format!("{n}.parquet")))).collect();
     for (n, path) in &files {
@@ -117,7 +121,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let reading = Reading { numbers: Some(names()[..columns].to_vec()), ..Reading::default() };
         let (n, path) = &files[0];
         let (read, wall, cpu) = timed(|| {
-            reading.batches(path, BATCH)?.try_fold(0.0, |sum, t| Ok::<_, stonet_io::Error>(sum + t?.values()[[0, 0]]))
+            reading.batches(path, 2048)?.try_fold(0.0, |sum, t| Ok::<_, stonet_io::Error>(sum + t?.values()[[0, 0]]))
         });
         read?;
         let (wall, cpu) = (million(*n, wall), million(*n, cpu));
@@ -126,21 +130,21 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, model) in &heads {
         let scorer = ModelScorer::new(model, &ScoreSettings::default())?;
         println!("{name}: {} columns are read", scorer.inputs().len());
-        for threads in [1, 2] {
+        for &threads in &threads {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build()?;
-            let mut walls = Vec::new();
+            let mut times = Vec::new();
             for (n, path) in &files {
                 let out = dir.path().join("out.parquet");
                 let (scored, wall, cpu) =
-                    timed(|| pool.install(|| score_file(&scorer, path, &out, &[], BATCH, &|_, _| true)));
+                    timed(|| pool.install(|| score_file(&scorer, path, &out, &[], scorer.batch_rows(), &|_, _| true)));
                 assert_eq!(scored?, *n as u64);
-                walls.push(cpu);
+                times.push(cpu);
                 let (wall, cpu, peak) = (million(*n, wall), million(*n, cpu), peak());
                 println!(
                     "{threads} threads, {n} rows: {wall:.2} million rows/s, {cpu:.2} per core, peak {peak:.0} MiB"
                 );
             }
-            println!("{threads} threads: twice the rows take {:.2} times as long", walls[1] / walls[0]);
+            println!("{threads} threads: twice the rows take {:.2} times as long", times[1] / times[0]);
         }
     }
     Ok(())

@@ -126,6 +126,11 @@ impl ModelScorer {
         &self.inputs
     }
 
+    /// How many rows make a batch that stays in the cache: 2 MiB of inputs.
+    pub fn batch_rows(&self) -> usize {
+        ((1 << 21) / (8 * self.inputs.len().max(1))).clamp(2048, 1 << 16)
+    }
+
     /// The columns that come out.
     pub fn outputs(&self) -> &[Column] {
         &self.outputs

@@ -84,9 +84,9 @@ impl EveProgram {
 
     /// Per output the prediction and the half-width for z = 1, at rows whose inputs [`columns`](Self::columns) are `x`.
     pub(crate) fn run(&self, x: &[Tile], room: &mut EveRoom, out: &mut [[Tile; 2]]) {
-        room.z.clear();
-        for (&(_, mean, reciprocal), x) in self.inputs.iter().zip(x) {
-            room.z.push(x.map(|x| (x - mean) * reciprocal));
+        room.z.resize(self.inputs.len(), ZERO);
+        for ((&(_, mean, reciprocal), x), z) in self.inputs.iter().zip(x).zip(&mut room.z) {
+            (0..LANES).for_each(|l| z[l] = (x[l] - mean) * reciprocal);
         }
         out.fill([ZERO; 2]);
         for estimate in &self.estimates {
@@ -94,8 +94,8 @@ impl EveProgram {
         }
         let m = self.estimates.len() as f64;
         for ([centre, half], &(mean, sd)) in out.iter_mut().zip(&self.outputs) {
-            *centre = centre.map(|c| c / m * sd + mean);
-            *half = half.map(|h| h * sd / m);
+            centre.iter_mut().for_each(|c| *c = *c / m * sd + mean);
+            half.iter_mut().for_each(|h| *h = *h * sd / m);
         }
     }
 }
@@ -122,18 +122,18 @@ impl Recursion {
     fn add(&self, room: &mut EveRoom, out: &mut [[Tile; 2]]) {
         let EveRoom { z, a, next, d, form, spread } = room;
         let mut sigma: Option<Covariance> = None;
-        a.clone_from(z);
         for (i, step) in self.layers.iter().enumerate() {
             let last = i + 1 == self.layers.len();
-            let m = sigma.take().map(|s| s.through(self.psi, a));
-            step.own(a, m.as_ref(), [d, form, spread]);
+            let below: &[Tile] = if i == 0 { z } else { a };
+            let m = sigma.take().map(|s| s.through(self.psi, below));
+            step.own(below, m.as_ref(), [d, form, spread]);
+            next.resize(step.weights.len(), ZERO);
+            combine(next, below, &step.weights);
             sigma = Some(match &m {
-                None => Covariance::Diagonal(spread.clone()),
+                None => Covariance::Diagonal(std::mem::take(spread)),
                 Some(m) if last => Covariance::Diagonal(step.variances(m, spread)),
                 Some(m) => Covariance::Full(step.covariances(m, spread)),
             });
-            next.resize(step.weights.len(), ZERO);
-            combine(next, a, &step.weights);
             std::mem::swap(a, next);
             if !last {
                 activate(self.psi, a);
@@ -164,16 +164,17 @@ impl Step {
 
     /// ς²_j (leverage + trace) of every neuron, in `spread`.
     fn own(&self, a: &[Tile], m: Option<&Covariance>, [d, form, spread]: [&mut Vec<Tile>; 3]) {
-        form.clear();
-        for f in &self.forms {
-            let mut value = f.leverage(a, d, spread);
+        form.resize(self.forms.len(), ZERO);
+        for (f, value) in self.forms.iter().zip(&mut *form) {
+            f.leverage(a, [d, spread], value);
             if let Some(m) = m {
-                f.trace.iter().for_each(|&(i, j, c)| m.add(i, j, c, &mut value));
+                f.trace.iter().for_each(|&(i, j, c)| m.add(i, j, c, value));
             }
-            form.push(value);
         }
-        spread.clear();
-        spread.extend(self.neurons.iter().map(|&(g, noise)| form[g].map(|v| noise * v)));
+        spread.resize(self.neurons.len(), ZERO);
+        for (&(g, noise), spread) in self.neurons.iter().zip(spread) {
+            (0..LANES).for_each(|l| spread[l] = noise * form[g][l]);
+        }
     }
 
     /// own + w m wᵀ, the diagonal.
@@ -224,28 +225,32 @@ impl Form {
         Form { support, mean: gram.mean().to_vec(), half, trace, constant: 1.0 / gram.rows() as f64 }
     }
 
-    fn leverage(&self, a: &[Tile], d: &mut Vec<Tile>, products: &mut Vec<Tile>) -> Tile {
-        d.clear();
-        d.extend(self.support.iter().zip(&self.mean).map(|(&k, m)| a[k].map(|a| a - m)));
-        products.resize(d.len().max(products.len()), ZERO);
+    fn leverage(&self, a: &[Tile], [d, products]: [&mut Vec<Tile>; 2], sum: &mut Tile) {
+        d.resize(self.support.len(), ZERO);
+        for ((&k, m), d) in self.support.iter().zip(&self.mean).zip(&mut *d) {
+            (0..LANES).for_each(|l| d[l] = a[k][l] - m);
+        }
+        products.resize(d.len(), ZERO);
         combine(products, d, &self.half);
-        let mut sum = [self.constant; LANES];
-        d.iter().zip(&*products).for_each(|(d, p)| add_product(&mut sum, 1.0, d, p));
-        sum
+        *sum = [self.constant; LANES];
+        d.iter().zip(&*products).for_each(|(d, p)| add_product(sum, 1.0, d, p));
     }
 }
 
 impl Covariance {
     /// D_ψ′ Σ D_ψ′ with the slopes at these activations.
     fn through(self, psi: Activation, a: &[Tile]) -> Self {
-        let slopes: Vec<Tile> = a.iter().map(|a| slope(psi, a)).collect();
         let scale = |v: &mut Tile, s: &Tile, t: &Tile| (0..LANES).for_each(|l| v[l] *= s[l] * t[l]);
         match self {
             Covariance::Diagonal(mut v) => {
-                v.iter_mut().zip(&slopes).for_each(|(v, s)| scale(v, s, s));
+                for (v, a) in v.iter_mut().zip(a) {
+                    let s = slope(psi, a);
+                    scale(v, &s, &s);
+                }
                 Covariance::Diagonal(v)
             }
             Covariance::Full(mut v) => {
+                let slopes: Vec<Tile> = a.iter().map(|a| slope(psi, a)).collect();
                 let n = slopes.len();
                 v.iter_mut().enumerate().for_each(|(i, v)| scale(v, &slopes[i / n], &slopes[i % n]));
                 Covariance::Full(v)

@@ -1,7 +1,7 @@
 //! The ends of conformal intervals at many points, one after the other.
 //!
 //! The lists of scores stay the same from point to point, and so does, nearly, the place in each list where the end is found. So a
-//! search begins there, takes one or two Newton steps in the mass below the end, and walks the last few scores one by one. The result is
+//! search begins there, takes a Newton step or two in the mass below the end, and walks the last few scores one by one. The result is
 //! exactly that of [`Scores::ends`](super::conformal::Scores::ends).
 
 use super::conformal::{Sorted, select, weighted_end};
@@ -12,6 +12,8 @@ const NEAR: f64 = 48.0;
 const STEPS: usize = 3;
 /// A walk this short is cheaper than another step.
 const SHORT: f64 = 3.0;
+/// Cells of a grid per score in its range.
+const CELLS: usize = 4;
 
 /// Finds the smallest of m_k + r s_k below or at which a given mass of scores lies.
 #[derive(Debug, Clone)]
@@ -45,6 +47,11 @@ struct List {
     start: usize,
     /// Mass per unit of score around there.
     density: f64,
+    /// How many scores are below each of equidistant values around there.
+    grid: Vec<usize>,
+    /// The first of these values, and how many there are per unit of score.
+    base: f64,
+    per_unit: f64,
 }
 
 impl List {
@@ -55,9 +62,22 @@ impl List {
         let mut mass = vec![0.0];
         (0..n).for_each(|i| mass.push(mass[i] + weight(i)));
         let start = mass.partition_point(|m| *m < share * mass[n]).min(n).saturating_sub(1);
-        let (low, high) = (start.saturating_sub(n / 16 + 1), (start + n / 16 + 1).min(n.saturating_sub(1)));
+        let around = |width: usize| (start.saturating_sub(width), (start + width).min(n.saturating_sub(1)));
+        let (low, high) = around(n / 16 + 1);
         let density = if n > 0 { (mass[high] - mass[low]) / (scores[high] - scores[low]) } else { 0.0 };
-        List { scores, mass, start, density }
+        let (low, high) = around(n / 8 + 1);
+        let cells = CELLS * (high - low).max(1);
+        let (base, range) = if n > 0 { (scores[low], scores[high] - scores[low]) } else { (0.0, 0.0) };
+        let value = |cell: usize| base + range * cell as f64 / cells as f64;
+        let grid = (0..cells).map(|cell| scores.partition_point(|s| *s < value(cell))).collect();
+        List { scores, mass, start, density, grid, base, per_unit: cells as f64 / range }
+    }
+
+    /// About how many scores are below this one.
+    fn near(&self, score: f64) -> usize {
+        // The cast turns what is below the grid, and NaN, into 0.
+        let cell = ((score - self.base) * self.per_unit) as usize;
+        self.grid[cell.min(self.grid.len() - 1)]
     }
 }
 
@@ -94,16 +114,16 @@ impl Search {
     /// The end at a point; `places` is room for one number per list.
     pub(crate) fn find(&self, point: Point<'_>, places: &mut [usize]) -> f64 {
         let Some(needed) = self.needed else { return f64::INFINITY };
-        let (mut guess, mut lists, mut slope) = (0.0, 0.0, 0.0);
+        // The mass below v is about linear in v, in each list around its own end.
+        let (mut guess, mut slope) = (0.0, 0.0);
         for (k, list) in self.lists.iter().enumerate() {
-            places[k] = list.start;
             if let Some(&score) = list.scores.get(list.start) {
-                guess += point.value(k, score);
-                lists += 1.0;
-                slope += list.density / point.at[k].1;
+                let here = list.density / point.at[k].1;
+                guess += here * point.value(k, score);
+                slope += here;
             }
         }
-        guess /= lists;
+        guess /= slope;
         let mut mass = self.cut(point, guess, places);
         for _ in 0..STEPS {
             let step = (needed - mass) / slope;
@@ -119,11 +139,13 @@ impl Search {
         if mass < needed { self.up(point, needed, mass, places) } else { self.down(point, needed, mass, places) }
     }
 
-    /// The mass of all that is below `value`, and how many scores of each list that are; `places` is where the search begins.
+    /// The mass of all that is below `value`, and in `places` how many scores of each list that are.
     fn cut(&self, point: Point<'_>, value: f64, places: &mut [usize]) -> f64 {
         let mut mass = 0.0;
         for (k, (list, place)) in self.lists.iter().zip(places).enumerate() {
-            *place = gallop(&list.scores, *place, |score| point.value(k, score) < value);
+            let (m, s) = point.at[k];
+            let start = list.near((value - point.sign * m) / s);
+            *place = gallop(&list.scores, start, |score| point.value(k, score) < value);
             mass += list.mass[*place];
         }
         mass
