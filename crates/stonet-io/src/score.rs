@@ -2,9 +2,9 @@
 
 mod file;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, Axis, CowArray, Ix2, s};
 use stonet::anatomy::View;
-use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, Labels, Level, NewRows, Side};
+use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, Labels, Level, Scorer, Side};
 
 use crate::{Cells, Column, Error, Fitted, Model, Result, Table, Type, Writer};
 pub use file::{score_file, types};
@@ -36,10 +36,7 @@ pub struct ModelScorer {
 #[derive(Debug, Clone)]
 enum Head {
     Intervals {
-        fitted: Box<FittedPostStoNet>,
-        /// How many of the inputs are features; the others are the network's predictions.
-        features: usize,
-        levels: Vec<Level>,
+        scorer: Box<Scorer>,
         side: Side,
     },
     Classes {
@@ -76,8 +73,6 @@ impl ModelScorer {
 
     fn intervals(model: &Model, head: &FittedPostStoNet, settings: &ScoreSettings, number: Type) -> Result<Self> {
         let columns = &model.columns;
-        let prediction = if head.needs_prediction() { &columns.prediction[..] } else { &[] };
-        let inputs: Vec<String> = columns.features.iter().chain(prediction).cloned().collect();
         let mut levels = settings.levels.clone();
         if levels.is_empty() {
             levels.push(model.level.map_or_else(|| Level::new(0.9), Ok)?);
@@ -97,12 +92,18 @@ impl ModelScorer {
             let each = |l: &Level| Level::new(1.0 - (1.0 - l.get()) / head.outputs() as f64);
             levels = levels.iter().map(each).collect::<stonet::Result<_>>()?;
         }
-        let features = columns.features.len();
-        Ok(ModelScorer {
-            inputs,
-            outputs: names.into_iter().map(|n| Column::new(n, number)).collect(),
-            head: Head::Intervals { fitted: Box::new(head.clone()), features, levels, side: settings.side },
-        })
+        let side = settings.side;
+        let scorer = Box::new(head.scorer(&levels, side)?);
+        // Only the features that matter, then the network's predictions where they do.
+        let prediction = if scorer.needs_prediction() { &columns.prediction[..] } else { &[] };
+        let features = scorer.columns().iter().map(|&k| &columns.features[k]);
+        let mut inputs: Vec<String> = features.chain(prediction).cloned().collect();
+        if inputs.is_empty() {
+            // A constant; something has to tell how many rows there are.
+            inputs.extend(columns.features.first().cloned());
+        }
+        let outputs = names.into_iter().map(|n| Column::new(n, number)).collect();
+        Ok(ModelScorer { inputs, outputs, head: Head::Intervals { scorer, side } })
     }
 
     fn classes(model: &Model, head: &FittedClassifier, number: Type) -> Result<Self> {
@@ -125,6 +126,11 @@ impl ModelScorer {
         &self.inputs
     }
 
+    /// How many rows make a batch that stays in the cache: 2 MiB of inputs.
+    pub fn batch_rows(&self) -> usize {
+        ((1 << 21) / (8 * self.inputs.len().max(1))).clamp(2048, 1 << 16)
+    }
+
     /// The columns that come out.
     pub fn outputs(&self) -> &[Column] {
         &self.outputs
@@ -134,15 +140,11 @@ impl ModelScorer {
     pub fn score(&self, table: &Table) -> Result<Scored> {
         let places = table.find(&self.inputs)?;
         match &self.head {
-            Head::Intervals { fitted, features, levels, side } => {
-                let x = table.select(&places[..*features]);
-                let d = table.select(&places[*features..]);
-                let mut rows = NewRows::new(x.view())?;
-                if d.ncols() > 0 {
-                    rows = rows.with_prediction(d.view())?;
-                }
-                let all: Vec<Intervals> =
-                    levels.iter().map(|&l| fitted.intervals(&rows, l, *side)).collect::<stonet::Result<_>>()?;
+            Head::Intervals { scorer, side } => {
+                let (features, network) = places.split_at(scorer.columns().len().min(places.len()));
+                let x = select(table, features);
+                let d = scorer.needs_prediction().then(|| select(table, network));
+                let all = scorer.score(x.view(), d.as_ref().map(|d| d.view()))?;
                 Ok(Scored { columns: ends(all, *side), rows: table.rows() })
             }
             Head::Classes { fitted, kind, labels, logits } => {
@@ -161,6 +163,15 @@ impl ModelScorer {
                 Ok(Scored { columns: class_columns(&p, labels), rows: table.rows() })
             }
         }
+    }
+}
+
+/// These columns; without a copy where they lie side by side.
+fn select<'t>(table: &'t Table, columns: &[usize]) -> CowArray<'t, f64, Ix2> {
+    let first = columns.first().copied().unwrap_or(0);
+    match columns.iter().copied().eq(first..first + columns.len()) {
+        true => table.values().slice_move(s![.., first..first + columns.len()]).into(),
+        false => table.select(columns).into(),
     }
 }
 

@@ -34,6 +34,8 @@ mod stack;
 
 pub mod calibration;
 
+mod scorer;
+
 mod post_stonet;
 
 mod post_classes;
@@ -64,6 +66,7 @@ pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, see
 pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
 pub use random::{Rng, Seed};
 pub use regression::{LinearFit, MultinomialFit, MultinomialRefit, Refit, Solver, SparseLinear, SparseMultinomial};
+pub use scorer::Scorer;
 pub use select::{KappaPath, PathError, Walk, cross_validate, kappa_path};
 pub use stack::{Members, Scheme, Stack, StoNetSettings, Ticker};
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};

@@ -11,7 +11,7 @@ use crate::linalg::dense::{matmul, symmetric_eigen};
 use crate::{Error, Result, Standardizer};
 
 /// Rows per block: memory stays flat, and results do not depend on the number of threads.
-const BLOCK: usize = 1024;
+pub(crate) const BLOCK: usize = 1024;
 /// Blocks whose Gram matrices are held at once.
 const FEW: usize = 8;
 

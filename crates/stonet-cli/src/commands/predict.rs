@@ -12,9 +12,6 @@ use crate::args::{FORMATS, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 
-/// Rows in flight at once; memory is that of a handful of them.
-const BATCH: usize = 1 << 16;
-
 /// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
 ///
 /// Columns are found by name, so their order does not matter and others may be there. Files larger than memory are fine.
@@ -87,7 +84,7 @@ impl Predict {
         console.detail(format_args!("reads {}", scorer.inputs().join(", ")));
         let begin = Instant::now();
         let rows = console.run("predict", |tick| {
-            score_file(&scorer, &self.rows, &self.with.files, &self.output, &self.keep, BATCH, tick)
+            score_file(&scorer, &self.rows, &self.with.files, &self.output, &self.keep, scorer.batch_rows(), tick)
         })?;
         let seconds = begin.elapsed().as_secs_f64();
         if to_screen {

@@ -90,6 +90,30 @@ pub(crate) fn numbers(array: &dyn Array, start: usize, step: usize, count: usize
     values
 }
 
+/// Puts floating-point numbers from `start` on into place `column` of these rows; false where there are others, or nulls.
+pub(crate) fn copy_floats<'r>(
+    array: &dyn Array,
+    start: usize,
+    rows: impl Iterator<Item = &'r mut [f64]>,
+    column: usize,
+) -> bool {
+    if array.null_count() > 0 {
+        return false;
+    }
+    match array.data_type() {
+        DataType::Float32 => {
+            let values = &array.as_primitive::<Float32Type>().values()[start..];
+            rows.zip(values).for_each(|(row, &v)| row[column] = f64::from(v));
+        }
+        DataType::Float64 => {
+            let values = &array.as_primitive::<Float64Type>().values()[start..];
+            rows.zip(values).for_each(|(row, &v)| row[column] = v);
+        }
+        _ => return false,
+    }
+    true
+}
+
 fn gather<T: ArrowPrimitiveType>(
     array: &PrimitiveArray<T>,
     start: usize,

@@ -4,15 +4,17 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 
-use super::cells::{is_number, is_text, numbers, texts};
+use super::cells::{copy_floats, is_number, is_text, numbers, texts};
 use crate::header::Header;
 use crate::location::Location;
 use crate::pieces::{Piece, check_finite};
 use crate::reading::{Ask, Chosen};
 use crate::{Error, Result};
 
-/// Rows that are turned from columns into rows at once: few enough to stay in the cache.
+/// Rows that are decoded at once.
 pub(crate) const ROWS: usize = 1024;
+/// Bytes that are turned from columns into rows at once: few enough to stay in the cache.
+const CACHE: usize = 1 << 15;
 /// Longest list that is laid out in columns.
 const LONGEST: i32 = 1 << 16;
 /// Columns that a table may have.
@@ -87,10 +89,15 @@ impl Columns {
     pub(crate) fn append(&mut self, batch: &RecordBatch, piece: &mut Piece) -> Result<()> {
         let (rows, across, start) = (batch.num_rows(), self.numbers.len(), piece.values.len());
         piece.values.resize(start + rows * across, 0.0);
-        for from in (0..rows).step_by(ROWS) {
-            let count = ROWS.min(rows - from);
+        let most = (CACHE / (8 * across.max(1))).clamp(16, ROWS);
+        for from in (0..rows).step_by(most) {
+            let count = most.min(rows - from);
             let block = &mut piece.values[start + from * across..][..count * across];
             for (i, leaf) in self.numbers.iter().enumerate() {
+                let rows = block.chunks_exact_mut(across);
+                if leaf.place.is_none() && copy_floats(batch.column(leaf.column), from, rows, i) {
+                    continue;
+                }
                 let column = leaf.numbers(batch.column(leaf.column), from, count);
                 let column = column.map_err(|(row, found)| self.ragged(row, leaf, found))?;
                 block[i..].iter_mut().step_by(across).zip(&column).for_each(|(place, &v)| *place = v);

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::search::{Point, Rank, Search};
 use crate::{Error, Level, Result};
 
 /// (1−α)(n+1) is a whole number in arithmetic where it is not quite one in floating point.
@@ -57,9 +58,9 @@ pub struct Scores {
 
 /// Ascending scores and, where rows are weighted, their weights.
 #[derive(Debug, Clone, PartialEq, Default)]
-struct Sorted {
-    values: Vec<f64>,
-    weights: Option<Vec<f64>>,
+pub(crate) struct Sorted {
+    pub(super) values: Vec<f64>,
+    pub(super) weights: Option<Vec<f64>>,
 }
 
 /// What is written to files: signed scores and weights per fold; the rest follows.
@@ -123,6 +124,20 @@ impl Scores {
         self.units
     }
 
+    /// What finds the ends of [`ends`](Self::ends) at many points.
+    pub(crate) fn search(&self, level: Level, side: Side) -> Ends {
+        let folds = match side {
+            Side::Both => self.absolute.clone(),
+            Side::Upper => self.signed.clone(),
+            Side::Lower => self.signed.iter().map(Sorted::turned).collect(),
+        };
+        let rank = match folds.iter().any(|f| f.weights.is_some()) {
+            true => Some(Rank::Mass(mass_needed(self.units, level))),
+            false => conformal_rank(folds.iter().map(|f| f.values.len()).sum(), level).map(Rank::Number),
+        };
+        Ends { search: Search::new(folds, rank), side }
+    }
+
     /// Lower and upper end at one point, where `at[k]` = (μ_k, s_k).
     pub(crate) fn ends(&self, at: &[(f64, f64)], level: Level, side: Side) -> (f64, f64) {
         let infinite = (f64::NEG_INFINITY, f64::INFINITY);
@@ -143,6 +158,25 @@ impl Scores {
     }
 }
 
+/// Both ends or one, at many points.
+#[derive(Debug, Clone)]
+pub(crate) struct Ends {
+    search: Search,
+    side: Side,
+}
+
+impl Ends {
+    /// Lower and upper end at one point, as [`Scores::ends`] gives them; `places` is room for one number per fold.
+    pub(crate) fn ends(&self, at: &[(f64, f64)], places: &mut [usize]) -> (f64, f64) {
+        let mut upper = |sign: f64| self.search.find(Point { at, sign }, places);
+        match self.side {
+            Side::Both => (-upper(-1.0), upper(1.0)),
+            Side::Upper => (f64::NEG_INFINITY, upper(1.0)),
+            Side::Lower => (-upper(-1.0), f64::INFINITY),
+        }
+    }
+}
+
 impl Sorted {
     /// The scores of −y.
     fn turned(&self) -> Sorted {
@@ -153,21 +187,25 @@ impl Sorted {
 
 fn upper_end(folds: &[Sorted], units: usize, at: &[(f64, f64)], level: Level) -> f64 {
     if folds.iter().any(|f| f.weights.is_some()) {
-        return weighted_end(folds, units, at, level);
+        return weighted_end(folds, at, mass_needed(units, level));
     }
     let n = folds.iter().map(|f| f.values.len()).sum();
     conformal_rank(n, level).map_or(f64::INFINITY, |rank| select(folds, at, rank))
 }
 
-/// The smallest value below or at which a mass of (1−α)(G+1) lies, each group having mass 1 and the new one sitting at +∞.
-fn weighted_end(folds: &[Sorted], units: usize, at: &[(f64, f64)], level: Level) -> f64 {
+/// (1−α)(G+1): each of G groups has mass 1, and the new one sits at +∞.
+fn mass_needed(units: usize, level: Level) -> f64 {
+    level.get() * (units as f64 + 1.0) - ROUNDING
+}
+
+/// The smallest value below or at which this mass lies.
+pub(super) fn weighted_end(folds: &[Sorted], at: &[(f64, f64)], needed: f64) -> f64 {
     let mut all: Vec<(f64, f64)> = Vec::new();
     for (fold, &(m, s)) in folds.iter().zip(at) {
         let weights = fold.weights.as_deref().unwrap_or(&[]);
         all.extend(fold.values.iter().zip(weights).map(|(r, &w)| (m + r * s, w)));
     }
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let needed = level.get() * (units as f64 + 1.0) - ROUNDING;
     let mut mass = 0.0;
     for (value, w) in all {
         mass += w;
@@ -179,7 +217,7 @@ fn weighted_end(folds: &[Sorted], units: usize, at: &[(f64, f64)], level: Level)
 }
 
 /// The `rank`-th smallest of m_k + r s_k over the sorted lists, without merging them: the longest window is halved in turn.
-fn select(folds: &[Sorted], at: &[(f64, f64)], rank: usize) -> f64 {
+pub(super) fn select(folds: &[Sorted], at: &[(f64, f64)], rank: usize) -> f64 {
     let mut low = [0usize; 64];
     let mut high = [0usize; 64];
     let mut counts = [0usize; 64];

@@ -6,6 +6,8 @@ mod dof;
 mod estimate;
 mod eve;
 mod normal;
+pub(crate) mod program;
+mod search;
 mod variance;
 
 use ndarray::{Array2, ArrayView2};

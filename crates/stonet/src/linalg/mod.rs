@@ -7,3 +7,4 @@ pub(crate) mod lbfgs;
 pub(crate) mod perceptron;
 pub(crate) mod product;
 mod simd;
+pub(crate) mod tile;

@@ -10,7 +10,8 @@ mod method;
 mod pool;
 mod sets;
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Axis};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use forms::SkipSettings;
@@ -19,6 +20,7 @@ pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 
 use crate::calibration::{Corrected, IsotonicOvr};
+use crate::ridge::{BLOCK, blocks};
 use crate::{ClassInputs, Error, Head, KappaPath, Result};
 
 /// Post-StoNet classification and its settings; the value is its own configuration.
@@ -188,6 +190,16 @@ impl FittedClassifier {
 
     /// The class probabilities of every row; a row's do not depend on the other rows.
     pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
+        let blocks: Vec<Array2<f64>> =
+            blocks(inputs.rows()).into_par_iter().map(|rows| self.block(&inputs.slice(rows))).collect::<Result<_>>()?;
+        let mut all = Array2::zeros((inputs.rows(), self.classes));
+        let parts = all.axis_chunks_iter_mut(Axis(0), BLOCK);
+        parts.zip(&blocks).for_each(|(mut part, block)| part.assign(block));
+        Ok(all)
+    }
+
+    /// The same for as many rows as stay in the cache.
+    fn block(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
         match &self.model {
             Model::Pool(_) => {
                 let mut pooled = Array2::zeros((inputs.rows(), self.classes));

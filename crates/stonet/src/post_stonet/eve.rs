@@ -1,6 +1,6 @@
 //! The intervals of Eve's law behind `paper` and `cv`: one StoNet for all outputs, its κ chosen by k folds.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -10,8 +10,8 @@ use crate::imputation::Packed;
 use crate::interval::training_variance;
 use crate::metrics::{coverage, mean_sd};
 use crate::{
-    Calibration, Dataset, Error, Estimate, EveIntervals, Fit, Intervals, KappaPath, Level, PathError, PredictInterval,
-    Refit, Result, Scaling, Seed, Side, StoNetSettings, Ticker,
+    Calibration, Dataset, Error, Estimate, EveIntervals, Fit, KappaPath, PathError, PredictInterval, Refit, Result,
+    Scaling, Seed, StoNetSettings, Ticker,
 };
 
 /// The λ of the paper's grid, each used as κ of layer 1 (D6).
@@ -172,21 +172,4 @@ fn out_of_fold(judged: &[Judged], kappa: usize) -> Array1<f64> {
     judged
         .iter()
         .fold(Array1::zeros(outputs), |a: Array1<f64>, j| a + &j.mse.row(kappa) * (j.rows as f64 / rows as f64))
-}
-
-/// Both ends, or one: the normal quantile of a bound leaves α on one side alone.
-pub(super) fn sided(model: &EveIntervals, x: ArrayView2<'_, f64>, level: Level, side: Side) -> Result<Intervals> {
-    if side == Side::Both {
-        return model.intervals(x, level);
-    }
-    let two_sided = 2.0 * level.get() - 1.0;
-    if two_sided <= 0.0 {
-        return Err(Error::setting("level", level, "above 0.5 for a one-sided bound of Eve's law"));
-    }
-    let mut i = model.intervals(x, Level::new(two_sided)?)?;
-    match side {
-        Side::Lower => i.upper.fill(f64::INFINITY),
-        _ => i.lower.fill(f64::NEG_INFINITY),
-    }
-    Ok(Intervals { level, ..i })
 }

@@ -8,7 +8,7 @@ mod point;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ndarray::{Array2, Axis};
+use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 
 pub use eve::Select;
@@ -17,8 +17,8 @@ pub use guarantee::{Guarantee, seen_in_training};
 use crate::names::named;
 use crate::stack::FittedStack;
 use crate::{
-    Calibration, Error, EveIntervals, Intervals, KappaPath, Level, Members, NewRows, Result, Scheme, Seed, Side, Stack,
-    StoNetSettings, Ticker,
+    Calibration, Error, EveIntervals, Intervals, KappaPath, Level, Members, NewRows, Result, Scheme, Scorer, Seed,
+    Side, Stack, StoNetSettings, Ticker,
 };
 
 /// The intervals, by the names users type.
@@ -269,20 +269,16 @@ impl FittedPostStoNet {
     /// Intervals at the level, each output by itself.
     pub fn intervals(&self, rows: &NewRows<'_>, level: Level, side: Side) -> Result<Intervals> {
         self.check_new(rows)?;
+        let mut all = self.scorer(&[level], side)?.all(rows.features, rows.prediction)?;
+        Ok(all.remove(0))
+    }
+
+    /// What gives these intervals for many rows, a table after the other, from the features alone that matter.
+    pub fn scorer(&self, levels: &[Level], side: Side) -> Result<Scorer> {
         match &self.model {
-            Model::Eve { intervals, .. } => eve::sided(intervals, rows.features, level, side),
+            Model::Eve { intervals, .. } => Scorer::of_eve(intervals, levels, side),
             Model::Stacks(stacks) => {
-                let shape = (rows.features.nrows(), stacks.len());
-                let mut out = [(); 3].map(|()| Array2::zeros(shape));
-                for (j, stack) in stacks.iter().enumerate() {
-                    let d = rows.prediction.map(|d| d.index_axis_move(Axis(1), j));
-                    let ends = stack.ends(rows.features, d, level, side)?;
-                    for (array, values) in out.iter_mut().zip(ends) {
-                        array.column_mut(j).assign(&ndarray::Array1::from(values));
-                    }
-                }
-                let [prediction, lower, upper] = out;
-                Ok(Intervals { prediction, lower, upper, level })
+                Ok(Scorer::of_stacks(stacks, self.features, self.needs_prediction(), levels, side))
             }
         }
     }
@@ -296,6 +292,12 @@ impl FittedPostStoNet {
             Some(d) => Err(Error::shape("columns of the predictions", self.outputs(), d.ncols())),
             None => Ok(()),
         }
+    }
+
+    /// The features whose value can change a prediction or a bound, ascending.
+    pub fn used_features(&self) -> Vec<usize> {
+        let scorer = self.scorer(&[], Side::Both);
+        scorer.map_or_else(|_| (0..self.features).collect(), |s| s.columns().to_vec())
     }
 
     /// Boxes that hold all outputs of a row at once with this level: every output at 1 − α/outputs (Bonferroni).

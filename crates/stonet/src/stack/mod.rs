@@ -15,21 +15,20 @@ mod paths;
 mod scale;
 mod weights;
 
-use ndarray::{Array1, ArrayView1, ArrayView2, s};
-use rayon::prelude::*;
+use ndarray::{Array1, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 pub use members::{Member, Members, Scaled, StoNetSettings};
 pub use scale::ScaleModel;
 
 use crate::calibration_rows::Single;
-use crate::interval::conformal::{Scores, Side};
-use crate::{Error, KappaPath, Level, Result, Seed, StoNet};
+use crate::interval::conformal::Scores;
+use crate::{Error, KappaPath, Result, Seed, StoNet};
 use fit::Job;
 use scale::At;
 
 /// What asks for the network's prediction.
-const NAME: &str = "a stack that was fitted with them";
+pub(crate) const NAME: &str = "a stack that was fitted with them";
 /// Rows per block of a prediction.
 const BLOCK: usize = 1024;
 
@@ -115,7 +114,11 @@ impl FoldModel {
     }
 
     /// μ and s at rows of features.
-    fn at(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<(Array1<f64>, Array1<f64>)> {
+    pub(crate) fn at(
+        &self,
+        x: ArrayView2<'_, f64>,
+        d: Option<ArrayView1<'_, f64>>,
+    ) -> Result<(Array1<f64>, Array1<f64>)> {
         let mean = self.mean(x, d)?;
         let scale = self.scale.scale(At { features: x, prediction: mean.view(), network: d })?;
         Ok((mean, scale))
@@ -167,46 +170,6 @@ impl FittedStack {
     /// The scores of the rows that each fold held out.
     pub fn scores(&self) -> &Scores {
         &self.scores
-    }
-
-    /// Point predictions, lower and upper ends, blocks of rows in parallel.
-    pub(crate) fn ends(
-        &self,
-        x: ArrayView2<'_, f64>,
-        d: Option<ArrayView1<'_, f64>>,
-        level: Level,
-        side: Side,
-    ) -> Result<[Vec<f64>; 3]> {
-        let starts: Vec<usize> = (0..x.nrows()).step_by(BLOCK).collect();
-        let blocks: Vec<[Vec<f64>; 3]> = starts
-            .par_iter()
-            .map(|&first| {
-                let rows = first..(first + BLOCK).min(x.nrows());
-                self.block(x.slice(s![rows.clone(), ..]), d.map(|d| d.slice_move(s![rows])), level, side)
-            })
-            .collect::<Result<_>>()?;
-        let join = |i: usize| blocks.iter().flat_map(|b| b[i].iter().copied()).collect();
-        Ok([join(0), join(1), join(2)])
-    }
-
-    fn block(
-        &self,
-        x: ArrayView2<'_, f64>,
-        d: Option<ArrayView1<'_, f64>>,
-        level: Level,
-        side: Side,
-    ) -> Result<[Vec<f64>; 3]> {
-        let models: Vec<(Array1<f64>, Array1<f64>)> = self.folds.iter().map(|f| f.at(x, d)).collect::<Result<_>>()?;
-        let mut out = [(); 3].map(|()| Vec::with_capacity(x.nrows()));
-        let mut at = vec![(0.0, 1.0); models.len()];
-        for r in 0..x.nrows() {
-            at.iter_mut().zip(&models).for_each(|(a, (m, s))| *a = (m[r], s[r]));
-            let (lower, upper) = self.scores.ends(&at, level, side);
-            out[0].push(at.iter().map(|a| a.0).sum::<f64>() / at.len() as f64);
-            out[1].push(lower);
-            out[2].push(upper);
-        }
-        Ok(out)
     }
 
     pub(crate) fn needs_prediction(&self) -> bool {

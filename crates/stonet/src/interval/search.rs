@@ -1,0 +1,302 @@
+//! The ends of conformal intervals at many points, one after the other.
+//!
+//! The lists of scores stay the same from point to point, and so does, nearly, the place in each list where the end is found. So a
+//! search begins there, takes a Newton step or two in the mass below the end, and walks the last few scores one by one. The result is
+//! exactly that of [`Scores::ends`](super::conformal::Scores::ends).
+
+use super::conformal::{Sorted, select, weighted_end};
+
+/// Rows that a walk covers; from further away the lists are searched as a whole.
+const NEAR: f64 = 48.0;
+/// Newton steps before that.
+const STEPS: usize = 3;
+/// A walk this short is cheaper than another step.
+const SHORT: f64 = 3.0;
+/// Cells of a grid per score in its range.
+const CELLS: usize = 4;
+
+/// Finds the smallest of m_k + r s_k below or at which a given mass of scores lies.
+#[derive(Debug, Clone)]
+pub(crate) struct Search {
+    lists: Vec<List>,
+    /// The mass; none where there is less.
+    needed: Option<f64>,
+    /// As they came, for points from which no walk leads to the end.
+    sorted: Vec<Sorted>,
+    rank: Rank,
+    /// Mean mass of a score.
+    unit: f64,
+}
+
+/// How the end is defined.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Rank {
+    /// By its number among all scores.
+    Number(usize),
+    /// By the mass of scores, each with its weight.
+    Mass(f64),
+}
+
+#[derive(Debug, Clone)]
+struct List {
+    /// Ascending.
+    scores: Vec<f64>,
+    /// Mass of the first i scores, one more than there are scores.
+    mass: Vec<f64>,
+    /// Where the end would be if this list were alone.
+    start: usize,
+    /// Mass per unit of score around there.
+    density: f64,
+    /// How many scores are below each of equidistant values around there.
+    grid: Vec<usize>,
+    /// The first of these values, and how many there are per unit of score.
+    base: f64,
+    per_unit: f64,
+}
+
+impl List {
+    fn new(sorted: &Sorted, share: f64) -> Self {
+        let scores = sorted.values.clone();
+        let n = scores.len();
+        let weight = |i: usize| sorted.weights.as_ref().map_or(1.0, |w| w[i]);
+        let mut mass = vec![0.0];
+        (0..n).for_each(|i| mass.push(mass[i] + weight(i)));
+        let start = mass.partition_point(|m| *m < share * mass[n]).min(n).saturating_sub(1);
+        let around = |width: usize| (start.saturating_sub(width), (start + width).min(n.saturating_sub(1)));
+        let (low, high) = around(n / 16 + 1);
+        let density = if n > 0 { (mass[high] - mass[low]) / (scores[high] - scores[low]) } else { 0.0 };
+        let (low, high) = around(n / 8 + 1);
+        let cells = CELLS * (high - low).max(1);
+        let (base, range) = if n > 0 { (scores[low], scores[high] - scores[low]) } else { (0.0, 0.0) };
+        let value = |cell: usize| base + range * cell as f64 / cells as f64;
+        let grid = (0..cells).map(|cell| scores.partition_point(|s| *s < value(cell))).collect();
+        List { scores, mass, start, density, grid, base, per_unit: cells as f64 / range }
+    }
+
+    /// About how many scores are below this one.
+    fn near(&self, score: f64) -> usize {
+        // The cast turns what is below the grid, and NaN, into 0.
+        let cell = ((score - self.base) * self.per_unit) as usize;
+        self.grid[cell.min(self.grid.len() - 1)]
+    }
+}
+
+/// The folds' predictions and scales at one point: m_k = sign · μ_k.
+#[derive(Clone, Copy)]
+pub(crate) struct Point<'a> {
+    pub at: &'a [(f64, f64)],
+    pub sign: f64,
+}
+
+impl Point<'_> {
+    fn value(self, k: usize, score: f64) -> f64 {
+        let (m, s) = self.at[k];
+        self.sign * m + score * s
+    }
+}
+
+impl Search {
+    pub(super) fn new(sorted: Vec<Sorted>, rank: Option<Rank>) -> Self {
+        let needed = match rank {
+            None => None,
+            Some(Rank::Number(n)) => Some(n as f64),
+            Some(Rank::Mass(m)) => Some(m.max(f64::MIN_POSITIVE)),
+        };
+        let total: f64 =
+            sorted.iter().map(|f| f.weights.as_ref().map_or(f.values.len() as f64, |w| w.iter().sum())).sum();
+        let rows: usize = sorted.iter().map(|f| f.values.len()).sum();
+        let share = needed.unwrap_or(0.0) / total;
+        let lists = sorted.iter().map(|f| List::new(f, share)).collect();
+        let rank = rank.unwrap_or(Rank::Number(1));
+        Search { lists, needed, sorted, rank, unit: total / rows as f64 }
+    }
+
+    /// The end at a point; `places` is room for one number per list.
+    pub(crate) fn find(&self, point: Point<'_>, places: &mut [usize]) -> f64 {
+        let Some(needed) = self.needed else { return f64::INFINITY };
+        // The mass below v is about linear in v, in each list around its own end.
+        let (mut guess, mut slope) = (0.0, 0.0);
+        for (k, list) in self.lists.iter().enumerate() {
+            if let Some(&score) = list.scores.get(list.start) {
+                let here = list.density / point.at[k].1;
+                guess += here * point.value(k, score);
+                slope += here;
+            }
+        }
+        guess /= slope;
+        let mut mass = self.cut(point, guess, places);
+        for _ in 0..STEPS {
+            let step = (needed - mass) / slope;
+            if (needed - mass).abs() <= SHORT * self.unit || !step.is_finite() {
+                break;
+            }
+            guess += step;
+            mass = self.cut(point, guess, places);
+        }
+        if (needed - mass).abs() > NEAR * self.unit || mass.is_nan() {
+            return self.afar(point);
+        }
+        if mass < needed { self.up(point, needed, mass, places) } else { self.down(point, needed, mass, places) }
+    }
+
+    /// The mass of all that is below `value`, and in `places` how many scores of each list that are.
+    fn cut(&self, point: Point<'_>, value: f64, places: &mut [usize]) -> f64 {
+        let mut mass = 0.0;
+        for (k, (list, place)) in self.lists.iter().zip(places).enumerate() {
+            let (m, s) = point.at[k];
+            let start = list.near((value - point.sign * m) / s);
+            *place = gallop(&list.scores, start, |score| point.value(k, score) < value);
+            mass += list.mass[*place];
+        }
+        mass
+    }
+
+    /// Takes in the next scores until there is mass enough.
+    fn up(&self, point: Point<'_>, needed: f64, mut mass: f64, places: &mut [usize]) -> f64 {
+        loop {
+            let mut next: Option<(usize, f64)> = None;
+            for (k, (list, &place)) in self.lists.iter().zip(&*places).enumerate() {
+                if let Some(&score) = list.scores.get(place) {
+                    let value = point.value(k, score);
+                    if next.is_none_or(|(_, best)| value < best) {
+                        next = Some((k, value));
+                    }
+                }
+            }
+            let Some((k, value)) = next else { return f64::INFINITY };
+            let (list, place) = (&self.lists[k], places[k]);
+            mass += list.mass[place + 1] - list.mass[place];
+            places[k] += 1;
+            if mass >= needed {
+                return value;
+            }
+        }
+    }
+
+    /// Gives back the last scores until there is no longer mass enough.
+    fn down(&self, point: Point<'_>, needed: f64, mut mass: f64, places: &mut [usize]) -> f64 {
+        loop {
+            let mut last: Option<(usize, f64)> = None;
+            for (k, (list, &place)) in self.lists.iter().zip(&*places).enumerate() {
+                if let Some(&score) = place.checked_sub(1).and_then(|p| list.scores.get(p)) {
+                    let value = point.value(k, score);
+                    if last.is_none_or(|(_, best)| value > best) {
+                        last = Some((k, value));
+                    }
+                }
+            }
+            let Some((k, value)) = last else { return f64::INFINITY };
+            places[k] -= 1;
+            let (list, place) = (&self.lists[k], places[k]);
+            mass -= list.mass[place + 1] - list.mass[place];
+            if mass < needed {
+                return value;
+            }
+        }
+    }
+
+    fn afar(&self, point: Point<'_>) -> f64 {
+        let at: Vec<(f64, f64)> = point.at.iter().map(|&(m, s)| (point.sign * m, s)).collect();
+        match self.rank {
+            Rank::Number(rank) => select(&self.sorted, &at, rank),
+            Rank::Mass(needed) => weighted_end(&self.sorted, &at, needed),
+        }
+    }
+}
+
+/// How many of the ascending scores are below, looked for from `start` on in growing steps.
+fn gallop(scores: &[f64], start: usize, below: impl Fn(f64) -> bool) -> usize {
+    let (n, mut step) = (scores.len(), 1);
+    // All in front of `low` are below, and nothing from `high` on.
+    let (mut low, mut high) = (start.min(n), start.min(n));
+    if low < n && below(scores[low]) {
+        low += 1;
+        high = n;
+        while low + step <= n {
+            let probe = low + step - 1;
+            if !below(scores[probe]) {
+                high = probe;
+                break;
+            }
+            low = probe + 1;
+            step *= 2;
+        }
+    } else {
+        low = 0;
+        while high > 0 {
+            let probe = high.saturating_sub(step);
+            if below(scores[probe]) {
+                low = probe + 1;
+                break;
+            }
+            high = probe;
+            step *= 2;
+        }
+    }
+    low + scores[low..high].partition_point(|&s| below(s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interval::conformal::{Scores, Side};
+    use crate::{Level, Seed};
+    use proptest::prelude::*;
+    use rand::RngExt;
+
+    proptest! {
+        #[test]
+        fn galloping_finds_what_bisection_finds(values in prop::collection::vec(-9i32..9, 0..40), start in 0usize..50, cut in -10i32..10) {
+            let mut scores: Vec<f64> = values.iter().map(|&v| f64::from(v)).collect();
+            scores.sort_by(f64::total_cmp);
+            let below = |s: f64| s < f64::from(cut);
+            prop_assert_eq!(gallop(&scores, start, below), scores.partition_point(|&s| below(s)));
+        }
+
+        /// Ties, lists of very different lengths and scales, weights, every side and level: bit for bit.
+        #[test]
+        fn the_search_is_the_definition(
+            folds in prop::collection::vec((prop::collection::vec(-40i32..40, 1..90), -20i32..20, 1i32..30), 1..7),
+            level in 0.02f64..0.98,
+            weighted in any::<bool>(),
+            seed in 0u64..1000,
+        ) {
+            let mut rng = Seed::new(seed).rng();
+            let coarse = rng.random::<f64>() < 0.5;
+            let signed: Vec<Vec<f64>> = folds.iter().map(|(v, ..)| v.iter().map(|&v| {
+                f64::from(v) * 0.1 + if coarse { 0.0 } else { rng.random::<f64>() }
+            }).collect()).collect();
+            let weights = weighted.then(|| signed.iter().map(|f| f.iter().map(|_| rng.random_range(0.1..1.0)).collect()).collect());
+            let rows: usize = signed.iter().map(Vec::len).sum();
+            let scores = Scores::new(signed, weights, if weighted { rows / 2 + 1 } else { rows });
+            let at: Vec<(f64, f64)> = folds.iter().map(|&(_, m, s)| (f64::from(m) * 0.3, f64::from(s) * 0.1)).collect();
+            let level = Level::new(level).unwrap();
+            let mut places = vec![0; at.len()];
+            for side in [Side::Both, Side::Lower, Side::Upper] {
+                prop_assert_eq!(scores.search(level, side).ends(&at, &mut places), scores.ends(&at, level, side));
+            }
+        }
+    }
+
+    /// Scores as they are in practice: the walk, and not the search from afar, finds nearly all ends.
+    #[test]
+    fn long_lists_at_many_points_agree_with_the_definition() {
+        let mut rng = Seed::new(9).rng();
+        let mut draw = || rng.random_range(-1.0f64..1.0).powi(3) * 4.0;
+        let signed: Vec<Vec<f64>> = (0..5).map(|_| (0..400).map(|_| draw()).collect()).collect();
+        let scores = Scores::new(signed, None, 2000);
+        let mut places = [0; 5];
+        for l in [0.05, 0.5, 0.9, 0.99, 0.9999] {
+            let level = Level::new(l).unwrap();
+            for side in [Side::Both, Side::Lower, Side::Upper] {
+                let search = scores.search(level, side);
+                for _ in 0..200 {
+                    let at: Vec<(f64, f64)> = (0..5).map(|_| (0.2 * draw(), (0.2 * draw()).exp())).collect();
+                    assert_eq!(search.ends(&at, &mut places), scores.ends(&at, level, side));
+                }
+                let broken = [(f64::NAN, 1.0); 5];
+                search.ends(&broken, &mut places);
+            }
+        }
+    }
+}
