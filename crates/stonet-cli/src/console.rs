@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -36,15 +37,18 @@ pub struct Console {
     verbose: bool,
 }
 
-/// Lets Ctrl-C and SIGTERM ask for an orderly end; asked twice, the program ends at once.
-pub fn listen() {
-    let set = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
+/// Lets Ctrl-C and SIGTERM ask for an orderly end; asked twice, the program ends at once, as it does without a handler. Files under their
+/// final names are whole in any case.
+fn listen() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Where no handler can be had, the system's own way stays.
+        let _ = ctrlc::set_handler(|| {
+            if STOP.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
     });
-    // Without a handler the default stays: the program ends at once, and files under their final names are still whole.
-    drop(set);
 }
 
 /// Whether the user has asked to stop.
@@ -92,24 +96,30 @@ impl Console {
         eprintln!("warning: {text}");
     }
 
-    /// Runs `work` on as many threads as were asked for. It is handed a function that shows how far it is and tells it to stop.
+    /// Runs `work`, which asks nobody whether to stop, on as many threads as were asked for.
+    pub fn compute<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        if self.jobs == Some(0) {
+            return Err(stonet_repro::Error::Range { name: "--jobs", range: "at least 1" }.into());
+        }
+        match rayon::ThreadPoolBuilder::new().num_threads(self.jobs.unwrap_or(0)).build() {
+            Ok(pool) => pool.install(work),
+            // Too many threads for the machine: the work itself does not need them.
+            Err(_) => work(),
+        }
+    }
+
+    /// The same of long work, which is handed a function that shows how far it is and tells it to stop.
     pub fn run<T: Send, E: Into<Error> + Send>(
         &self,
         what: &'static str,
         work: impl FnOnce(&(dyn Fn(usize, usize) -> bool + Sync)) -> std::result::Result<T, E> + Send,
     ) -> Result<T> {
-        if self.jobs == Some(0) {
-            return Err(stonet_repro::Error::Range { name: "--jobs", range: "at least 1" }.into());
-        }
+        listen();
         let progress = Progress::new(what, self.quiet);
         let tick = |done: usize, total: usize| progress.tick(done, total);
-        let result = match rayon::ThreadPoolBuilder::new().num_threads(self.jobs.unwrap_or(0)).build() {
-            Ok(pool) => pool.install(|| work(&tick)),
-            // Too many threads for the machine: the work itself does not need them.
-            Err(_) => work(&tick),
-        };
+        let result = self.compute(|| work(&tick).map_err(Into::into));
         progress.bar.finish_and_clear();
-        result.map_err(Into::into)
+        result
     }
 }
 

@@ -72,7 +72,6 @@ fn run(command: Command, console: &Console) -> error::Result<Outcome> {
 
 fn main() -> ExitCode {
     let Cli { command, console } = Cli::parse();
-    console::listen();
     match run(command, &console) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Missed) => ExitCode::from(1),

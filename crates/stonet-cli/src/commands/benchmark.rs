@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
 use serde_json::json;
 use stonet_report::comparison_report;
 use stonet_repro::Error;
-use stonet_repro::benchmark::{self, Protocol, Set};
+use stonet_repro::benchmark::{self, Protocol, Set, Summary};
 
 use crate::args::{ReportArg, SeedArg};
 use crate::console::Console;
@@ -51,6 +52,15 @@ pub struct Benchmark {
     out: PathBuf,
 }
 
+/// What `benchmark --json` prints.
+#[derive(Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    seed: u64,
+    protocol: &'a Protocol,
+}
+
 impl Benchmark {
     pub fn run(self, console: &Console) -> Result<()> {
         stonet::Level::new(self.level)?;
@@ -76,7 +86,8 @@ impl Benchmark {
             let about = report::about(format!("Methods on {}", summary.set), settings);
             report::write(path, &comparison_report(&report::benchmark(summary), &about), console)?;
         }
-        console.publish(summary, &text, "benchmark", Vec::new(), &self.out)
+        let whole = Whole { summary, seed: self.seed.seed, protocol: &protocol };
+        console.publish(&whole, &text, "benchmark", Vec::new(), &self.out)
     }
 }
 

@@ -109,7 +109,7 @@ impl Evaluate {
             seed: Seed::new(self.seed.seed),
             ..EvaluateSettings::new(level)
         };
-        let evaluation = console.run("evaluate", |_| {
+        let evaluation = console.compute(|| {
             RegressionEvaluation::new(fitted, &new, rows.y.view(), &settings).map_err(Error::rows(&self.rows))
         })?;
         self.tell(model, &evaluation, console)
