@@ -417,17 +417,3 @@ pub enum Error {
     #[error(transparent)]
     Core(#[from] stonet::Error),
 }
-
-impl Error {
-    /// The same about a row that stands so many rows further down in the file than in its batch.
-    pub(crate) fn further_down(self, rows: u64) -> Self {
-        use stonet::Error as Core;
-        let Error::Core(mut error) = self else { return self };
-        if let Core::NotFinite { row, .. } | Core::NotAProbability { row, .. } | Core::NotNormalised { row, .. } =
-            &mut error
-        {
-            *row += rows as usize;
-        }
-        Error::Core(error)
-    }
-}

@@ -103,7 +103,7 @@ fn score(
     for table in tables {
         let table = table?;
         let rows = table.rows();
-        let scores = scorer.score(&table).map_err(|e| e.further_down(done as u64))?;
+        let scores = scorer.score(&table).map_err(|e| further_down(e, done))?;
         done += rows;
         if scored.send((table, scores)).is_err() {
             return Ok(());
@@ -125,4 +125,16 @@ fn write(writer: &mut Writer, kept: &[Column], scored: Receiver<(Table, Scored)>
         writer.write(&[copied, scores.cells()].concat())?;
     }
     Ok(())
+}
+
+/// The same error about a row that stands so many rows further down in the file than in its batch.
+fn further_down(error: Error, rows: usize) -> Error {
+    use stonet::Error as Core;
+    let Error::Core(mut error) = error else { return error };
+    if let Core::NotFinite { row, .. } | Core::NotAProbability { row, .. } | Core::NotNormalised { row, .. } =
+        &mut error
+    {
+        *row += rows;
+    }
+    Error::Core(error)
 }
