@@ -1,6 +1,8 @@
 //! Pages with figures: what all of them say about where they come from, and how comparisons become tables.
 
+use std::ffi::OsString;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 use stonet_report::{About, Better, Column, Comparison, Method, Score};
@@ -10,13 +12,22 @@ use stonet_repro::{calibration, files};
 use crate::console::Console;
 use crate::error::{Error, Result};
 
+/// The arguments that this program was called with.
+static COMMAND: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Keeps the arguments, the program's name first, for pages to tell.
+pub fn remember(arguments: &[OsString]) {
+    // The first call counts: a program is one command.
+    let _ = COMMAND.set(arguments.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect());
+}
+
 /// The page's origin: this command line, this version.
 pub fn about(title: impl Into<String>, settings: Value) -> About {
     let quoted = |text: String| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
         if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
     };
-    let words = std::env::args().skip(1).map(quoted);
+    let words = COMMAND.get().into_iter().flatten().cloned().map(quoted);
     let command = ["stonet".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
     About {
         title: title.into(),

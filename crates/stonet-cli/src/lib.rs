@@ -1,0 +1,100 @@
+//! The `stonet` command as a function of its arguments, for the program and for the Python package: parse, dispatch, and turn the
+//! outcome into an exit code.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+mod args;
+mod commands;
+mod console;
+mod error;
+mod report;
+mod rows;
+
+use std::ffi::OsString;
+
+use clap::{Parser, Subcommand};
+
+use console::Console;
+
+/// Honest prediction intervals and calibrated probabilities for networks that are already trained, by sparse stochastic neural networks
+#[derive(Parser)]
+#[command(
+    name = "stonet",
+    version,
+    arg_required_else_help = true,
+    after_help = "The usual way: features (or your own) -> fit -> evaluate -> predict or export. `stonet demo` shows all of it.\n\nExit codes: 0 done, 1 a required threshold was missed, 2 error, 130 stopped by Ctrl-C."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    console: Console,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(commands::demo::Demo),
+    Train(commands::train::Train),
+    Features(commands::features::Features),
+    Fit(commands::fit::Fit),
+    Predict(commands::predict::Predict),
+    Evaluate(commands::evaluate::Evaluate),
+    Export(commands::export::Export),
+    Inspect(commands::inspect::Inspect),
+    Compare(commands::compare::Compare),
+    Benchmark(commands::benchmark::Benchmark),
+    Reproduce(commands::reproduce::Reproduce),
+    Completions(commands::completions::Completions),
+}
+
+/// What a command that ran to its end says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    /// A required threshold was missed.
+    Missed,
+}
+
+fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
+    match command {
+        Command::Demo(c) => c.run(console)?,
+        Command::Train(c) => c.run(console)?,
+        Command::Features(c) => c.run(console)?,
+        Command::Fit(c) => c.run(console)?,
+        Command::Predict(c) => c.run(console)?,
+        Command::Evaluate(c) => return c.run(console),
+        Command::Export(c) => c.run(console)?,
+        Command::Inspect(c) => c.run(console)?,
+        Command::Compare(c) => c.run(console)?,
+        Command::Benchmark(c) => c.run(console)?,
+        Command::Reproduce(c) => c.run(console)?,
+        Command::Completions(c) => c.run(console)?,
+    }
+    Ok(Outcome::Done)
+}
+
+/// Runs the command line, the program's name first, and returns the exit code: 0 done, 1 a required threshold was missed, 2 error, 130
+/// stopped by Ctrl-C.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    report::remember(&arguments);
+    let Cli { command, console } = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and versions come this way too. Where nobody reads, nothing can be said.
+            let _ = e.print();
+            return u8::try_from(e.exit_code()).unwrap_or(2);
+        }
+    };
+    match dispatch(command, &console) {
+        Ok(Outcome::Done) => 0,
+        Ok(Outcome::Missed) => 1,
+        Err(e) if e.is_closed_pipe() => 0,
+        Err(e) if console::stopped() => {
+            eprintln!("stopped: {e}");
+            130
+        }
+        Err(e) => {
+            eprintln!("error: {e}");
+            2
+        }
+    }
+}
