@@ -55,7 +55,7 @@ impl Batches {
         self.opened.rows()
     }
 
-    /// The axes of a row, if the file is an array: its columns are the values in C order.
+    /// The axes of a row, if the file (the first of several side by side) is an array: its columns are the values in C order.
     pub fn row_shape(&self) -> Option<&[usize]> {
         self.opened.row_shape()
     }

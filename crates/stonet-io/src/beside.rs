@@ -60,6 +60,10 @@ impl Pieces for Beside {
         Ok(count)
     }
 
+    fn row_shape(&self) -> Option<&[usize]> {
+        self.parts[0].row_shape()
+    }
+
     fn rows(&self) -> Option<u64> {
         self.parts.iter().find_map(Opened::rows)
     }

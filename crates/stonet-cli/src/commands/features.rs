@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use ndarray::{Array1, Array2};
 use serde::Serialize;
-use stonet_io::{Cells, Column, Idx, Reading, Table, Type, Writer};
+use stonet_io::{Cells, Column, Reading, Table, Type, Writer};
 use stonet_onnx::{Features as Said, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
 use crate::args::{FORMATS, WithArg};
@@ -21,7 +21,7 @@ const BLOCK: usize = 4096;
 /// Features are columns `f0, f1, …`; one output is `prediction`, several are `z0, z1, …`; the labels of CIFAR files are `label`.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet features resnet.onnx test_batch.bin --scale 0.00392157 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o features.parquet\n  stonet features network.onnx rows.csv --keep price -o features.parquet\n  stonet features network.onnx --list-taps"
+    after_help = "Examples:\n  stonet features resnet.onnx test_batch.bin --scale 0.00392157 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o features.parquet\n  stonet features network.onnx rows.csv --keep price -o features.parquet\n  stonet features cnn.onnx t10k-images-idx3-ubyte.gz --with label=t10k-labels-idx1-ubyte.gz --keep label --scale 0.00392157 -o features.parquet\n  stonet features network.onnx --list-taps"
 )]
 pub struct Features {
     /// The network, an ONNX file
@@ -162,7 +162,7 @@ impl Features {
             ("--with", !self.with.files.is_empty()),
         ] {
             if given {
-                return Err(Error::flag(flag, "is for tables, and these rows are images"));
+                return Err(Error::flag(flag, "is for tables and arrays, and a CIFAR binary brings its labels itself"));
             }
         }
         let inputs = inputs.with_preprocess(&self.preprocess())?;
@@ -207,9 +207,7 @@ impl Features {
         };
         let batches = reading.batches(path, BLOCK)?;
         let total = batches.rows().unwrap_or(0) as usize;
-        // An array keeps its axes, as long as all of it goes in.
-        let whole = inputs.is_none() && self.with.files.is_empty();
-        let axes = batches.row_shape().filter(|_| whole).map(<[usize]>::to_vec);
+        let axes = batches.row_shape().map(<[usize]>::to_vec);
         if let Some(both) = self.keep.iter().find(|k| inputs.as_ref().is_some_and(|i| i.contains(k))) {
             return Err(Error::flag(
                 "--keep",
@@ -229,7 +227,9 @@ impl Features {
                 None => (0..table.names().len()).collect(),
             };
             let values: Vec<f32> = table.select(&columns).iter().map(|&v| v as f32).collect();
-            let row = axes.clone().unwrap_or_else(|| vec![columns.len()]);
+            // An array keeps its axes, as long as all of it goes in.
+            let whole = axes.clone().filter(|a| inputs.is_none() && a.iter().product::<usize>() == columns.len());
+            let row = whole.unwrap_or_else(|| vec![columns.len()]);
             let shape: Vec<usize> = [table.rows()].into_iter().chain(row).collect();
             let block = Inputs::array(values, &shape)?.with_preprocess(&self.preprocess())?;
             let said = runner.features(&block, 0..table.rows(), &|now, _| tick(done + now, total))?;
@@ -259,17 +259,10 @@ impl Features {
     }
 }
 
-/// Images by the name of their file; none for tables and arrays.
+/// The images and labels of a CIFAR binary; none for tables and arrays, to which idx files belong.
 fn images(path: &Path) -> Result<Option<Inputs>> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let plain = name.strip_suffix(".gz").unwrap_or(&name);
-    if name.ends_with(".bin") {
-        return Ok(Some(Inputs::cifar(path)?));
-    }
-    if plain.ends_with("-ubyte") || plain.ends_with(".idx") {
-        return Ok(Some(Inputs::idx(Idx::read(path)?)));
-    }
-    Ok(None)
+    let cifar = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("bin"));
+    Ok(cifar.then(|| Inputs::cifar(path)).transpose()?)
 }
 
 /// Rows whose largest output stands at the label.
