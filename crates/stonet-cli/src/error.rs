@@ -28,6 +28,12 @@ pub enum Error {
     /// A flag that this task or model has no use for.
     #[error("{flag} {why}")]
     Flag { flag: &'static str, why: String },
+    /// An output in a folder that is not there.
+    #[error("{path}: cannot be written: there is no folder {folder}; create it, or choose another place", path = path.display(), folder = folder.display())]
+    NoFolder { path: PathBuf, folder: PathBuf },
+    /// An output that is a folder.
+    #[error("{path}: cannot be written: it is a folder; choose the name of a file", path = path.display())]
+    IsFolder { path: PathBuf },
     /// A file of settings that cannot be used.
     #[error("{path}: {why}; see the documentation for the settings there are", path = path.display())]
     Settings { path: PathBuf, why: String },

@@ -8,7 +8,8 @@ use stonet_repro::benchmark::{IntervalComparison, Summary};
 use stonet_repro::{calibration, files};
 
 use crate::console::Console;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::output;
 
 /// The page's origin: this command line, this version.
 pub fn about(title: impl Into<String>, settings: Value) -> About {
@@ -30,10 +31,8 @@ pub fn about(title: impl Into<String>, settings: Value) -> About {
 /// Fails early, before hours of work, where a page cannot be written.
 pub fn check(path: Option<&Path>) -> Result<()> {
     match path {
-        Some(path) if path.extension().is_none_or(|e| e != "html") => {
-            Err(Error::flag("--report", "must end in .html, such as report.html"))
-        }
-        _ => Ok(()),
+        Some(path) => output::check_named("--report", path, "html", "report.html"),
+        None => Ok(()),
     }
 }
 

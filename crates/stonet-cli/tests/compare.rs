@@ -141,6 +141,6 @@ fn bad_rows_are_named_with_their_file_and_the_remedy() {
     let narrow = write(dir.path(), "narrow.csv", "z0,z1,y\n1,0,1\n0,1,0\n");
     refuses(
         &[&["compare", path(&t), path(&narrow)][..], &TASK].concat(),
-        "narrow.csv: 2 input columns, where the validation file has 3",
+        "narrow.csv: there is no column `z2`",
     );
 }

@@ -10,7 +10,7 @@ use stonet::Ticker;
 use crate::inputs::Plan;
 use crate::runtime::{Engine, Output, Runtime};
 use crate::tensor::Axis;
-use crate::{Error, Inputs, Network, Result, Tap};
+use crate::{ElementType, Error, Inputs, Network, Result, Tap, TensorInfo};
 
 /// Numbers of a batch: 8 GiB.
 const MOST: usize = 1 << 31;
@@ -43,7 +43,7 @@ impl Default for RunSettings {
 pub struct Features {
     /// One row per row; the tap's axes behind the batch laid out in a line.
     pub features: Array2<f32>,
-    /// The network's outputs that are not the tap itself, by name, if they were asked for.
+    /// The network's outputs of f32 that are not the tap itself, by name, if they were asked for.
     pub outputs: Vec<(String, Array2<f32>)>,
 }
 
@@ -65,8 +65,10 @@ impl Network {
         if settings.batch == 0 {
             return Err(Error::setting("batch", 0, "at least 1"));
         }
-        let others = self.outputs().iter().map(|o| &o.name).filter(|o| settings.outputs && **o != tap.tensor);
-        let tensors: Vec<String> = [&tap.tensor].into_iter().chain(others).cloned().collect();
+        // Classes, which are integers, follow from what stands beside them.
+        let number = |o: &&TensorInfo| o.element.is_none_or(ElementType::is_f32);
+        let others = self.outputs().iter().filter(|o| settings.outputs && o.name != tap.tensor).filter(number);
+        let tensors = [&tap.tensor].into_iter().chain(others.map(|o| &o.name)).cloned().collect();
         self.load(tensors, settings)
     }
 
