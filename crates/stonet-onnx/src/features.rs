@@ -86,16 +86,23 @@ impl Network {
     /// The taps with the axes that one row of zeros shows, where the network can be run without knowing more.
     pub fn measured_taps(&self) -> Vec<Tap> {
         let mut taps = self.taps();
-        if let Some(shapes) = self.measure(&taps) {
+        if let Some(shapes) = self.measure(taps.iter().map(|t| t.tensor.clone()).collect()) {
             taps.iter_mut().zip(shapes).for_each(|(tap, shape)| tap.shape = Some(shape));
         }
         taps
     }
 
-    fn measure(&self, taps: &[Tap]) -> Option<Vec<Vec<Axis>>> {
+    /// How many numbers of a tensor one row of zeros makes, where the network can be run without knowing more.
+    pub(crate) fn row_width(&self, tensor: &str) -> Option<usize> {
+        let shapes = self.measure(vec![tensor.to_owned()])?;
+        let size = |a: &Axis| if let Axis::Fixed(n) = a { Some(*n) } else { None };
+        shapes.first()?.iter().skip(1).map(size).product()
+    }
+
+    fn measure(&self, tensors: Vec<String>) -> Option<Vec<Vec<Axis>>> {
         let fixed = |a: &Axis| if let Axis::Fixed(n) = a { Some(*n) } else { None };
         let row: Vec<usize> = self.row_shape().ok()??.iter().map(fixed).collect::<Option<_>>()?;
-        let runner = self.load(taps.iter().map(|t| t.tensor.clone()).collect(), &RunSettings::default()).ok()?;
+        let runner = self.load(tensors, &RunSettings::default()).ok()?;
         let batch = if runner.whole { runner.batch } else { 1 };
         let shape: Vec<usize> = [batch].into_iter().chain(row).collect();
         // Rows that are a size of a typing error cannot be held; then the file's own word has to do.

@@ -293,6 +293,11 @@ impl<'a> Sink<'a> {
     fn write(&mut self, said: &Said, extra: Vec<(Column, Copied)>) -> Result<()> {
         if self.writer.is_none() {
             let columns = columns(said, &extra);
+            let (copied, own) = columns.split_at(extra.len());
+            if let Some(both) = copied.iter().find(|c| own.iter().any(|o| o.name == c.name)) {
+                let why = format!("names `{}`, as a column of features is called; rename it in the rows", both.name);
+                return Err(Error::flag("--keep", why));
+            }
             self.classes = said.outputs.iter().any(|(_, z)| z.ncols() > 1);
             self.columns = columns.iter().map(|c| c.name.clone()).collect();
             self.writer = Some(Writer::create(self.path, columns)?);

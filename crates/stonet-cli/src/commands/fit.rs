@@ -140,8 +140,9 @@ impl Fit {
         }
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
-        let fitted: FittedPostStoNet =
-            console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::rows(&self.rows)))?;
+        let fitted: FittedPostStoNet = console.run("fit", |tick| {
+            post.fit(&calibration, seed, tick).map_err(Error::targets(&self.rows, &rows.columns.targets))
+        })?;
         if rows.prediction.is_none() && matches!(post.kind, Kind::Stack | Kind::Fast | Kind::Split) {
             console.note("without --prediction the network itself is no member of the stack");
         }

@@ -90,6 +90,10 @@ impl Predict {
         let model = Model::load(&self.head)?;
         let settings = self.settings(&model)?;
         let scorer = ModelScorer::new(&model, &settings)?;
+        if let Some(both) = self.keep.iter().find(|k| scorer.outputs().iter().any(|o| o.name == **k)) {
+            let why = format!("names `{both}`, as one of the columns of predictions is called; rename it in the rows");
+            return Err(Error::flag("--keep", why));
+        }
         console.detail(format_args!("reads {}", scorer.inputs().join(", ")));
         let begin = Instant::now();
         let rows = console.run("predict", |tick| {

@@ -172,7 +172,7 @@ impl Train {
         let data = rows.dataset(&parts[0])?;
         // Classes have no scale.
         let scaling = match &rows.target {
-            Target::Numbers(_) => Scaling::fit(&data)?,
+            Target::Numbers(_) => Scaling::fit(&data).map_err(Error::targets(&self.rows, &self.target))?,
             Target::Classes(..) => {
                 Scaling { x: Standardizer::fit(data.x()), y: Standardizer::identity(data.outputs()) }
             }
