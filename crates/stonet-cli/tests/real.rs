@@ -67,7 +67,8 @@ fn a_resnet_on_cifar_from_pixels_to_one_file() {
     desk.run(&format!("{fit} --method vector"));
     let judged = desk.json("evaluate head.stonet test.parquet --report page.html --require accuracy>=0.9");
     let evaluation = &judged["evaluation"]["scores"];
-    let (ece, floor) = (evaluation["ece"]["value"].as_f64().unwrap(), evaluation["ece"]["floor"]["high"].as_f64().unwrap());
+    let (ece, floor) =
+        (evaluation["ece"]["value"].as_f64().unwrap(), evaluation["ece"]["floor"]["high"].as_f64().unwrap());
     println!("ECE {ece:.4}, by chance up to {floor:.4}");
     assert!(ece < 0.02, "{ece}");
     assert!(desk.text("page.html").trim_end().ends_with("</html>"));

@@ -70,7 +70,7 @@ fn a_disk_that_is_full_leaves_nothing_and_keeps_what_was_there() {
         let output = cramped(&desk, &line, 8);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {stderr}");
-        assert!(stderr.contains(&name) && stderr.contains("File too large"), "{line}: {stderr}");
+        assert!(stderr.contains(&name) && stderr.to_lowercase().contains("file too large"), "{line}: {stderr}");
         assert!(!stderr.contains("panicked"), "{stderr}");
         assert_eq!(desk.contents(), before, "{line}");
         assert_eq!(desk.text(&name), "old");
@@ -93,6 +93,6 @@ fn a_screen_that_takes_nothing_is_an_error() {
         let output = desk.stonet(line).stdout(full).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{line}: {stderr}");
-        assert!(stderr.contains("No space left") && !stderr.contains("panicked"), "{line}: {stderr}");
+        assert!(stderr.contains("standard output") && !stderr.contains("panicked"), "{line}: {stderr}");
     }
 }

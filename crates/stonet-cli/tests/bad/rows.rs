@@ -131,7 +131,7 @@ fn settings_out_of_range_and_names_that_are_not_there() {
     for (flags, parts) in [
         ("--hidden 0", &["hidden", "positive"][..]),
         ("--epochs 0", &["epochs = 0", "at least 1"]),
-        ("--rate -1", &["rate"]),
+        ("--rate 0", &["rate = 0", "positive"]),
         ("--activation gelu", &["`gelu`", "tanh, sigmoid, relu"]),
         ("--hold-out h.csv=1.5", &["h.csv=1.5", "validation.csv=0.4"]),
         ("--hold-out h.csv=0.6 --hold-out g.csv=0.5", &["--hold-out", "nothing to train on"]),
