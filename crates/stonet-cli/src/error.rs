@@ -19,6 +19,9 @@ pub enum Error {
     /// Rows of a file that the mathematics refuses.
     #[error("{path}: {source}", path = path.display())]
     Rows { path: PathBuf, source: stonet::Error },
+    /// A target that never changes.
+    #[error("{path}: column `{column}` is {value} in every row, so there is nothing to predict; check that the right column was chosen as the target", path = path.display())]
+    Constant { path: PathBuf, column: String, value: f64 },
     /// A row that belongs neither to the validation nor to the test part.
     #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
     Part { path: PathBuf, row: usize, column: String, text: String },
@@ -28,6 +31,12 @@ pub enum Error {
     /// A flag that this task or model has no use for.
     #[error("{flag} {why}")]
     Flag { flag: &'static str, why: String },
+    /// An output in a folder that is not there.
+    #[error("{path}: cannot be written: there is no folder {folder}; create it, or choose another place", path = path.display(), folder = folder.display())]
+    NoFolder { path: PathBuf, folder: PathBuf },
+    /// An output that is a folder.
+    #[error("{path}: cannot be written: it is a folder; choose the name of a file", path = path.display())]
+    IsFolder { path: PathBuf },
     /// A file of settings that cannot be used.
     #[error("{path}: {why}; see the documentation for the settings there are", path = path.display())]
     Settings { path: PathBuf, why: String },
@@ -48,6 +57,20 @@ impl Error {
 
     /// Rows of a file that the mathematics refuses.
     pub fn rows(path: &std::path::Path) -> impl Fn(stonet::Error) -> Error + '_ {
-        move |source| Error::Rows { path: path.to_owned(), source }
+        move |source| match source {
+            // A setting has nothing to do with the file.
+            stonet::Error::Setting { .. } => Error::Core(source),
+            source => Error::Rows { path: path.to_owned(), source },
+        }
+    }
+
+    /// The same, with targets by their names.
+    pub fn targets<'a>(path: &'a std::path::Path, names: &'a [String]) -> impl Fn(stonet::Error) -> Error + 'a {
+        move |source| match source {
+            stonet::Error::ConstantTarget { column, value } if column < names.len() => {
+                Error::Constant { path: path.to_owned(), column: names[column].clone(), value }
+            }
+            source => Error::rows(path)(source),
+        }
     }
 }

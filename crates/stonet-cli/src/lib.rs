@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod console;
 mod error;
+mod output;
 mod report;
 mod rows;
 

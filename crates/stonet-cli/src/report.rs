@@ -10,7 +10,8 @@ use stonet_repro::benchmark::{IntervalComparison, Summary};
 use stonet_repro::{calibration, files};
 
 use crate::console::Console;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::output;
 
 /// The arguments that this program was called with.
 static COMMAND: OnceLock<Vec<String>> = OnceLock::new();
@@ -41,10 +42,8 @@ pub fn about(title: impl Into<String>, settings: Value) -> About {
 /// Fails early, before hours of work, where a page cannot be written.
 pub fn check(path: Option<&Path>) -> Result<()> {
     match path {
-        Some(path) if path.extension().is_none_or(|e| e != "html") => {
-            Err(Error::flag("--report", "must end in .html, such as report.html"))
-        }
-        _ => Ok(()),
+        Some(path) => output::check_named("--report", path, "html", "report.html"),
+        None => Ok(()),
     }
 }
 

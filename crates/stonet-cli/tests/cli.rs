@@ -130,6 +130,23 @@ fn benchmark_compares_every_method_and_resumes() {
 }
 
 #[test]
+fn benchmark_leaves_out_words_and_takes_them_for_groups() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, out) = (dir.path().join("words.csv"), dir.path().join("out"));
+    let numbers = std::fs::read_to_string(table(dir.path(), 120)).unwrap();
+    let words = numbers.lines().enumerate().map(|(i, line)| match i {
+        0 => format!("id,subject,{line}\n"),
+        _ => format!("r{i},s{},{line}\n", i % 40),
+    });
+    std::fs::write(&file, words.collect::<String>()).unwrap();
+    let run =
+        ["benchmark", path(&file), "--target", "y", "--epochs", "2", "--splits", "1", "--out", path(&out), "--json"];
+    refuses(&run, "words.csv, line 2, column `id`: `r1` is not a number");
+    let report = json(&mut stonet(&[&run[..], &["--exclude", "id", "--groups", "subject"]].concat()));
+    assert_eq!((&report["inputs"], &report["seed"]), (&Value::from(3), &Value::from(1)));
+}
+
+#[test]
 fn benchmark_names_what_is_wrong_with_a_table() {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (table(dir.path(), 60), dir.path().join("out"));

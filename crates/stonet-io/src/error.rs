@@ -1,6 +1,6 @@
 //! What can be wrong with a file: the place, what stands there, and the remedy.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The result of every fallible call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -372,7 +372,7 @@ pub enum Error {
         known: &'static str,
     },
     /// A file that cannot be written, or not to its end.
-    #[error("{path}: cannot be written: {source}; nothing was left under that name", path = path.display())]
+    #[error("{}", unwritable(path, source))]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -416,4 +416,12 @@ pub enum Error {
     /// The data set refused.
     #[error(transparent)]
     Core(#[from] stonet::Error),
+}
+
+/// What is on standard output already cannot be taken back.
+fn unwritable(path: &Path, source: &std::io::Error) -> String {
+    match path == Path::new("-") {
+        true => format!("standard output: cannot be written: {source}"),
+        false => format!("{}: cannot be written: {source}; nothing was left under that name", path.display()),
+    }
 }

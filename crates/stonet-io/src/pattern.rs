@@ -35,9 +35,10 @@ pub fn nearest(wanted: &str, names: &[String]) -> String {
     list(order.into_iter().map(|(_, n)| n.as_str()))
 }
 
-/// The name nearest to `wanted`, the first of equals.
+/// The name nearest to `wanted`, the first of equals; none where half of it and more would have to change.
 pub(crate) fn nearest_of<'a>(wanted: &str, names: &'a [String]) -> Option<&'a str> {
-    names.iter().map(String::as_str).min_by_key(|n| distance(wanted, n))
+    let nearest = names.iter().map(|n| (distance(wanted, n), n.as_str())).min_by_key(|(d, _)| *d);
+    nearest.filter(|(d, _)| 2 * d <= wanted.chars().count()).map(|(_, name)| name)
 }
 
 /// Names in quotes, at most twenty.

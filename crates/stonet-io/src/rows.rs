@@ -158,7 +158,7 @@ impl<'a> Row<'a> {
         }
         let remedy = match text.contains(',') && number(&text.replace(',', ".")).is_some() {
             true => "write a point for the decimal comma",
-            false => "code it as numbers, or leave the column out of the file",
+            false => "code it as numbers, or exclude the column",
         };
         Error::NotANumber { path, line, column, text: shown, remedy }
     }

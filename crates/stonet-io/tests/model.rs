@@ -335,7 +335,7 @@ fn heads_with_any_value_spoiled_are_refused_or_predict() {
 fn other_files_are_no_models() {
     let error = |bytes: &[u8]| Model::from_bytes(bytes).unwrap_err().to_string();
     assert!(error(b"").contains("it has 0 bytes"));
-    assert!(error(&[0xff; 4000]).contains("a header of 18446744073709551615 bytes is announced in a file of 4000"));
+    assert!(error(&[0xff; 4000]).contains("does not begin as a model file does"));
     let plain = br#"{"a":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}}"#;
     let file = [&(plain.len() as u64).to_le_bytes()[..], plain].concat();
     assert!(error(&file).contains("does not begin as a model file does"));

@@ -173,6 +173,20 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// A tensor of another size than the head was fitted on.
+    #[error("{path}: tensor `{tensor}` has {found} numbers per row, and the head was fitted on {expected} {input}; give the network that the head was fitted on, or name another tensor", path = path.display())]
+    HeadWidth {
+        /// The network.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Its size.
+        found: usize,
+        /// The head's input.
+        input: &'static str,
+        /// Its size.
+        expected: usize,
+    },
     /// A model that cannot be written with ONNX operators.
     #[error("{what} cannot be written as ONNX: {why}; {remedy}")]
     NotExportable {

@@ -10,7 +10,7 @@ use stonet::Ticker;
 use crate::inputs::Plan;
 use crate::runtime::{Engine, Output, Runtime};
 use crate::tensor::Axis;
-use crate::{Error, Inputs, Network, Result, Tap};
+use crate::{ElementType, Error, Inputs, Network, Result, Tap, TensorInfo};
 
 /// Numbers of a batch: 8 GiB.
 const MOST: usize = 1 << 31;
@@ -43,7 +43,7 @@ impl Default for RunSettings {
 pub struct Features {
     /// One row per row; the tap's axes behind the batch laid out in a line.
     pub features: Array2<f32>,
-    /// The network's outputs that are not the tap itself, by name, if they were asked for.
+    /// The network's outputs of f32 that are not the tap itself, by name, if they were asked for.
     pub outputs: Vec<(String, Array2<f32>)>,
 }
 
@@ -65,8 +65,10 @@ impl Network {
         if settings.batch == 0 {
             return Err(Error::setting("batch", 0, "at least 1"));
         }
-        let others = self.outputs().iter().map(|o| &o.name).filter(|o| settings.outputs && **o != tap.tensor);
-        let tensors: Vec<String> = [&tap.tensor].into_iter().chain(others).cloned().collect();
+        // Classes, which are integers, follow from what stands beside them.
+        let number = |o: &&TensorInfo| o.element.is_none_or(ElementType::is_f32);
+        let others = self.outputs().iter().filter(|o| settings.outputs && o.name != tap.tensor).filter(number);
+        let tensors = [&tap.tensor].into_iter().chain(others.map(|o| &o.name)).cloned().collect();
         self.load(tensors, settings)
     }
 
@@ -84,16 +86,23 @@ impl Network {
     /// The taps with the axes that one row of zeros shows, where the network can be run without knowing more.
     pub fn measured_taps(&self) -> Vec<Tap> {
         let mut taps = self.taps();
-        if let Some(shapes) = self.measure(&taps) {
+        if let Some(shapes) = self.measure(taps.iter().map(|t| t.tensor.clone()).collect()) {
             taps.iter_mut().zip(shapes).for_each(|(tap, shape)| tap.shape = Some(shape));
         }
         taps
     }
 
-    fn measure(&self, taps: &[Tap]) -> Option<Vec<Vec<Axis>>> {
+    /// How many numbers of a tensor one row of zeros makes, where the network can be run without knowing more.
+    pub(crate) fn row_width(&self, tensor: &str) -> Option<usize> {
+        let shapes = self.measure(vec![tensor.to_owned()])?;
+        let size = |a: &Axis| if let Axis::Fixed(n) = a { Some(*n) } else { None };
+        shapes.first()?.iter().skip(1).map(size).product()
+    }
+
+    fn measure(&self, tensors: Vec<String>) -> Option<Vec<Vec<Axis>>> {
         let fixed = |a: &Axis| if let Axis::Fixed(n) = a { Some(*n) } else { None };
         let row: Vec<usize> = self.row_shape().ok()??.iter().map(fixed).collect::<Option<_>>()?;
-        let runner = self.load(taps.iter().map(|t| t.tensor.clone()).collect(), &RunSettings::default()).ok()?;
+        let runner = self.load(tensors, &RunSettings::default()).ok()?;
         let batch = if runner.whole { runner.batch } else { 1 };
         let shape: Vec<usize> = [batch].into_iter().chain(row).collect();
         // Rows that are a size of a typing error cannot be held; then the file's own word has to do.

@@ -92,8 +92,11 @@ impl Inputs {
             return Err(Error::setting("numbers of means and standard deviations", lengths, "1, or one per channel"));
         }
         let numbers = p.mean.iter().chain(&p.std).chain([&p.scale]).all(|v| v.is_finite());
-        if !numbers || p.std.iter().any(|s| *s <= 0.0) {
-            return Err(Error::setting("scale, mean and std", p, "finite, and std positive"));
+        if !numbers {
+            return Err(Error::setting("scale, mean and std", (p.scale, &p.mean, &p.std), "finite"));
+        }
+        if p.std.iter().any(|s| *s <= 0.0) {
+            return Err(Error::setting("std", &p.std, "positive"));
         }
         let at = |list: &[f32], c: usize| if list.len() == 1 { list[0] } else { list[c] };
         self.affine = (0..count).map(|c| (p.scale / at(&p.std, c), -at(&p.mean, c) / at(&p.std, c))).collect();

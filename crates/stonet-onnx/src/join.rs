@@ -31,6 +31,12 @@ impl Head {
         let mut fed = Vec::new();
         for (i, port) in inputs.iter().enumerate() {
             let tensor = self.source(network, joint, port)?;
+            if let (Some(expected), Some(found)) = (port.width(), network.row_width(&tensor))
+                && expected != found
+            {
+                let (path, input) = (network.path().to_owned(), port.name);
+                return Err(Error::HeadWidth { path, tensor, found, input, expected });
+            }
             let rows = format!("{prefix}in{i}");
             more = more.message(tag::GRAPH_NODE, &flatten(&tensor, &rows));
             fed.push(rows);

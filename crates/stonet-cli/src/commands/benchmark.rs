@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
+use stonet_io::Reading;
 use stonet_report::comparison_report;
 use stonet_repro::Error;
 use stonet_repro::benchmark::{self, Protocol, Set, Summary};
@@ -13,6 +14,7 @@ use crate::args::{ReportArg, SeedArg};
 use crate::console::Console;
 use crate::error::Result;
 use crate::report;
+use crate::rows::number_groups;
 
 /// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
 ///
@@ -68,10 +70,16 @@ impl Benchmark {
         if self.epochs == 0 {
             return Err(Error::Range { name: "--epochs", range: "at least 1" }.into());
         }
-        let table = stonet_io::read(&self.data)?;
-        let exclude: Vec<String> = self.exclude.iter().chain(&self.groups).cloned().collect();
-        let data = table.dataset(self.inputs.as_deref(), std::slice::from_ref(&self.target), &exclude)?;
-        let groups = self.groups.as_deref().map(|g| table.column(g)).transpose()?.map(|g| number_groups(&g.to_vec()));
+        let wanted = |inputs: &Vec<String>| inputs.iter().chain([&self.target]).cloned().collect();
+        let reading = Reading {
+            numbers: self.inputs.as_ref().map(wanted),
+            text: self.groups.iter().cloned().collect(),
+            exclude: self.exclude.clone(),
+            ..Reading::default()
+        };
+        let table = reading.read(&self.data)?;
+        let data = table.dataset(self.inputs.as_deref(), std::slice::from_ref(&self.target), &[])?;
+        let groups = self.groups.as_deref().map(|g| table.text(g)).transpose()?.map(number_groups);
         let name = self.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs, groups };
         let protocol = Protocol { level: self.level, ..Protocol::shipped() };
@@ -89,12 +97,4 @@ impl Benchmark {
         let whole = Whole { summary, seed: self.seed.seed, protocol: &protocol };
         console.publish(&whole, &text, "benchmark", Vec::new(), &self.out)
     }
-}
-
-/// Groups numbered from 0, by value.
-fn number_groups(values: &[f64]) -> Vec<usize> {
-    let mut distinct = values.to_vec();
-    distinct.sort_by(f64::total_cmp);
-    distinct.dedup();
-    values.iter().map(|v| distinct.partition_point(|d| d.total_cmp(v).is_lt())).collect()
 }

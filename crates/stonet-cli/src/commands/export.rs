@@ -11,6 +11,7 @@ use stonet_repro::files;
 
 use crate::console::Console;
 use crate::error::{Error, Result};
+use crate::output;
 
 /// Write a head as an ONNX graph; with --network one file goes from raw inputs to intervals or probabilities
 #[derive(Args)]
@@ -50,11 +51,18 @@ struct Summary {
     inputs: Vec<String>,
     outputs: Vec<String>,
     level: Option<f64>,
+    tap: Option<String>,
+    network_output: Option<String>,
+    keep_outputs: bool,
+    /// Of the fit: where its randomness began, and what its rows were.
+    seed: u64,
+    fingerprint: String,
     bytes: usize,
 }
 
 impl Export {
     pub fn run(self, console: &Console) -> Result<()> {
+        output::check_named("--output", &self.output, "onnx", "head.onnx")?;
         let model = Model::load(&self.head)?;
         let (head, level) = match &model.head {
             Fitted::Regression(fitted) => {
@@ -103,6 +111,11 @@ impl Export {
             inputs: names(whole.inputs()),
             outputs: names(whole.outputs()),
             level,
+            tap: self.tap.clone(),
+            network_output: self.network_output.clone(),
+            keep_outputs: self.keep_outputs,
+            seed: model.seed,
+            fingerprint: model.fingerprint.clone(),
             bytes: whole.bytes().len(),
         };
         console.result(&summary, || {

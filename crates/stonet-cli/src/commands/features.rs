@@ -6,12 +6,14 @@ use std::time::Instant;
 use clap::Args;
 use ndarray::{Array1, Array2};
 use serde::Serialize;
-use stonet_io::{Cells, Column, Reading, Table, Type, Writer};
+use stonet_io::{Cells, Column, Reading, Type, Writer};
 use stonet_onnx::{Features as Said, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
 use crate::args::{FORMATS, WithArg};
 use crate::console::{Console, stopped};
 use crate::error::{Error, Result};
+use crate::output;
+use crate::rows::kept::{self, Copied};
 
 /// Rows that are read, run and written before the next ones.
 const BLOCK: usize = 4096;
@@ -85,7 +87,15 @@ struct Summary {
     seconds: f64,
 }
 
-/// A place to take features from, as `--list-taps --json` shows it.
+/// What `features --list-taps --json` prints.
+#[derive(Serialize)]
+struct Places {
+    schema: &'static str,
+    network: String,
+    taps: Vec<Place>,
+}
+
+/// A place to take features from.
 #[derive(Serialize)]
 struct Place {
     tensor: String,
@@ -108,6 +118,7 @@ impl Features {
         if output == Path::new("-") && console.json {
             return Err(Error::flag("--json", "needs a file for the features, such as -o features.parquet"));
         }
+        output::check(output)?;
         let tap = self.tap.as_deref().map_or_else(|| network.default_tap(), |name| network.tap(name))?;
         console.detail(format_args!("tap: {tap}"));
         let begin = Instant::now();
@@ -220,7 +231,7 @@ impl Features {
             let table = table?;
             let kept = match &kept {
                 Some(kept) => kept,
-                None => kept.insert(self.kept_as(path, &table)?),
+                None => kept.insert(kept::columns(path, &self.with.files, &self.keep, &table)?),
             };
             let columns = match &inputs {
                 Some(names) => table.columns(names)?,
@@ -233,29 +244,13 @@ impl Features {
             let shape: Vec<usize> = [table.rows()].into_iter().chain(row).collect();
             let block = Inputs::array(values, &shape)?.with_preprocess(&self.preprocess())?;
             let said = runner.features(&block, 0..table.rows(), &|now, _| tick(done + now, total))?;
-            sink.write(&said, copies(path, kept, &table, done)?)?;
+            sink.write(&said, kept::copies(path, kept, &table, done)?)?;
             done += table.rows();
             if stopped() {
                 return Err(stonet_repro::Error::Cancelled.into());
             }
         }
         Ok(None)
-    }
-
-    /// What copied columns are written as. Text files know no types: there the first block tells numbers from words.
-    fn kept_as(&self, path: &Path, first: &Table) -> Result<Vec<Column>> {
-        let types = stonet_io::types(path, &self.with.files, &self.keep)?;
-        let kind = |(name, known): (&String, Option<Type>)| {
-            let texts = first.text(name)?;
-            let all = |test: fn(&str) -> bool| texts.iter().all(|t| test(t));
-            let kind = known.unwrap_or(match () {
-                () if all(|t| t.parse::<i64>().is_ok()) => Type::Integer,
-                () if all(|t| t.parse().is_ok_and(f64::is_finite)) => Type::F64,
-                () => Type::Text,
-            });
-            Ok(Column::new(name, kind))
-        };
-        self.keep.iter().zip(types).map(kind).collect()
     }
 }
 
@@ -271,47 +266,6 @@ fn hits(said: &Said, labels: &[usize]) -> usize {
     let best =
         |row: ndarray::ArrayView1<'_, f32>| (1..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best });
     z.outer_iter().zip(labels).filter(|(row, label)| best(row.view()) == **label).count()
-}
-
-/// A column beside the features.
-enum Copied {
-    Numbers(Array1<f64>),
-    Text(Vec<String>),
-}
-
-/// The copied columns of a block whose first row is `first`.
-fn copies(path: &Path, kept: &[Column], table: &Table, first: usize) -> Result<Vec<(Column, Copied)>> {
-    let one = |column: &Column| {
-        let texts = table.text(&column.name)?;
-        let wrong = |(row, text): (usize, &String)| {
-            let why = format!(
-                "takes column `{}` of {} for numbers, and row {} (from 0) is `{text}`; correct the entry, or give a file \
-                 with types, such as Parquet",
-                column.name,
-                path.display(),
-                first + row
-            );
-            Error::flag("--keep", why)
-        };
-        let bad = |test: fn(&str) -> bool| texts.iter().enumerate().find(|(_, t)| !test(t)).map(wrong);
-        let copied = match column.kind {
-            Type::F64 | Type::F32 => {
-                if let Some(e) = bad(|t| t.parse::<f64>().is_ok()) {
-                    return Err(e);
-                }
-                Copied::Numbers(texts.iter().map(|t| t.parse().unwrap_or(f64::NAN)).collect())
-            }
-            Type::Integer => {
-                if let Some(e) = bad(|t| t.parse::<i64>().is_ok()) {
-                    return Err(e);
-                }
-                Copied::Text(texts.to_vec())
-            }
-            Type::Text => Copied::Text(texts.to_vec()),
-        };
-        Ok((column.clone(), copied))
-    };
-    kept.iter().map(one).collect()
 }
 
 /// The file of features, begun when the first block tells its columns.
@@ -332,6 +286,11 @@ impl<'a> Sink<'a> {
     fn write(&mut self, said: &Said, extra: Vec<(Column, Copied)>) -> Result<()> {
         if self.writer.is_none() {
             let columns = columns(said, &extra);
+            let (copied, own) = columns.split_at(extra.len());
+            if let Some(both) = copied.iter().find(|c| own.iter().any(|o| o.name == c.name)) {
+                let why = format!("names `{}`, as a column of features is called; rename it in the rows", both.name);
+                return Err(Error::flag("--keep", why));
+            }
             self.classes = said.outputs.iter().any(|(_, z)| z.ncols() > 1);
             self.columns = columns.iter().map(|c| c.name.clone()).collect();
             self.writer = Some(Writer::create(self.path, columns)?);
@@ -344,10 +303,7 @@ impl<'a> Sink<'a> {
             .collect();
         let numbers: Vec<Array1<f64>> =
             arrays.iter().flat_map(|a| a.columns().into_iter().map(|c| c.to_owned()).collect::<Vec<_>>()).collect();
-        let copied = extra.iter().map(|(_, copied)| match copied {
-            Copied::Numbers(v) => Cells::Numbers(v.view()),
-            Copied::Text(texts) => Cells::Text(texts),
-        });
+        let copied = extra.iter().map(|(_, copied)| copied.cells());
         let cells: Vec<Cells<'_>> = copied.chain(numbers.iter().map(|c| Cells::Numbers(c.view()))).collect();
         Ok(writer.write(&cells)?)
     }
@@ -393,6 +349,8 @@ fn list_taps(network: &Network, console: &Console) -> Result<()> {
             last_hidden: t.last_hidden,
         })
         .collect();
+    let network_name = network.path().display().to_string();
+    let places = Places { schema: "stonet.taps/1", network: network_name, taps: places };
     console.result(&places, || {
         if taps.is_empty() {
             return format!("{}: no tap was found; name any tensor by --tap\n", network.path().display());

@@ -17,6 +17,7 @@ use stonet_io::{Fitted, Model};
 use crate::args::{ColumnArgs, FORMATS, SeedArg, Task};
 use crate::console::Console;
 use crate::error::{Error, Result};
+use crate::output;
 use crate::rows::{ClassFile, RegressionFile, Source};
 
 /// Fit a head on rows that the network was not trained on, and save it
@@ -43,9 +44,9 @@ pub struct Fit {
     /// Classification: how probabilities are made: stack, temperature, skip, … [default: stack]
     #[arg(long, value_name = "NAME")]
     method: Option<ClassMethod>,
-    /// Coverage that `predict` and `evaluate` aim at where none is given
-    #[arg(long, default_value_t = 0.9)]
-    level: f64,
+    /// Regression: coverage that `predict` and `evaluate` aim at where none is given [default: 0.9]
+    #[arg(long)]
+    level: Option<f64>,
     /// Regression, `paper` and `cv`: how kappa is chosen: error, one-standard-error, coverage
     #[arg(long, value_name = "RULE", value_parser = parse_select)]
     select: Option<Select>,
@@ -84,7 +85,7 @@ struct Summary {
     classes: Option<Vec<String>>,
     /// Classes without a row to learn from.
     absent_classes: Vec<String>,
-    level: f64,
+    level: Option<f64>,
     seed: u64,
     fingerprint: String,
     settings: Value,
@@ -103,13 +104,11 @@ struct Summary {
 
 impl Fit {
     pub fn run(self, console: &Console) -> Result<()> {
-        Level::new(self.level)?;
-        if self.output.extension().is_none_or(|e| e != "stonet") {
-            return Err(Error::flag("--output", "must end in .stonet, such as head.stonet"));
-        }
+        let level = self.level.map(Level::new).transpose()?;
+        output::check_named("--output", &self.output, "stonet", "head.stonet")?;
         let begin = Instant::now();
         let (model, mut summary) = match self.task {
-            Task::Regression => self.regression(console)?,
+            Task::Regression => self.regression(level, console)?,
             Task::Classification => self.classification(console)?,
         };
         model.save(&self.output)?;
@@ -118,12 +117,12 @@ impl Fit {
         console.result(&summary, || summary.text())
     }
 
-    fn regression(&self, console: &Console) -> Result<(Model, Summary)> {
+    fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
         if self.method.is_some() {
             return Err(Error::flag("--method", "is for --task classification; intervals are chosen by --interval"));
         }
         let mut post: PostStoNet = self.read_settings()?;
-        post.level = Level::new(self.level)?;
+        post.level = level.unwrap_or(post.level);
         post.kind = self.interval.unwrap_or(post.kind);
         post.folds = self.folds.unwrap_or(post.folds);
         post.select = self.select.or(post.select);
@@ -141,14 +140,16 @@ impl Fit {
         }
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
-        let fitted: FittedPostStoNet =
-            console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::rows(&self.rows)))?;
+        let fitted: FittedPostStoNet = console.run("fit", |tick| {
+            post.fit(&calibration, seed, tick).map_err(Error::targets(&self.rows, &rows.columns.targets))
+        })?;
         if rows.prediction.is_none() && matches!(post.kind, Kind::Stack | Kind::Fast | Kind::Split) {
             console.note("without --prediction the network itself is no member of the stack");
         }
         let selected = fitted.selected_features();
         let names = rows.columns.features.iter().zip(selected).filter(|(_, share)| *share >= 0.5);
         let summary = Summary {
+            level: Some(post.level.get()),
             weights: fitted.weights(),
             guarantee: Some(fitted.guarantee(post.level).text),
             selected_features: names.map(|(n, _)| n.clone()).collect(),
@@ -156,12 +157,13 @@ impl Fit {
             ..self.summary("regression", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
         };
         let model = self.model(Fitted::Regression(Box::new(fitted)), rows.columns.clone(), rows.fingerprint());
-        Ok((model, Summary { fingerprint: rows.fingerprint(), ..summary }))
+        Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint: rows.fingerprint(), ..summary }))
     }
 
     fn classification(&self, console: &Console) -> Result<(Model, Summary)> {
         let regression = [
             ("--interval", self.interval.is_some()),
+            ("--level", self.level.is_some()),
             ("--select", self.select.is_some()),
             ("--trainer", self.trainer.is_some()),
             ("--train-error", self.train_error.is_some()),
@@ -211,7 +213,7 @@ impl Fit {
             columns,
             kind: None,
             labels: None,
-            level: Level::new(self.level).ok(),
+            level: None,
             seed: self.seed.seed,
             fingerprint,
             version: Model::VERSION.to_owned(),
@@ -234,7 +236,7 @@ impl Fit {
             targets: columns.targets.clone(),
             classes: None,
             absent_classes: Vec::new(),
-            level: self.level,
+            level: None,
             seed: self.seed.seed,
             fingerprint: String::new(),
             settings: settings.unwrap_or(Value::Null),

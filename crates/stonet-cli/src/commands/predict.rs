@@ -11,6 +11,7 @@ use stonet_io::{Fitted, Model, ModelScorer, ScoreSettings, score_file};
 use crate::args::{FORMATS, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
+use crate::output;
 
 /// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
 ///
@@ -68,6 +69,10 @@ struct Summary {
     levels: Vec<f64>,
     side: Side,
     joint: bool,
+    single: bool,
+    /// Of the fit: where its randomness began, and what its rows were.
+    seed: u64,
+    fingerprint: String,
     rows: u64,
     seconds: f64,
 }
@@ -78,9 +83,14 @@ impl Predict {
         if to_screen && console.json {
             return Err(Error::flag("--json", "needs a file for the predictions, such as -o predictions.csv"));
         }
+        output::check(&self.output)?;
         let model = Model::load(&self.head)?;
         let settings = self.settings(&model)?;
         let scorer = ModelScorer::new(&model, &settings)?;
+        if let Some(both) = self.keep.iter().find(|k| scorer.outputs().iter().any(|o| o.name == **k)) {
+            let why = format!("names `{both}`, as one of the columns of predictions is called; rename it in the rows");
+            return Err(Error::flag("--keep", why));
+        }
         console.detail(format_args!("reads {}", scorer.inputs().join(", ")));
         let begin = Instant::now();
         let rows = console.run("predict", |tick| {
@@ -93,9 +103,21 @@ impl Predict {
         let [head, input, output] = [&self.head, &self.rows, &self.output].map(|p| p.display().to_string());
         let columns: Vec<String> = self.keep.iter().chain(scorer.outputs().iter().map(|c| &c.name)).cloned().collect();
         let levels = settings.levels.iter().map(|l| l.get()).collect();
-        let (side, joint) = (settings.side, settings.joint);
-        let schema = "stonet.predict/1";
-        let summary = Summary { schema, head, input, output, columns, levels, side, joint, rows, seconds };
+        let summary = Summary {
+            schema: "stonet.predict/1",
+            head,
+            input,
+            output,
+            columns,
+            levels,
+            side: settings.side,
+            joint: settings.joint,
+            single: settings.single,
+            seed: model.seed,
+            fingerprint: model.fingerprint.clone(),
+            rows,
+            seconds,
+        };
         console.result(&summary, || format!("{}: {rows} rows in {seconds:.1} s\n", summary.output))
     }
 

@@ -18,13 +18,15 @@ use stonet_repro::files;
 use crate::args::{FORMATS, SeedArg, Task, WithArg};
 use crate::console::{Console, stopped};
 use crate::error::{Error, Result};
+use crate::output;
+use crate::rows::kept::{self, Copied};
 
 /// Train a plain network on a table and write it as ONNX
 ///
 /// Rows that are held out are the ones to fit and to judge a head on: the network must not have seen them.
 #[derive(Args)]
 #[command(
-    after_help = "Example: stonet train houses.csv --task regression --target price -o network.onnx --hold-out validation.csv=0.4 --hold-out test.csv=0.2"
+    after_help = "Example: stonet train houses.csv --task regression --target price --keep id -o network.onnx --hold-out validation.csv=0.4 --hold-out test.csv=0.2"
 )]
 pub struct Train {
     #[arg(help = format!("Rows to train on. {FORMATS}"))]
@@ -44,6 +46,9 @@ pub struct Train {
     /// Columns to leave out, such as row numbers
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     exclude: Vec<String>,
+    /// Columns that are no inputs and are copied to the files of --hold-out, such as a row's name or its region
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS", requires = "hold_out")]
+    keep: Vec<String>,
     /// Keep a random share of the rows from the network and write them to a file, such as validation.csv=0.4; can be repeated
     #[arg(long, value_name = "FILE=SHARE")]
     hold_out: Vec<HoldOut>,
@@ -131,6 +136,8 @@ struct Rows {
     inputs: Vec<String>,
     x: Array2<f64>,
     target: Target,
+    /// Columns that are only copied.
+    kept: Vec<(Column, Copied)>,
 }
 
 enum Target {
@@ -140,9 +147,8 @@ enum Target {
 
 impl Train {
     pub fn run(self, console: &Console) -> Result<()> {
-        if self.output.extension().is_none_or(|e| e != "onnx") {
-            return Err(Error::flag("--output", "must end in .onnx, such as network.onnx"));
-        }
+        output::check_named("--output", &self.output, "onnx", "network.onnx")?;
+        self.hold_out.iter().try_for_each(|h| output::check(&h.path))?;
         let held: f64 = self.hold_out.iter().map(|h| h.share).sum();
         if held >= 1.0 {
             return Err(Error::flag("--hold-out", "leaves nothing to train on; make the shares smaller"));
@@ -150,6 +156,8 @@ impl Train {
         let begin = Instant::now();
         let rows = self.read()?;
         let parts = self.parts(rows.table.rows())?;
+        // A file that cannot be written is known before the network is trained.
+        let writers = self.hold_out.iter().map(|h| rows.writer(&h.path, &self.target)).collect::<Result<Vec<_>>>()?;
         let training = Training {
             hidden: self.hidden.clone(),
             activation: self.activation,
@@ -164,7 +172,7 @@ impl Train {
         let data = rows.dataset(&parts[0])?;
         // Classes have no scale.
         let scaling = match &rows.target {
-            Target::Numbers(_) => Scaling::fit(&data)?,
+            Target::Numbers(_) => Scaling::fit(&data).map_err(Error::targets(&self.rows, &self.target))?,
             Target::Classes(..) => {
                 Scaling { x: Standardizer::fit(data.x()), y: Standardizer::identity(data.outputs()) }
             }
@@ -185,8 +193,8 @@ impl Train {
         }
         let targets = matches!(rows.target, Target::Numbers(_)).then_some(&scaling.y);
         let head = perceptron(&trained.network, &scaling.x, targets, &rows.inputs)?;
-        for (held, part) in self.hold_out.iter().zip(&parts[1..]) {
-            rows.write(&held.path, part, &self.target)?;
+        for (writer, part) in writers.into_iter().zip(&parts[1..]) {
+            rows.write(writer, part)?;
         }
         files::write_bytes(&self.output, &head.to_onnx())?;
         let paths = [None].into_iter().chain(self.hold_out.iter().map(|h| Some(h.path.as_path())));
@@ -213,6 +221,15 @@ impl Train {
             Task::Regression => (Vec::new(), self.target.clone()),
             Task::Classification => (self.target.clone(), Vec::new()),
         };
+        let named =
+            |k: &&String| numbers.contains(k) || text.contains(k) || self.inputs.iter().flatten().any(|i| i == *k);
+        if let Some(both) = self.keep.iter().find(named) {
+            return Err(Error::flag(
+                "--keep",
+                format!("names `{both}`, which is an input or a target; name other columns"),
+            ));
+        }
+        let text = [text, self.keep.clone()].concat();
         let wanted = self.inputs.as_ref().map(|inputs| inputs.iter().chain(&numbers).cloned().collect());
         let reading = Reading { numbers: wanted, text, exclude: self.exclude.clone(), beside: self.with.files.clone() };
         let table = reading.read(&self.rows)?;
@@ -235,7 +252,9 @@ impl Train {
             _ => return Err(Error::flag("--target", "names several columns, and there is one class per row")),
         };
         let inputs = columns.iter().map(|&c| table.names()[c].clone()).collect();
-        Ok(Rows { x: table.select(&columns), inputs, target, table })
+        let kept = kept::columns(&self.rows, &self.with.files, &self.keep, &table)?;
+        let kept = kept::copies(&self.rows, &kept, &table, 0)?;
+        Ok(Rows { x: table.select(&columns), inputs, target, kept, table })
     }
 
     /// Rows to train on, then those held out, each in the order of the file.
@@ -279,15 +298,20 @@ impl Rows {
         data.map_err(Error::rows(self.table.source()))
     }
 
-    /// Writes inputs and targets of these rows.
-    fn write(&self, path: &Path, rows: &[usize], targets: &[String]) -> Result<()> {
+    /// A file for copied columns, inputs and targets.
+    fn writer(&self, path: &Path, targets: &[String]) -> Result<Writer> {
         let number = |name: &String| Column::new(name, Type::F64);
         let target = |name: &String| match self.target {
             Target::Numbers(_) => number(name),
             Target::Classes(..) => Column::new(name, Type::Text),
         };
-        let mut writer =
-            Writer::create(path, self.inputs.iter().map(number).chain(targets.iter().map(target)).collect())?;
+        let copied = self.kept.iter().map(|(column, _)| column.clone());
+        let columns = copied.chain(self.inputs.iter().map(number)).chain(targets.iter().map(target)).collect();
+        Ok(Writer::create(path, columns)?)
+    }
+
+    /// Writes these rows.
+    fn write(&self, mut writer: Writer, rows: &[usize]) -> Result<()> {
         let column = |a: &Array2<f64>, j: usize| rows.iter().map(|&r| a[[r, j]]).collect::<Array1<f64>>();
         let mut numbers: Vec<Array1<f64>> = (0..self.x.ncols()).map(|j| column(&self.x, j)).collect();
         let mut words = Vec::new();
@@ -295,7 +319,9 @@ impl Rows {
             Target::Numbers(y) => numbers.extend((0..y.ncols()).map(|j| column(y, j))),
             Target::Classes(c, labels) => words = rows.iter().map(|&r| labels.names()[c[r]].clone()).collect(),
         }
-        let mut cells: Vec<Cells<'_>> = numbers.iter().map(|c| Cells::Numbers(c.view())).collect();
+        let copied: Vec<Copied> = self.kept.iter().map(|(_, copied)| copied.select(rows)).collect();
+        let mut cells: Vec<Cells<'_>> = copied.iter().map(Copied::cells).collect();
+        cells.extend(numbers.iter().map(|c| Cells::Numbers(c.view())));
         if !words.is_empty() {
             cells.push(Cells::Text(&words));
         }

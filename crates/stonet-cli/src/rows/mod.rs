@@ -1,6 +1,7 @@
 //! Rows from files in the roles that heads know them by: features, predictions, logits, targets.
 
 mod classification;
+pub mod kept;
 mod parts;
 mod regression;
 

@@ -202,7 +202,7 @@ fn check_types(at: &Location, schema: &Schema, numbers: &[Leaf], texts: &[Leaf])
     };
     if let Some(leaf) = numbers.iter().find(|l| l.place.is_none() && !is_number(kind(l))) {
         let remedy = match kind(leaf) {
-            kind if is_text(kind) => "code it as numbers, name it as a column of text, or leave it out",
+            kind if is_text(kind) => "code it as numbers, name it as a column of text, or exclude it",
             DataType::List(_) | DataType::LargeList(_) => "put numbers into the list of the first row, or leave it out",
             _ => "convert it to numbers, or leave it out",
         };

@@ -70,6 +70,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Parts<'_>, String> {
     let Some((size, rest)) = bytes.split_first_chunk::<8>() else {
         return Err(format!("it has {} bytes", bytes.len()));
     };
+    let begin = &rest[..rest.len().min(START.len())];
+    if !START.as_bytes().starts_with(begin) {
+        return Err("it does not begin as a model file does".into());
+    }
     let size = u64::from_le_bytes(*size);
     if size > LONGEST || size > rest.len() as u64 {
         return Err(format!("a header of {size} bytes is announced in a file of {}", bytes.len()));

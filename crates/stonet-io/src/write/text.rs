@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use ::csv::{ByteRecord, ErrorKind, Writer};
+use ::csv::{ByteRecord, ErrorKind, QuoteStyle, Writer, WriterBuilder};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -32,12 +32,17 @@ pub(super) fn open<W: Write + Send + 'static>(
 }
 
 fn begin<W: Write + Send + 'static>(
-    out: W,
+    mut out: W,
     columns: &[Column],
     finish: fn(W) -> io::Result<()>,
 ) -> io::Result<Box<dyn Format>> {
-    let mut writer = Writer::from_writer(out);
-    writer.write_record(columns.iter().map(|c| &c.name)).map_err(plain)?;
+    // Readers tell the delimiter by the header, so another one in a name has to stand in quotes.
+    let other = columns.iter().any(|c| c.name.contains([';', '\t']));
+    let style = if other { QuoteStyle::Always } else { QuoteStyle::Necessary };
+    let mut header = WriterBuilder::new().quote_style(style).from_writer(Vec::new());
+    header.write_record(columns.iter().map(|c| &c.name)).map_err(plain)?;
+    out.write_all(&header.into_inner().map_err(|e| io::Error::from(e.error().kind()))?)?;
+    let writer = Writer::from_writer(out);
     let single = columns.iter().map(|c| c.kind == Type::F32).collect();
     Ok(Box::new(Text { writer, single, record: ByteRecord::new(), digits: Vec::new(), finish }))
 }

@@ -223,7 +223,7 @@ pub fn run(
         Ok(Record { set: key(set), index, split })
     })?;
     finished.extend(records.into_iter().map(|r| ((r.set, r.index), r.split)));
-    Ok(sets.iter().map(|s| report::summary(s, protocol, splits, &finished)).collect())
+    Ok(sets.iter().map(|s| report::summary(s, protocol, splits, seed, &finished)).collect())
 }
 
 /// A set under its epochs and grouping: others are other networks.

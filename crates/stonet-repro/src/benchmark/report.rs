@@ -23,6 +23,8 @@ pub struct Summary {
     pub level: f64,
     /// Random splits.
     pub splits: usize,
+    /// Root of all randomness.
+    pub seed: u64,
     /// Epochs of the networks.
     pub epochs: usize,
     /// Mean over splits of the network's mean squared error in training.
@@ -68,6 +70,7 @@ pub(super) fn summary(
     set: &Set,
     protocol: &Protocol,
     splits: usize,
+    seed: u64,
     finished: &BTreeMap<(String, usize), Split>,
 ) -> Summary {
     let results: Vec<&Split> = (0..splits).filter_map(|i| finished.get(&(key(set), i))).collect();
@@ -79,6 +82,7 @@ pub(super) fn summary(
         inputs: set.data.inputs(),
         level: protocol.level,
         splits,
+        seed,
         epochs: set.epochs,
         train_mse: mean(&|s| s.train_mse),
         test_mse: mean(&|s| s.test_mse),

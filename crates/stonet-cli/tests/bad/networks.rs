@@ -1,0 +1,191 @@
+//! Networks that cannot be run, or only with care: operators, axes, inputs, and weights elsewhere.
+
+use crate::common::{Desk, FIT_HOUSES, apart, with_houses};
+
+/// A message of the wire format, field by field.
+#[derive(Default, Clone)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut value: u64) {
+        while value >= 128 {
+            self.0.push(value as u8 | 128);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+
+    fn number(mut self, field: u64, value: u64) -> Self {
+        self.varint(field << 3);
+        self.varint(value);
+        self
+    }
+
+    fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend(bytes);
+        self
+    }
+
+    fn text(self, field: u64, text: &str) -> Self {
+        self.bytes(field, text.as_bytes())
+    }
+
+    fn message(self, field: u64, message: &Message) -> Self {
+        self.bytes(field, &message.0)
+    }
+}
+
+/// x (N × 3) → MatMul → `operator` → MatMul → y (N × 1), to be changed by the tests.
+struct Net {
+    operator: (&'static str, &'static str),
+    /// The axis of the batch: a name, or a number.
+    batch: Result<&'static str, u64>,
+    second_input: bool,
+    /// Where the first weights are, if not in the file.
+    location: Option<String>,
+}
+
+const SOUND: Net = Net { operator: ("Tanh", ""), batch: Ok("N"), second_input: false, location: None };
+
+/// Weights of a layer that are no symmetric accident.
+fn weights(rows: usize, columns: usize) -> Vec<u8> {
+    (0..rows * columns).flat_map(|i| ((i as f32 * 0.7).sin()).to_le_bytes()).collect()
+}
+
+impl Net {
+    fn value(&self, name: &str, columns: u64) -> Message {
+        let batch = match self.batch {
+            Ok(name) => Message::default().text(2, name),
+            Err(rows) => Message::default().number(1, rows),
+        };
+        let shape = Message::default().message(1, &batch).message(1, &Message::default().number(1, columns));
+        let tensor = Message::default().number(1, 1).message(2, &shape);
+        Message::default().text(1, name).message(2, &Message::default().message(1, &tensor))
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let node = |inputs: &[&str], output: &str, operator: &str, domain: &str| {
+            let node = inputs.iter().fold(Message::default(), |m, i| m.text(1, i));
+            node.text(2, output).text(4, operator).text(7, domain)
+        };
+        let tensor = |name: &str, rows: u64, columns: u64| {
+            Message::default().number(1, rows).number(1, columns).number(2, 1).text(8, name)
+        };
+        let first = match &self.location {
+            None => tensor("w1", 3, 4).bytes(9, &weights(3, 4)),
+            Some(place) => {
+                let entry = |key: &str, value: &str| Message::default().text(1, key).text(2, value);
+                tensor("w1", 3, 4).message(13, &entry("location", place)).number(14, 1)
+            }
+        };
+        let mut graph = Message::default()
+            .message(1, &node(&["x", "w1"], "a", "MatMul", ""))
+            .message(1, &node(&["a"], "h", self.operator.0, self.operator.1))
+            .message(1, &node(&["h", "w2"], "y", "MatMul", ""))
+            .text(2, "graph")
+            .message(5, &first)
+            .message(5, &tensor("w2", 4, 1).bytes(9, &weights(4, 1)))
+            .message(11, &self.value("x", 3));
+        if self.second_input {
+            graph = graph.message(11, &self.value("mask", 3));
+        }
+        let opset = Message::default().text(1, "").number(2, 17);
+        let mine = Message::default().text(1, "my.domain").number(2, 1);
+        let graph = graph.message(12, &self.value("y", 1));
+        Message::default().number(1, 8).message(8, &opset).message(8, &mine).message(7, &graph).0
+    }
+}
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    let rows = (0..70).map(|i| format!("{},{},{}\n", i % 7, i % 5, i % 3)).fold(String::from("a,b,c\n"), |a, b| a + &b);
+    desk.write("rows.csv", rows);
+    desk
+}
+
+const RUN: &str = "features net.onnx rows.csv -o f.csv";
+
+#[test]
+fn batches_of_any_size_named_or_fixed_give_the_same() {
+    let desk = desk();
+    desk.write("net.onnx", SOUND.bytes()).run(RUN);
+    let said = || desk.table("f.csv", &[]).values().iter().copied().collect::<Vec<_>>();
+    let wanted = said();
+    assert_eq!((desk.table("f.csv", &[]).names().join(","), wanted.len()), ("f0,f1,f2,f3,prediction".into(), 70 * 5));
+    // Sums of f32 in another order differ in their last digits.
+    for batch in ["--batch 1", "--batch 7", "--batch 1000"] {
+        desk.run(&format!("{RUN} {batch}"));
+        assert!(apart(&said(), &wanted) < 1e-5, "{batch}");
+    }
+    for fixed in [1, 32] {
+        desk.write("net.onnx", Net { batch: Err(fixed), ..SOUND }.bytes()).run(RUN);
+        assert!(apart(&said(), &wanted) < 1e-5, "{fixed}");
+    }
+}
+
+#[test]
+fn operators_that_nobody_knows_are_named() {
+    let desk = desk();
+    desk.write("net.onnx", Net { operator: ("Fancy", "my.domain"), ..SOUND }.bytes());
+    desk.refuses(RUN, &["net.onnx", "Fancy"]);
+    desk.write("net.onnx", Net { operator: ("Tanhh", ""), ..SOUND }.bytes());
+    desk.refuses(RUN, &["net.onnx", "Tanhh"]);
+    // What is in it can be looked at all the same.
+    assert!(desk.run("inspect net.onnx").contains("Tanhh 1"));
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_named() {
+    let desk = desk();
+    desk.write("net.onnx", Net { second_input: true, ..SOUND }.bytes());
+    desk.refuses(RUN, &["net.onnx: the network has 2 inputs (", "mask", "export it with one input"]);
+    desk.write("net.onnx", SOUND.bytes());
+    desk.refuses(&format!("{RUN} --inputs a,b"), &["`x`", "3", "2"]);
+    desk.refuses(&format!("{RUN} --tap hidden"), &["net.onnx", "`hidden`", "`h`"]);
+    desk.refuses(&format!("{RUN} --batch 0"), &["batch = 0", "at least 1"]);
+    desk.refuses(&format!("{RUN} --std 0"), &["std = [0.0]", "positive"]);
+    desk.refuses(&format!("{RUN} --mean 1,2"), &["2", "as many as"]);
+    desk.refuses(&format!("{RUN} --runtime tensorrt"), &["tensorrt", "rten or onnxruntime"]);
+}
+
+#[test]
+fn weights_in_other_folders_are_not_read() {
+    let desk = desk();
+    std::fs::create_dir(desk.at("in")).unwrap();
+    desk.write("weights.bin", weights(3, 4)).write("in/weights.bin", weights(3, 4));
+    let absolute = desk.at("weights.bin").display().to_string();
+    let run = "features in/net.onnx rows.csv -o f.csv";
+    for place in ["../weights.bin", "in/../../weights.bin", &absolute, "/etc/passwd"] {
+        desk.write("in/net.onnx", Net { location: Some(place.to_owned()), ..SOUND }.bytes());
+        desk.refuses(run, &["in/net.onnx", "`w1`", place, "own folder"]);
+    }
+    desk.write("in/net.onnx", Net { location: Some("none.bin".into()), ..SOUND }.bytes());
+    desk.refuses(run, &["in/net.onnx", "`w1`", "none.bin"]);
+    desk.write("in/net.onnx", Net { location: Some("weights.bin".into()), ..SOUND }.bytes()).run(run);
+    let beside = desk.text("f.csv");
+    desk.write("net.onnx", SOUND.bytes()).run(RUN);
+    assert_eq!(desk.text("f.csv"), beside);
+    desk.write("in/weights.bin", &weights(3, 4)[..40]);
+    desk.refuses(run, &["in/net.onnx", "`w1`", "weights.bin"]);
+    #[cfg(unix)]
+    {
+        std::fs::remove_file(desk.at("in/weights.bin")).unwrap();
+        std::os::unix::fs::symlink(desk.at("weights.bin"), desk.at("in/weights.bin")).unwrap();
+        desk.refuses(run, &["in/net.onnx", "`w1`", "weights.bin"]);
+    }
+}
+
+#[test]
+fn a_head_is_not_joined_to_another_network() {
+    let desk = with_houses(300);
+    desk.run(FIT_HOUSES);
+    desk.write("other.onnx", SOUND.bytes());
+    let join = "export head.stonet -o x.onnx --network";
+    desk.refuses(&format!("{join} other.onnx"), &["other.onnx", "`h` has 4 numbers per row", "fitted on 12 features"]);
+    desk.refuses(&format!("{join} net.onnx --tap nothing"), &["net.onnx", "`nothing`"]);
+    desk.refuses(&format!("{join} net.onnx --network-output nothing"), &["net.onnx", "`nothing`"]);
+    desk.refuses("export head.stonet -o x.onnx --tap t8", &["--network"]);
+    desk.refuses("export head.stonet -o x.txt", &["--output must end in .onnx"]);
+}

@@ -1,0 +1,8 @@
+//! The whole way as a newcomer goes it: a table, a network, its features, a head, its judgement, predictions and one ONNX file.
+
+mod arrays;
+mod classification;
+#[path = "../common/mod.rs"]
+mod common;
+mod regression;
+mod shell;

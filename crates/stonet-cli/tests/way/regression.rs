@@ -1,0 +1,209 @@
+//! Intervals: from a table to predictions in every format, and to a network that says them itself.
+
+use std::collections::HashSet;
+
+use crate::common::{Desk, FIT_HOUSES, apart, with_houses};
+
+#[test]
+fn a_network_is_trained_and_the_rows_it_has_not_seen_are_kept() {
+    let desk = Desk::new();
+    desk.write("houses.csv", crate::common::houses(900));
+    let train = "train houses.csv --task regression --target price --keep id,region --hidden 24,12 --epochs 30 -o net.onnx \
+                 --hold-out held.csv=0.4 --hold-out new.parquet=0.3 --seed 5";
+    let summary = desk.json(train);
+    assert_eq!((&summary["schema"], &summary["seed"]), (&"stonet.train/1".into(), &5.into()));
+    assert_eq!(summary["widths"], serde_json::json!([3, 24, 12, 1]));
+    assert_eq!(summary["inputs"], serde_json::json!(["size", "age", "rooms"]));
+    assert_eq!(summary["training"]["epochs"], 30);
+    let rows: Vec<u64> = summary["scores"].as_array().unwrap().iter().map(|s| s["rows"].as_u64().unwrap()).collect();
+    assert_eq!(rows, [270, 360, 270]);
+    let ids = |name: &str| desk.table(name, &["id", "region"]).text("id").unwrap().to_vec();
+    let (held, new) = (ids("held.csv"), ids("new.parquet"));
+    let distinct: HashSet<&String> = held.iter().chain(&new).collect();
+    assert_eq!((held.len(), new.len(), distinct.len()), (360, 270, 630));
+    // What is held out is what stands in the file, number by number.
+    let all = desk.text("houses.csv");
+    let lines = desk.text("held.csv");
+    assert_eq!(lines.lines().next(), Some("id,region,size,age,rooms,price"));
+    let line = lines.lines().nth(1).unwrap().split(',').collect::<Vec<_>>();
+    let same = |l: &&str| l.starts_with(&format!("{},", line[0])) && l.split(',').nth(4) == Some(line[1]);
+    let found = all.lines().find(same).unwrap().split(',').map(|c| c.parse::<f64>().unwrap_or(0.0)).collect::<Vec<_>>();
+    assert_eq!(found[1..4], [2, 3, 4].map(|i: usize| line[i].parse::<f64>().unwrap()));
+    // The network in the file is the one that was scored.
+    let said = desk.json("features net.onnx held.csv --keep price -o val.csv");
+    assert_eq!((&said["rows"], &said["columns"][13]), (&360.into(), &"prediction".into()));
+    let (y, p) = (desk.column("val.csv", "price"), desk.column("val.csv", "prediction"));
+    let rmse = (y.iter().zip(&p).map(|(y, p)| (y - p).powi(2)).sum::<f64>() / 360.0).sqrt();
+    assert!((rmse - summary["scores"][1]["rmse"].as_f64().unwrap()).abs() < 1e-4 * rmse);
+    // The same command makes the same network.
+    let bytes = desk.bytes("net.onnx");
+    desk.run(&format!("{train} --jobs 1"));
+    assert_eq!(desk.bytes("net.onnx"), bytes);
+}
+
+#[test]
+fn a_head_is_fitted_judged_and_held_to_conditions() {
+    let desk = with_houses(1500);
+    let fit = desk.json(FIT_HOUSES);
+    assert_eq!((&fit["rows"], &fit["features"], &fit["level"]), (&600.into(), &12.into(), &0.9.into()));
+    assert!(fit["guarantee"].as_str().unwrap().contains("At least"));
+    let judged = desk.json("evaluate head.stonet test.csv --by region --report report.html");
+    assert_eq!(judged["fingerprint"], fit["fingerprint"]);
+    // 450 rows; those of the fit, 600, add their own error. CV+ may cover more.
+    let sd = (0.09f64 / 450.0 + 0.09 / 600.0).sqrt();
+    let covered = judged["evaluation"]["overall"]["coverage"]["value"].as_f64().unwrap();
+    assert!((0.9 - 4.5 * sd..0.93 + 4.5 * sd).contains(&covered), "{covered}");
+    let text = judged["evaluation"].to_string();
+    assert!(text.contains("north") && text.contains("south"), "{text}");
+    let page = desk.text("report.html");
+    assert!(page.to_lowercase().starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
+    assert!(page.contains("region") && page.contains("stonet evaluate head.stonet test.csv"));
+    let met = desk.run("evaluate head.stonet test.csv --require coverage>=0.5 --require rmse<=100");
+    assert!(met.contains("coverage>=0.5: met") && met.contains("rmse<=100: met"), "{met}");
+    let missed = desk.ended("evaluate head.stonet test.csv --require coverage>=0.5 --require rmse<=0.0001", 1);
+    let missed = String::from_utf8(missed.stdout).unwrap();
+    assert!(missed.contains("coverage>=0.5: met") && missed.contains("rmse<=0.0001: not met"), "{missed}");
+    let json = desk.ended("evaluate head.stonet test.csv --require rmse<=0.0001 --json", 1);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["requirements"][0]["met"], false);
+    // Its own rows flatter it, and that is said.
+    let own = desk.ended("evaluate head.stonet val.csv", 0);
+    assert!(String::from_utf8_lossy(&own.stderr).contains("warning: these are the rows that the head was fitted on"));
+}
+
+#[test]
+fn predictions_are_the_same_in_every_format_and_levels_nest() {
+    let desk = with_houses(700);
+    desk.run(FIT_HOUSES);
+    let predict = "predict head.stonet test.csv --level 0.5,0.9,0.99";
+    std::fs::write(desk.at("screen.csv"), desk.run(predict)).unwrap();
+    let wanted = desk.table("screen.csv", &[]);
+    let names = ["prediction", "lower_50", "upper_50", "lower_90", "upper_90", "lower_99", "upper_99"];
+    assert_eq!(wanted.names(), names);
+    for row in wanted.values().outer_iter() {
+        let rising = [row[5], row[3], row[1], row[0], row[2], row[4], row[6]];
+        assert!(rising.is_sorted(), "{row}");
+    }
+    for format in ["csv", "csv.gz", "parquet", "arrow", "feather", "npy"] {
+        let summary = desk.json(&format!("{predict} -o p.{format}"));
+        assert_eq!((&summary["rows"], &summary["levels"]), (&210.into(), &serde_json::json!([0.5, 0.9, 0.99])));
+        assert_eq!(desk.table(&format!("p.{format}"), &[]).values(), wanted.values(), "{format}");
+    }
+    desk.run(&format!("{predict} -o single.npy --single"));
+    let single = desk.table("single.npy", &[]);
+    assert!(single.values().iter().zip(wanted.values()).all(|(a, b)| *a == f64::from(*b as f32)));
+    // Columns in front, one end only, and other columns in another order.
+    let kept = desk.run("predict head.stonet test.csv --keep id,region --side lower");
+    assert_eq!(kept.lines().next(), Some("id,region,prediction,lower_90"));
+    let again = desk.table("test.csv", &["id", "region"]);
+    let mut text = again.names().iter().rev().cloned().collect::<Vec<_>>().join(",") + ",note\n";
+    for row in again.values().outer_iter() {
+        text += &(row.iter().rev().map(ToString::to_string).collect::<Vec<_>>().join(",") + ",free text\n");
+    }
+    desk.write("mixed.csv", text);
+    assert_eq!(desk.run("predict head.stonet mixed.csv --level 0.5,0.9,0.99"), desk.run(predict));
+}
+
+#[test]
+fn an_exported_head_says_what_predict_says() {
+    let desk = with_houses(700);
+    for kind in ["fast", "split", "paper --folds 3 --settings quick.toml"] {
+        desk.write("quick.toml", "[stonet]\nsteps = 300\n");
+        desk.run(&FIT_HOUSES.replace("--interval fast", &format!("--interval {kind}")));
+        desk.run("predict head.stonet test.csv --level 0.8 -o wanted.csv");
+        let summary = desk.json("export head.stonet --network net.onnx -o joined.onnx --level 0.8");
+        assert_eq!((&summary["schema"], &summary["level"]), (&"stonet.export/1".into(), &0.8.into()));
+        assert_eq!(summary["inputs"], serde_json::json!(["inputs: f32 N × 3"]));
+        desk.run("features joined.onnx new.csv --tap prediction -o found.csv");
+        let column = |file: &str, name: &str| desk.column(file, name);
+        let [p, lower, upper] = ["prediction", "lower_80", "upper_80"].map(|c| column("wanted.csv", c));
+        assert!(apart(&p, &column("found.csv", "f0")) < 1e-4, "{kind}");
+        // The graph keeps a hundred points of every member's scores, rounded outwards: a little wider, and never narrower.
+        let (low, high) = (column("found.csv", "lower"), column("found.csv", "upper"));
+        let ends = |wanted: &[f64], found: &[f64], sign: f64| {
+            let wider = wanted.iter().zip(found).map(|(w, f)| sign * (f - w));
+            wider.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), d| (a.min(d), b.max(d)))
+        };
+        for (wanted, found, sign) in [(&lower, &low, -1.0), (&upper, &high, 1.0)] {
+            let (least, most) = ends(wanted, found, sign);
+            println!("{kind}: {least:.1e} to {most:.1e} wider");
+            assert!(least > -1e-4 && most < 0.05, "{kind}: {least} to {most}");
+        }
+    }
+}
+
+#[test]
+fn a_head_alone_is_a_network_from_features_to_intervals() {
+    let desk = with_houses(700);
+    desk.run("fit val.csv --task regression --interval fast --inputs f* --target price -o head.stonet");
+    desk.run("export head.stonet -o head.onnx");
+    desk.run("predict head.stonet test.csv -o wanted.csv");
+    desk.run("features head.onnx test.csv --inputs f* --tap prediction -o found.csv");
+    for (wanted, found) in [("prediction", "f0"), ("lower_90", "lower"), ("upper_90", "upper")] {
+        let difference = apart(&desk.column("wanted.csv", wanted), &desk.column("found.csv", found));
+        assert!(difference < 1e-2, "{wanted}: {difference}");
+    }
+    // With the network's own prediction there are two inputs, which only a network in front of it can feed.
+    desk.run(FIT_HOUSES);
+    let summary = desk.json("export head.stonet -o two.onnx");
+    assert_eq!(summary["inputs"], serde_json::json!(["features: f32 N × 12", "network_prediction: f32 N × 1"]));
+    desk.refuses("features two.onnx test.csv --inputs f* --tap prediction -o x.csv", &["two.onnx", "2 inputs"]);
+}
+
+#[test]
+fn several_targets_are_held_one_by_one_or_all_at_once() {
+    let desk = Desk::new();
+    let mut text = String::new();
+    for (i, line) in crate::common::houses(900).lines().enumerate() {
+        let cells: Vec<&str> = line.split(',').collect();
+        let rent = cells[5].parse::<f64>().map_or("rent".into(), |p| (0.3 * p + (i as f64 * 0.7).sin()).to_string());
+        text += &format!("{line},{rent}\n");
+    }
+    desk.write("houses.csv", text);
+    let train = "train houses.csv --task regression --target price,rent --exclude id,region --hidden 16,8 --epochs 20";
+    desk.run(&format!("{train} -o net.onnx --hold-out held.csv=0.5 --hold-out new.csv=0.2"));
+    for (rows, features) in [("held.csv", "val.parquet"), ("new.csv", "test.parquet")] {
+        desk.run(&format!("features net.onnx {rows} --keep price,rent -o {features}"));
+    }
+    let fit = "fit val.parquet --task regression --interval fast --inputs f* --target price,rent --prediction z0,z1";
+    desk.run(&format!("{fit} -o head.stonet"));
+    desk.run("predict head.stonet test.parquet -o each.csv");
+    let summary = desk.json("predict head.stonet test.parquet -o all.csv --joint");
+    assert_eq!(summary["joint"], true);
+    let each = desk.table("each.csv", &[]);
+    let names = ["price_prediction", "price_lower_90", "price_upper_90"];
+    assert_eq!(each.names()[..3], names);
+    assert_eq!(each.names()[3], "rent_prediction");
+    for target in ["price", "rent"] {
+        let column = |file: &str, end: &str| desk.column(file, &format!("{target}_{end}_90"));
+        let wider = |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).all(|(a, b)| a < b);
+        assert!(wider(column("all.csv", "lower"), column("each.csv", "lower")), "{target}");
+        assert!(wider(column("each.csv", "upper"), column("all.csv", "upper")), "{target}");
+    }
+    let judged = desk.json("evaluate head.stonet test.parquet --joint");
+    assert_eq!(judged["evaluation"]["joint"], true);
+    // Bonferroni: both at once with at least the level; 180 rows, 450 of the fit.
+    let sd = (0.09f64 / 180.0 + 0.09 / 450.0).sqrt();
+    let covered = judged["evaluation"]["overall"]["coverage"]["value"].as_f64().unwrap();
+    assert!(covered > 0.9 - 4.5 * sd, "{covered}");
+    desk.refuses(&format!("{} -o x.stonet", fit.replace("z0,z1", "z0")), &["--prediction", "1 columns", "2 targets"]);
+}
+
+#[test]
+fn settings_come_from_a_file_and_flags_come_on_top() {
+    let desk = with_houses(500);
+    desk.write("settings.toml", "kind = \"split\"\nlevel = 0.8\nfolds = 4\n[stonet]\nsteps = 250\n");
+    let fit = FIT_HOUSES.replace("--interval fast", "--settings settings.toml");
+    let settings = &desk.json(&fit)["settings"];
+    assert_eq!((&settings["kind"], &settings["level"], &settings["folds"]), (&"split".into(), &0.8.into(), &4.into()));
+    assert_eq!(settings["stonet"]["steps"], 250);
+    assert!(desk.run("predict head.stonet test.csv").starts_with("prediction,lower_80,upper_80\n"));
+    let settings = &desk.json(&format!("{fit} --interval fast --level 0.95"))["settings"];
+    assert_eq!((&settings["kind"], &settings["level"], &settings["folds"]), (&"fast".into(), &0.95.into(), &4.into()));
+    assert!(desk.run("predict head.stonet test.csv").starts_with("prediction,lower_95,upper_95\n"));
+    desk.write("settings.toml", "kind = \"split\"\nfold = 4\n");
+    desk.refuses(&fit, &["settings.toml", "fold"]);
+    desk.write("settings.toml", "folds = four\n");
+    desk.refuses(&fit, &["settings.toml", "line 1"]);
+    desk.refuses(&fit.replace("settings.toml", "none.toml"), &["none.toml"]);
+}
