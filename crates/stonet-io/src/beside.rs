@@ -16,17 +16,18 @@ pub(crate) fn join(first: Opened, others: Vec<Opened>, reading: &Reading) -> Res
     let source = first.source.clone();
     let parts: Vec<Opened> = [first].into_iter().chain(others).collect();
     for (i, part) in parts.iter().enumerate() {
-        let before = parts[..i].iter().find_map(|p| part.names.iter().find(|n| p.names.contains(n)).map(|n| (p, n)));
+        let before =
+            parts[..i].iter().find_map(|p| part.columns.iter().find(|n| p.columns.contains(n)).map(|n| (p, n)));
         if let Some((other, name)) = before {
             let (path, other) = (part.source.clone(), other.source.clone());
             return Err(Error::SameColumn { path, other, name: name.clone() });
         }
     }
-    let names = parts.iter().flat_map(|p| p.names.clone()).collect();
+    let names = parts.iter().flat_map(|p| p.columns.clone()).collect();
     let header = Header::new(&source, names)?;
     reading.choose(&header)?;
     if let Some(unused) = parts.iter().find(|p| p.numbers.is_empty() && p.texts.is_empty()) {
-        let known = list(unused.names.iter().map(String::as_str));
+        let known = list(unused.columns.iter().map(String::as_str));
         return Err(Error::NothingChosen { path: unused.source.clone(), known });
     }
     let all = |of: fn(&Opened) -> &Vec<String>| parts.iter().flat_map(|p| of(p).clone()).collect();

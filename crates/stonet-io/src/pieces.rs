@@ -43,7 +43,7 @@ pub(crate) trait Pieces: Send {
 pub(crate) struct Opened {
     pub(crate) source: PathBuf,
     /// All columns of the file.
-    pub(crate) names: Vec<String>,
+    pub(crate) columns: Vec<String>,
     pub(crate) numbers: Vec<String>,
     pub(crate) texts: Vec<String>,
     pieces: Box<dyn Pieces>,
@@ -55,7 +55,7 @@ impl Opened {
         let names = |columns: &[usize]| columns.iter().map(|&i| header.names[i].clone()).collect();
         Opened {
             source: header.source.clone(),
-            names: header.names.clone(),
+            columns: header.names.clone(),
             numbers: names(&chosen.numbers),
             texts: names(&chosen.text),
             pieces,
@@ -66,12 +66,12 @@ impl Opened {
     /// The same without a header: the columns that are read, by name.
     pub(crate) fn of(
         source: PathBuf,
-        names: Vec<String>,
+        columns: Vec<String>,
         numbers: Vec<String>,
         texts: Vec<String>,
         pieces: Box<dyn Pieces>,
     ) -> Self {
-        Opened { source, names, numbers, texts, pieces, read: 0 }
+        Opened { source, columns, numbers, texts, pieces, read: 0 }
     }
 
     pub(crate) fn source(&self) -> &Path {
@@ -122,7 +122,7 @@ impl Opened {
     }
 
     fn no_rows(&self) -> Error {
-        Error::HeaderOnly { path: self.source.clone(), columns: self.names.len() }
+        Error::HeaderOnly { path: self.source.clone(), columns: self.columns.len() }
     }
 
     fn table(&self, piece: Piece) -> Result<Table> {
