@@ -77,16 +77,6 @@ fn an_output_that_cannot_be_written_is_named() {
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "in the way");
 }
 
-#[test]
-fn help_has_an_example_for_every_command() {
-    let experiments = ["simulation", "selection", "consistency", "uci", "inconsistency"];
-    let commands = experiments.iter().map(|e| vec!["reproduce", e]).chain([vec!["demo"], vec!["benchmark"]]);
-    for command in commands {
-        let output = stonet(&[&command[..], &["--help"]].concat()).assert().success().get_output().clone();
-        assert!(String::from_utf8_lossy(&output.stdout).contains("Example: stonet"), "{command:?}");
-    }
-}
-
 const TABLE: &str = "a,b,c,y";
 
 /// A table with this many rows that a network can learn from.

@@ -46,9 +46,8 @@ fn help_of_every_command() {
             assert!(text.contains("Example: stonet reproduce"), "{experiment}");
             keep(&format!("help-{name}-{experiment}"), &text);
         }
-        // Where there are further commands, these have the examples.
-        assert!(!inner.is_empty() || text.contains(&format!("stonet {name} ")), "{name}: no example");
-        assert!(!inner.is_empty() || text.contains("Example"), "{name}: no example");
+        let example = text.find("Example").map(|at| &text[at..]);
+        assert!(example.is_some_and(|e| e.contains(&format!("stonet {name} "))), "{name}: no example");
         keep(&format!("help-{name}"), &text);
     }
 }

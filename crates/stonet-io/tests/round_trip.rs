@@ -108,7 +108,7 @@ fn same(read: &Table, written: &[(String, Entries)], from: usize, file: &str) ->
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn tables_of_every_type_come_back(table in table(), batch in 1usize..50) {
@@ -134,7 +134,7 @@ proptest! {
     }
 
     #[test]
-    fn whole_numbers_and_dates_as_words_keep_their_digits(values in prop::collection::vec(any::<i64>(), 1..30)) {
+    fn whole_numbers_are_the_nearest_f64(values in prop::collection::vec(any::<i64>(), 1..30)) {
         let dir = tempfile::tempdir().unwrap();
         let texts: Vec<String> = values.iter().map(ToString::to_string).collect();
         let table = [
@@ -144,7 +144,6 @@ proptest! {
         for file in TYPED {
             let path = dir.path().join(file);
             write(&path, &table);
-            // As numbers they are the nearest f64.
             let read = read(&path).unwrap();
             prop_assert_eq!(read.column("id").unwrap().to_vec(), values.iter().map(|&v| v as f64).collect::<Vec<_>>());
         }
@@ -180,6 +179,17 @@ proptest! {
             prop_assert_eq!(row, rows, "{}", name);
         }
     }
+}
+
+/// The reader tells the delimiter by the header: `a;b;c,d` would be three columns.
+#[test]
+fn names_with_other_delimiters_are_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.csv");
+    let table =
+        [("a;b;c", 1.0), ("d\te", 2.0)].map(|(name, v)| (name.to_owned(), Entries::Numbers(Type::F64, vec![v])));
+    write(&path, &table);
+    assert_eq!(read(&path).unwrap().names(), ["a;b;c", "d\te"]);
 }
 
 /// A zip archive with one member, stored as it is.

@@ -34,7 +34,7 @@ pub struct Compare {
     /// Column that says which rows validate (0 or `validation`) and which test (1 or `test`), where one file has both
     #[arg(long, value_name = "COLUMN", conflicts_with = "test")]
     split_column: Option<String>,
-    /// Methods to compare, by name; all if not given
+    /// Methods to compare, by name, such as stack,split-conformal or temperature,stack; all if not given
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     methods: Vec<String>,
     /// Regression: coverage asked for [default: 0.9]

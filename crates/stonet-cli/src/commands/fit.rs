@@ -41,7 +41,8 @@ pub struct Fit {
     /// Regression: which intervals: stack, cv+, cv, paper, fast, split [default: stack]
     #[arg(long, value_name = "KIND")]
     interval: Option<Kind>,
-    /// Classification: how probabilities are made: stack, temperature, skip, … [default: stack]
+    /// Classification: how probabilities are made: none, temperature, vector, matrix, matrix-odir, isotonic, post-linear, paper,
+    /// stonet, skip-linear, skip, skip-prob, stack [default: stack]
     #[arg(long, value_name = "NAME")]
     method: Option<ClassMethod>,
     /// Regression: coverage that `predict` and `evaluate` aim at where none is given [default: 0.9]

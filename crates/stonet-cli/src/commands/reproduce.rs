@@ -15,6 +15,7 @@ use crate::error::Result;
 
 /// Rerun an experiment of the paper and set the result beside its published numbers
 #[derive(Args)]
+#[command(after_help = "Example: stonet reproduce simulation --models 1 --settings ii --replicates 10")]
 pub struct Reproduce {
     #[command(subcommand)]
     experiment: Experiment,

@@ -148,7 +148,13 @@ enum Target {
 impl Train {
     pub fn run(self, console: &Console) -> Result<()> {
         output::check_named("--output", &self.output, "onnx", "network.onnx")?;
-        self.hold_out.iter().try_for_each(|h| output::check(&h.path))?;
+        for (i, held) in self.hold_out.iter().enumerate() {
+            output::check(&held.path)?;
+            if held.path == self.rows || self.hold_out[..i].iter().any(|other| other.path == held.path) {
+                let why = format!("names {}, which is read or written already; name another file", held.path.display());
+                return Err(Error::flag("--hold-out", why));
+            }
+        }
         let held: f64 = self.hold_out.iter().map(|h| h.share).sum();
         if held >= 1.0 {
             return Err(Error::flag("--hold-out", "leaves nothing to train on; make the shares smaller"));

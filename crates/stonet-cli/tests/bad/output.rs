@@ -35,6 +35,25 @@ fn folders_that_are_not_there_or_in_the_way_are_named_before_the_work() {
     desk.refuses("predict head.stonet test.csv -o p.npy --keep id", &["p.npy", "`id`", ".parquet"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_folder_that_may_not_be_written_to_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = with_houses(300);
+    desk.run(FIT_HOUSES);
+    std::fs::create_dir(desk.at("locked")).unwrap();
+    let mode = |mode| std::fs::set_permissions(desk.at("locked"), std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o555);
+    if std::fs::write(desk.at("locked/try"), "").is_ok() {
+        eprintln!("skipped: this user may write everywhere");
+        return;
+    }
+    for line in ["predict head.stonet test.csv -o locked/p.csv", "export head.stonet -o locked/h.onnx"] {
+        desk.refuses(line, &["locked/", "ermission denied"]);
+    }
+    mode(0o755);
+}
+
 /// Runs where no file can grow beyond so many blocks of 512 bytes, and writing more is an error.
 #[cfg(unix)]
 fn cramped(desk: &Desk, line: &str, blocks: usize) -> std::process::Output {

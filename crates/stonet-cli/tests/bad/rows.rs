@@ -136,6 +136,8 @@ fn settings_out_of_range_and_names_that_are_not_there() {
         ("--hold-out h.csv=1.5", &["h.csv=1.5", "validation.csv=0.4"]),
         ("--hold-out h.csv=0.6 --hold-out g.csv=0.5", &["--hold-out", "nothing to train on"]),
         ("--hold-out h.xlsx=0.5", &["h.xlsx", ".csv"]),
+        ("--hold-out houses.csv=0.5", &["--hold-out", "houses.csv", "name another file"]),
+        ("--hold-out h.csv=0.2 --hold-out h.csv=0.3", &["--hold-out", "h.csv", "name another file"]),
         ("--hold-out h.csv=0.3 --keep size --inputs size,age", &["--keep", "`size`"]),
     ] {
         desk.refuses(&format!("{train} {flags}"), parts);

@@ -140,3 +140,35 @@ fn completions_know_every_command() {
     }
     desk.refuses("completions tcsh", &["tcsh", "bash"]);
 }
+
+#[test]
+fn notes_can_be_silenced_and_details_asked_for() {
+    let desk = with_houses(300);
+    let fit = "fit val.csv --task regression --interval fast --inputs f* --target price -o head.stonet";
+    let said = |line: &str| String::from_utf8(desk.ended(line, 0).stderr).unwrap();
+    assert!(said(fit).contains("note: without --prediction"), "{}", said(fit));
+    assert_eq!(said(&format!("{fit} -q")), "");
+    assert!(said(&format!("{fit} -v")).contains("features: f0, f1"));
+    assert!(said("features net.onnx new.csv -o x.csv -v").starts_with("tap: t12"));
+    desk.refuses(&format!("{fit} -q -v"), &["--quiet", "--verbose"]);
+}
+
+/// `stonet predict … | head`: the reader leaves, and that is no error.
+#[test]
+fn a_reader_that_has_seen_enough_may_leave() {
+    let desk = with_houses(600);
+    desk.run(FIT_HOUSES);
+    let text = desk.text("test.csv");
+    let (header, rows) = text.split_once('\n').unwrap();
+    desk.write("many.csv", format!("{header}\n{}", rows.repeat(50)));
+    for line in ["predict head.stonet many.csv", "features net.onnx houses.csv --keep id -o -", "completions zsh"] {
+        let mut child = desk.stonet(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{line}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
