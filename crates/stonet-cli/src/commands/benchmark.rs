@@ -59,7 +59,6 @@ pub struct Benchmark {
 struct Whole<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
-    seed: u64,
     protocol: &'a Protocol,
 }
 
@@ -94,7 +93,7 @@ impl Benchmark {
             let about = report::about(format!("Methods on {}", summary.set), settings);
             report::write(path, &comparison_report(&report::benchmark(summary), &about), console)?;
         }
-        let whole = Whole { summary, seed: self.seed.seed, protocol: &protocol };
+        let whole = Whole { summary, protocol: &protocol };
         console.publish(&whole, &text, "benchmark", Vec::new(), &self.out)
     }
 }
