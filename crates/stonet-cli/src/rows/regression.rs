@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ndarray::{Array2, ArrayView2};
 use stonet::{Calibration, NewRows};
-use stonet_io::{ModelColumns, Reading};
+use stonet_io::{ModelColumns, Reading, Table};
 
 use super::parts::{Source, numbers, words};
 use crate::args::ColumnArgs;
@@ -53,17 +53,8 @@ impl RegressionFile {
             ));
         }
         let groups = flags.groups.as_ref().map(|g| words(&table, g, &rows)).transpose()?;
-        Ok(RegressionFile {
-            path: source.path.clone(),
-            features: numbers(&table, &columns.features, &rows)?,
-            y: numbers(&table, &columns.targets, &rows)?,
-            prediction: (!columns.prediction.is_empty())
-                .then(|| numbers(&table, &columns.prediction, &rows))
-                .transpose()?,
-            groups: groups.map(|g| super::number_groups(&g)),
-            by: None,
-            columns,
-        })
+        let file = Self::of(source, columns, &table, &rows)?;
+        Ok(RegressionFile { groups: groups.map(|g| super::number_groups(&g)), ..file })
     }
 
     /// The columns that a head was fitted on, found by name.
@@ -72,16 +63,20 @@ impl RegressionFile {
         let reading =
             Reading { numbers: Some(wanted), text: by.map(str::to_owned).into_iter().collect(), ..Reading::default() };
         let (table, rows) = source.read(reading)?;
+        let file = Self::of(source, columns.clone(), &table, &rows)?;
+        Ok(RegressionFile { by: by.map(|b| words(&table, b, &rows)).transpose()?, ..file })
+    }
+
+    fn of(source: &Source, columns: ModelColumns, table: &Table, rows: &[usize]) -> Result<Self> {
+        let prediction = (!columns.prediction.is_empty()).then(|| numbers(table, &columns.prediction, rows));
         Ok(RegressionFile {
             path: source.path.clone(),
-            features: numbers(&table, &columns.features, &rows)?,
-            y: numbers(&table, &columns.targets, &rows)?,
-            prediction: (!columns.prediction.is_empty())
-                .then(|| numbers(&table, &columns.prediction, &rows))
-                .transpose()?,
+            features: numbers(table, &columns.features, rows)?,
+            y: numbers(table, &columns.targets, rows)?,
+            prediction: prediction.transpose()?,
             groups: None,
-            by: by.map(|b| words(&table, b, &rows)).transpose()?,
-            columns: columns.clone(),
+            by: None,
+            columns,
         })
     }
 

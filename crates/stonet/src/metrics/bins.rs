@@ -11,7 +11,7 @@ use crate::{Error, Result};
 const MOST_BINS: usize = 10_000;
 
 /// The bin of a probability among `bins` of equal width, (lo, hi]; 0 belongs to the first.
-pub(super) fn bin_of(p: f64, bins: usize) -> usize {
+pub fn bin_of(p: f64, bins: usize) -> usize {
     let n = bins as f64;
     let guess = ((p * n) as usize).min(bins - 1);
     // An edge belongs to the bin below it, and near one p · bins may round to its other side.

@@ -6,7 +6,7 @@ mod classes;
 mod intervals;
 mod judge;
 
-pub use bins::{ReliabilityBin, reliability};
+pub use bins::{ReliabilityBin, bin_of, reliability};
 pub(crate) use check::{check_labels, check_probabilities};
 pub(crate) use classes::top_class;
 pub use classes::{BINS, ClassScores, accuracy, adaptive_ece, brier, class_scores, class_wise_ece, ece, nll};

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ndarray::ArrayView2;
+use stonet::metrics::bin_of;
 
 use super::{ClassRow, ConfidenceBin, Confusion};
 
@@ -15,20 +16,6 @@ const CONFUSIONS: usize = 10;
 pub fn guesses(p: ArrayView2<'_, f64>) -> Vec<(usize, f64)> {
     let first_largest = |best: (usize, f64), (k, &v): (usize, &f64)| if v > best.1 { (k, v) } else { best };
     p.outer_iter().map(|row| row.iter().enumerate().fold((0, f64::NEG_INFINITY), first_largest)).collect()
-}
-
-/// Bins (lo, hi] of equal width; 0 belongs to the first.
-fn bin_of(p: f64, bins: usize) -> usize {
-    let n = bins as f64;
-    let guess = ((p * n).ceil() as usize).clamp(1, bins) - 1;
-    // p · bins may round to the other side of an edge.
-    if guess > 0 && p <= guess as f64 / n {
-        guess - 1
-    } else if guess + 1 < bins && p > (guess + 1) as f64 / n {
-        guess + 1
-    } else {
-        guess
-    }
 }
 
 pub fn confidence_bins(guesses: &[(usize, f64)], labels: &[usize]) -> Vec<ConfidenceBin> {
