@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# All the tests: the Rust workspace, then the Python package, built as a wheel and installed into an environment of its own.
+# Needs a Rust toolchain and Python 3.10 or newer with venv and pip; $PYTHON names another interpreter than python3.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-$PWD/target}
+
+cargo test --release --workspace
+
+python=${PYTHON:-python3}
+command -v "$python" >/dev/null || { echo "there is no $python here: install it, or run 'cargo test --release --workspace' alone" >&2; exit 1; }
+env=$target/python
+rm -rf "$env" "$target/wheels"
+"$python" -m venv "$env"
+pip=("$env/bin/pip" install --quiet --disable-pip-version-check)
+"${pip[@]}" 'maturin>=1.9,<2'
+"$env/bin/maturin" build --release --quiet --manifest-path bindings/python/Cargo.toml --target-dir "$target" --out "$target/wheels"
+wheel=$(ls "$target"/wheels/stonet-*.whl)
+"${pip[@]}" "$wheel"
+# With numpy alone, as a user first meets it.
+"$env/bin/python" -X importtime -c 'import stonet' 2>&1 | tail -1
+"$env/bin/stonet" --version
+"${pip[@]}" "$wheel[test]"
+cd bindings/python
+"$env/bin/ruff" check .
+"$env/bin/ruff" format --check .
+"$env/bin/mypy"
+"$env/bin/pytest" --quiet tests
+"$env/bin/pytest" --quiet --doctest-modules --pyargs stonet
