@@ -1,6 +1,6 @@
 //! Errors of the Rust crates as exceptions of Python, with the same words.
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 /// What can be raised.
@@ -11,7 +11,14 @@ pub trait Raise<T> {
 
 impl<T> Raise<T> for stonet::Result<T> {
     fn raise(self) -> PyResult<T> {
-        self.map_err(|e| PyValueError::new_err(e.to_string()))
+        use stonet::Error;
+        self.map_err(|e| match e {
+            // The remedy in the words of Python.
+            Error::NoPrediction { what } => PyValueError::new_err(format!(
+                "{what} starts from the network's own predictions, but there are none; give prediction=, or name prediction_column"
+            )),
+            _ => PyValueError::new_err(e.to_string()),
+        })
     }
 }
 
@@ -19,6 +26,7 @@ impl<T> Raise<T> for stonet_io::Result<T> {
     fn raise(self) -> PyResult<T> {
         use stonet_io::Error;
         self.map_err(|e| match e {
+            Error::NoFile { .. } => PyFileNotFoundError::new_err(e.to_string()),
             Error::Unreadable { ref source, .. } | Error::Unwritable { ref source, .. } => {
                 // The kind chooses FileNotFoundError, PermissionError, …
                 PyErr::from(std::io::Error::new(source.kind(), e.to_string()))

@@ -1,6 +1,7 @@
 //! Long work beside the interpreter: the lock released, progress told, Ctrl-C heard, and no panic that gets out.
 
-use std::panic::resume_unwind;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -27,11 +28,21 @@ pub fn run<T: Send>(py: Python<'_>, jobs: Option<usize>, work: impl FnOnce() -> 
 
 fn pooled<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     if jobs.is_none() && PROCESS.get() == Some(&std::process::id()) {
-        return Ok(work());
+        return caught(work);
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
     let pool = pool.map_err(|e| PyRuntimeError::new_err(format!("no threads to work on: {e}")))?;
-    Ok(pool.install(work))
+    pool.install(|| caught(work))
+}
+
+/// A panic is a bug of ours; Python hears of it as of any other error.
+fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(bug)
+}
+
+fn bug(panic: Box<dyn Any + Send>) -> PyErr {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    PyRuntimeError::new_err(format!("a bug in stonet, please report it: {}", text.unwrap_or("no details")))
 }
 
 /// How far work is, and whether it is to stop.
@@ -87,7 +98,7 @@ pub fn follow<T: Send>(
                     state.stop.store(raised.is_err(), Ordering::Relaxed);
                 }
             }
-            let result = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            let result = thread.join().unwrap_or_else(|panic| Err(bug(panic)));
             raised?;
             let result = result?;
             look()?;

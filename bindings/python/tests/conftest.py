@@ -25,7 +25,7 @@ def regression() -> Regression:
     """400 rows of 6 features, of which two matter; the network knows one of them."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(400, 6))
-    y = x[:, 0] + np.tanh(x[:, 1]) + 0.3 * (1 + np.abs(x[:, 2])) * rng.normal(size=400)
+    y = x[:, 0] + np.tanh(x[:, 1]) + 0.3 * np.exp(0.7 * x[:, 2]) * rng.normal(size=400)
     return Regression(x, y, x[:, 0] + 0.1)
 
 

@@ -29,14 +29,14 @@ def test_temperature_finds_that_the_logits_are_twice_too_large(classes: Any) -> 
 
 def test_kinds_agree(classes: Any) -> None:
     z, y = classes
-    want = PostStoNetClassifier(method="vector", kind="logits").fit(z, y).predict_proba(z)
+    want = PostStoNetClassifier(method="temperature", kind="logits").fit(z, y).predict_proba(z)
     for kind, x in {"probabilities": softmax(z), "log-probabilities": np.log(softmax(z)), "auto": softmax(z)}.items():
-        head = PostStoNetClassifier(method="vector", kind=kind).fit(x, y)
+        head = PostStoNetClassifier(method="temperature", kind=kind).fit(x, y)
         assert head.kind_ == (kind if kind != "auto" else "probabilities")
         np.testing.assert_allclose(head.predict_proba(x), want, atol=1e-6)
     assert PostStoNetClassifier(method="post-linear").fit(np.column_stack([z, z]), y).kind_ == "features"
     with pytest.raises(ValueError, match="probabilities"):
-        PostStoNetClassifier(method="vector", kind="logits").fit(softmax(z), y)
+        PostStoNetClassifier(method="temperature", kind="logits").fit(softmax(z), y)
 
 
 def test_the_stack_names_its_members_and_its_classes(classes: Any) -> None:
@@ -53,7 +53,7 @@ def test_the_stack_names_its_members_and_its_classes(classes: Any) -> None:
 
 def test_sets_hold_the_true_class(classes: Any) -> None:
     z, y = classes
-    for sets in ("cv+", "split", {"rule": {"score": "aps"}}):
+    for sets in ("cv+", "split", {"rule": {"score": {"aps": {"randomised": True}}}}):
         head = PostStoNetClassifier(method="temperature", sets=sets).fit(z[:300], y[:300])
         guess, found = head.predict_set(z[300:], confidence_level=[0.5, 0.9])
         assert found.shape == (300, 3, 2) and found.dtype == bool and guess.shape == (300,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stonet import PostStoNetRegressor
+from stonet import LastLayerLaplace, PostStoNetRegressor
 
 
 def test_progress_counts_on_the_calling_thread(regression: Any) -> None:
@@ -105,6 +106,18 @@ def test_a_thousand_fits_do_not_grow(regression: Any) -> None:
     growth = np.polyfit(np.arange(10), sizes[10:], 1)[0] / 50
     print(f"{growth:.3f} pages per fit, {sizes[10]} to {sizes[-1]}")
     assert growth < 0.5
+
+
+def test_a_panic_is_an_exception(regression: Any) -> None:
+    x, y, _ = regression
+    fit = LastLayerLaplace().fit(x, y)
+    name, (data,) = fit._head.__reduce__()
+    cut = json.loads(data)
+    cut["Laplace"]["squares"] = {"v": 1, "dim": [1], "data": [1.0]}
+    cut["Laplace"]["mean"] = {"v": 1, "dim": [1], "data": [1.0]}
+    fit._head = name(json.dumps(cut).encode())
+    with pytest.raises(RuntimeError, match="a bug in stonet"):
+        fit.predict(x)
 
 
 def test_the_time_to_import() -> None:

@@ -51,7 +51,9 @@ class IntervalRegressor(Estimator):
         places = [self._place(c) for c in _listed(self.prediction_column)]
         rest = [i for i in range(values.shape[1]) if i not in places]
         if not rest and self._needs_features:
-            raise ValueError(f"X has n_features={values.shape[1]}, all of them prediction_column: there is nothing to learn from")
+            raise ValueError(
+                f"X has n_features={values.shape[1]}, all of them prediction_column: there is nothing to learn from"
+            )
         features = np.ascontiguousarray(values[:, rest])
         picked = np.ascontiguousarray(values[:, places])
         return Rows(features, picked, [names[i] for i in rest], [names[i] for i in places])

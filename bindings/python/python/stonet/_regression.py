@@ -90,7 +90,7 @@ class PostStoNetRegressor(IntervalRegressor):
     >>> intervals.shape
     (100, 2, 2)
     >>> print(head.guarantee_.text[:15])
-    At least 78.0 %
+    At least 76.1 %
     """
 
     _multi_output: ClassVar[bool] = True
