@@ -208,11 +208,6 @@ impl Regression {
         settings::text(&self.head().kappa_paths())
     }
 
-    /// κ of the whole fit; none where every fold chooses its own.
-    fn kappa(&self) -> Option<f64> {
-        self.head().kappa()
-    }
-
     /// Per feature, the fraction of the StoNets in use that select it.
     fn selected_features(&self) -> Vec<f64> {
         self.head().selected_features()

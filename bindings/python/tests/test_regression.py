@@ -137,6 +137,25 @@ def test_bad_input_is_named(regression: Any) -> None:
         assert words in str(found.value), (words, str(found.value))
 
 
+def test_slopes_of_a_linear_head_are_its_coefficients(regression: Any) -> None:
+    x, _, d = regression
+    y = x @ [3.0, 0.0, -1.0, 0.0, 0.0, 0.5] + 0.01 * np.sin(9 * d)
+    head = PostStoNetRegressor(interval="fast").fit(x, y)
+    np.testing.assert_allclose(head.coef_, [3, 0, -1, 0, 0, 0.5], atol=0.02)
+    both = PostStoNetRegressor(interval="fast").fit(x, np.column_stack([y, -y]))
+    assert both.coef_.shape == (2, 6)
+    assert stonet.PostLinearRegressor().fit(x, y).coef_.shape == (6,)
+
+
+def test_numbers_of_numpy_are_numbers(regression: Any) -> None:
+    x, y, _ = regression
+    settings = {"split_share": np.float64(0.6), "stonet": {"steps": np.int64(50)}}
+    head = PostStoNetRegressor(
+        np.float64(0.8), "split", np.array([0.01]), np.array([4]), folds=np.int64(3), settings=settings
+    )
+    assert head.fit(x, y).predict_interval(x)[1].shape == (400, 2, 1)
+
+
 def test_groups_are_never_split(regression: Any) -> None:
     x, y, _ = regression
     names = np.repeat([f"subject {i}" for i in range(80)], 5)

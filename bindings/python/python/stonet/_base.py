@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any, ClassVar, TypeVar
 
 from ._compat import not_fitted
@@ -88,6 +89,17 @@ class Estimator:
         if not hasattr(self, "_head"):
             raise not_fitted(self)
         return self._head
+
+
+def to_json(value: Any) -> str:
+    """Return JSON, numbers and arrays of numpy included."""
+
+    def plain(other: Any) -> Any:
+        if hasattr(other, "tolist"):
+            return other.tolist()
+        raise TypeError(f"{other!r} is no setting: settings are numbers, texts, lists and dicts")
+
+    return json.dumps(value, default=plain)
 
 
 def seed_of(random_state: Any) -> int:

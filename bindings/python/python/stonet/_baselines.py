@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from . import _core
 from . import _validate as check
-from ._base import seed_of
+from ._base import seed_of, to_json
 from ._compat import warn_of_conversion
 from ._intervals import IntervalRegressor, Rows
 
@@ -72,7 +71,7 @@ class _Baseline(IntervalRegressor):
             targets,
             rows.prediction,
             self._groups(groups, len(targets)),
-            settings=json.dumps(self.settings or {}),
+            settings=to_json(self.settings or {}),
             level=float(self.level),
             seed=seed_of(self.random_state),
             n_jobs=self.n_jobs,

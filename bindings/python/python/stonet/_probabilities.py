@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from . import _validate as check
-from ._base import Estimator, seed_of
+from ._base import Estimator, seed_of, to_json
 from ._frames import frame
 from ._progress import reporter
 
@@ -78,10 +78,10 @@ class Calibrator(Estimator):
                 codes.astype(np.int64),
                 classes=[str(c) for c in found],
                 kind=kind,
-                settings=json.dumps(settings),
-                sets=None if sets is None else json.dumps(sets),
+                settings=to_json(settings),
+                sets=None if sets is None else to_json(sets),
                 intervals=intervals,
-                columns=json.dumps(columns),
+                columns=to_json(columns),
                 level=float(self.level),
                 seed=seed_of(self.random_state),
                 n_jobs=self.n_jobs,

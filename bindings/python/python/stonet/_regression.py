@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from . import _core
 from . import _validate as check
-from ._base import seed_of
+from ._base import seed_of, to_json
 from ._intervals import IntervalRegressor, Rows
 from ._progress import reporter
 
+# Rows at which slopes are taken, and how far to either side, in standard deviations of the feature.
+SLOPE_ROWS = 50
+SLOPE_STEP = 0.1
 MEMBERS = ("stonet", "corrected", "ridge", "network")
 
 
@@ -62,6 +65,9 @@ class PostStoNetRegressor(IntervalRegressor):
     kappa_ : ndarray
         The values of κ that were chosen: one for ``paper`` and ``cv``, otherwise one per output, StoNet member and fold; infinity stands
         for no StoNet. Empty for ``fast``.
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Mean slope of the prediction in every feature, the network's own prediction held fixed: central differences at up to 50 rows of the fit.
+        For a head that is linear these are its coefficients. Computed when it is asked for; heads that were loaded have no rows for it.
     selected_features_ : ndarray of shape (n_features,)
         The fraction of the StoNets in use that select a feature; empty where there is none. Of columns beside ``prediction_column``.
     cv_results_ : dict of ndarray
@@ -170,14 +176,35 @@ class PostStoNetRegressor(IntervalRegressor):
                 targets,
                 rows.prediction,
                 self._groups(groups, len(targets)),
-                settings=json.dumps(self._settings()),
-                columns=json.dumps(columns),
+                settings=to_json(self._settings()),
+                columns=to_json(columns),
                 level=float(self.level),
                 seed=seed_of(self.random_state),
                 n_jobs=self.n_jobs,
                 progress=callback,
             )
+        some = np.unique(np.linspace(0, len(targets) - 1, SLOPE_ROWS).astype(int))
+        own_some = None if rows.prediction is None else rows.prediction[some]
+        self._sample = (rows.features[some], own_some, rows.features.std(axis=0))
         return self._take(head)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Return the mean slope of the prediction in every feature; see the class."""
+        head = self._fitted()
+        if not hasattr(self, "_sample"):
+            raise AttributeError("coef_ needs rows of the fit, which `.stonet` files do not keep")
+        x, d, spread = self._sample
+        slopes = np.zeros((self.n_outputs_, x.shape[1]))
+        for k in np.flatnonzero(spread):
+            step = SLOPE_STEP * spread[k]
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = x.copy()
+                moved[:, k] += sign * step
+                ends.append(head.predict(moved, d, self.n_jobs))
+            slopes[:, k] = (ends[0] - ends[1]).mean(axis=0) / (2.0 * step)
+        return slopes[0] if self.n_outputs_ == 1 else slopes
 
     def _take(self, head: _core.Regression) -> PostStoNetRegressor:
         """Keep a fitted head and what is told of it."""
