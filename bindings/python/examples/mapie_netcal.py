@@ -16,7 +16,7 @@ rng = np.random.default_rng(1)
 x = rng.normal(size=(5000, 8))
 y = np.sin(2 * x[:, 0]) + x[:, 1] + (0.1 + 0.4 * np.abs(x[:, 2])) * rng.normal(size=5000)
 train, held_out, test = slice(0, 2000), slice(2000, 3500), slice(3500, 5000)
-network = MLPRegressor((50, 20), max_iter=300, random_state=1).fit(x[train], y[train])
+network = MLPRegressor(hidden_layer_sizes=(50, 20), max_iter=300, random_state=1).fit(x[train], y[train])
 d = network.predict(x)
 
 
