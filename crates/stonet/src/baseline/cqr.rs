@@ -21,7 +21,7 @@ pub struct Cqr {
 }
 
 /// The quantile network and the scores of the rows that judge, for one level.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedCqr {
     network: ScaledNetwork,
     judge: Judge,

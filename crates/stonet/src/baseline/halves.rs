@@ -1,6 +1,7 @@
 //! One half of the rows fits, the other judges; rows of a group stay together.
 
 use ndarray::{Array1, Array2, Axis};
+use serde::{Deserialize, Serialize};
 
 use crate::calibration_rows::Single;
 use crate::data::{names, whole_folds};
@@ -44,7 +45,7 @@ pub(super) fn halves(rows: &Single<'_>, seed: Seed) -> Result<(Half, Half)> {
 }
 
 /// Scores of rows that no fit has seen.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Judge(Scores);
 
 impl Judge {

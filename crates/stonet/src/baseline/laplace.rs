@@ -9,6 +9,7 @@
 //! grid and by sections, which end always; iterating those equations need not where the best prior is w = 0.
 
 use ndarray::{Array1, Array2, ArrayView1, Axis};
+use serde::{Deserialize, Serialize};
 
 use super::spectrum::Spectrum;
 use super::{Fitted, single, symmetric};
@@ -23,7 +24,7 @@ use crate::{Calibration, Dataset, Intervals, Level, NewRows, Result, Scaling, Se
 pub struct Laplace;
 
 /// The posterior of the last layer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedLaplace {
     features: Clip,
     target: Standardizer,

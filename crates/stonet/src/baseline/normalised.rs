@@ -39,7 +39,7 @@ impl Default for Normalised {
 }
 
 /// The scale and the scores of the rows that judge.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedNormalised {
     scale: Scale,
     judge: Judge,
@@ -83,7 +83,7 @@ impl Fitted for FittedNormalised {
 }
 
 /// s(x) = exp(b + wᵀz), clipped.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Scale {
     log: Ridge,
     low: f64,

@@ -40,7 +40,7 @@ impl Default for PostLinear {
 }
 
 /// The Lasso, its path, and the residuals of the rows that judge.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedPostLinear {
     features: Clip,
     target: Standardizer,

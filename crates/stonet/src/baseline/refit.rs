@@ -20,7 +20,7 @@ pub struct NetworkRefit {
 }
 
 /// The refitted network and the residuals of the rows that judge.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedRefit {
     network: ScaledNetwork,
     judge: Judge,

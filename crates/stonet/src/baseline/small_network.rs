@@ -62,7 +62,7 @@ impl SmallNetwork {
 }
 
 /// A network with the scales of its features and of its target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct ScaledNetwork {
     features: Clip,
     target: Standardizer,

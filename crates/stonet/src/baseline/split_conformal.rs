@@ -1,5 +1,7 @@
 //! Split conformal on the network's own residuals: d ± the ⌈(1−α)(n+1)⌉-th smallest |y − d|.
 
+use serde::{Deserialize, Serialize};
+
 use super::halves::Judge;
 use super::{Fitted, constant, prediction, single};
 use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed};
@@ -13,7 +15,7 @@ const NAME: &str = "split conformal";
 pub struct SplitConformal;
 
 /// Sorted residuals of the calibration rows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedSplitConformal {
     judge: Judge,
 }

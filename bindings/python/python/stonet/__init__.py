@@ -1,0 +1,71 @@
+"""Honest prediction intervals and calibrated probabilities for networks that are already trained.
+
+>>> import numpy as np, stonet
+>>> rng = np.random.default_rng(1)
+>>> features, noise = rng.normal(size=(300, 3)), rng.normal(size=300)
+>>> y = features[:, 0] + noise
+>>> head = stonet.PostStoNetRegressor(interval="fast").fit(features[:200], y[:200])
+>>> y_pred, intervals = head.predict_interval(features[200:])
+>>> bool(stonet.metrics.coverage(y[200:], intervals) > 0.8)
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import metrics
+from ._baselines import (
+    CQR,
+    LastLayerLaplace,
+    NormalisedConformal,
+    PostLinearRegressor,
+    RefitConformal,
+    SplitConformal,
+)
+from ._calibrators import (
+    IsotonicCalibration,
+    MatrixScaling,
+    MatrixScalingODIR,
+    PostLinear,
+    TemperatureScaling,
+    VectorScaling,
+)
+from ._classification import PostStoNetClassifier
+from ._core import __version__
+from ._files import load
+from ._network import PostStoNet
+from ._regression import Guarantee, PostStoNetRegressor
+from ._report import report
+
+__all__ = [
+    "CQR",
+    "Guarantee",
+    "IsotonicCalibration",
+    "LastLayerLaplace",
+    "MatrixScaling",
+    "MatrixScalingODIR",
+    "NormalisedConformal",
+    "PostLinear",
+    "PostLinearRegressor",
+    "PostStoNet",
+    "PostStoNetClassifier",
+    "PostStoNetRegressor",
+    "RefitConformal",
+    "SplitConformal",
+    "TemperatureScaling",
+    "VectorScaling",
+    "__version__",
+    "load",
+    "metrics",
+    "report",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `stonet.plot` and `stonet.torch` when they are asked for."""
+    if name in ("plot", "torch"):
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,173 @@
+"""What post-StoNet intervals are compared with: other ways from the same rows to intervals."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from . import _core
+from . import _validate as check
+from ._base import seed_of, to_json
+from ._compat import warn_of_conversion
+from ._intervals import IntervalRegressor, Rows
+
+_B = TypeVar("_B", bound="_Baseline")
+
+
+class _Baseline(IntervalRegressor):
+    """One target; the Rust baseline of this name does the work."""
+
+    _name: ClassVar[str]
+    _head: _core.Baseline
+
+    def __init__(
+        self,
+        level: float = 0.9,
+        prediction_column: Any = None,
+        settings: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.level = level
+        self.prediction_column = prediction_column
+        self.settings = settings
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self: _B, X: Any, y: Any, prediction: Any = None, groups: Any = None) -> _B:
+        """Fit on rows that the network has not seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The last hidden layer.
+        y : array-like of shape (n_samples,)
+            The target.
+        prediction : array-like of shape (n_samples,), optional
+            The network's own prediction.
+        groups : array-like of shape (n_samples,), optional
+            Groups such as subjects, whose rows are never split between fitting and judging.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        rows = self._rows(X, prediction, fit=True)
+        targets, single = check.targets(y, self, len(rows.features))
+        if not single:
+            raise ValueError(
+                f"y should be a 1d array, got an array of shape {targets.shape} instead: fit one per target"
+            )
+        if np.asarray(y).ndim == 2:
+            warn_of_conversion(
+                "A column-vector y was passed when a 1d array was expected. Please change the shape of y to "
+                "(n_samples,), for example using ravel()."
+            )
+        self._head = _core.Baseline.fit(
+            self._name,
+            rows.features,
+            targets,
+            rows.prediction,
+            self._groups(groups, len(targets)),
+            settings=to_json(self.settings or {}),
+            level=float(self.level),
+            seed=seed_of(self.random_state),
+            n_jobs=self.n_jobs,
+        )
+        self.n_outputs_ = 1
+        coefficients = self._head.coefficients()
+        if coefficients is not None:
+            self.coef_ = np.asarray(coefficients)
+        return self
+
+    def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
+        if side != "both":
+            raise ValueError(f"side is {side!r}; baselines have intervals with both ends only")
+        return self._head.intervals(rows.features, rows.prediction, levels, self.n_jobs)
+
+
+_PARAMETERS = """
+
+    Parameters
+    ----------
+    level : float, default=0.9
+        Coverage to aim at where none is asked for.
+    prediction_column : int or str, optional
+        Column of X, by number or name, that holds the network's own prediction.
+    settings : dict, optional
+        {settings}
+    n_jobs : int, optional
+        Threads; all cores if None or -1. Results do not depend on it.
+    random_state : int, RandomState or Generator, optional
+        Root of all randomness; None is 1.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X was a frame with names.
+"""
+
+
+def _documented(settings: str) -> Any:
+    """Add the parameters that all baselines share to a docstring."""
+
+    def add(cls: Any) -> Any:
+        cls.__doc__ = cls.__doc__.rstrip() + _PARAMETERS.replace("{settings}", settings)
+        return cls
+
+    return add
+
+
+@_documented("There are none.")
+class SplitConformal(_Baseline):
+    """Intervals of one length around the network's own predictions (Papadopoulos et al. 2002); features are not used.
+
+    >>> import numpy as np
+    >>> from stonet import SplitConformal
+    >>> y = np.arange(19.0)
+    >>> head = SplitConformal().fit(np.zeros((19, 1)), y, prediction=np.zeros(19))
+    >>> head.predict_interval(np.zeros((1, 1)), prediction=[5.0])[1][0, :, 0]
+    array([-12., 22.])
+    """
+
+    _name = "split"
+    _needs_features = False
+
+
+@_documented("``penalties`` of the ridge, ``offset`` and ``floor`` of the scale.")
+class NormalisedConformal(_Baseline):
+    """Intervals around the network's own predictions, longer where a regression on the features expects larger errors."""
+
+    _name = "normalised"
+
+
+@_documented("``network``: ``hidden``, ``steps``, ``batch_size`` and ``rate`` of the quantile network.")
+class CQR(_Baseline):
+    """Conformalised quantile regression (Romano et al. 2019) by a small network; the level is part of the fit."""
+
+    _name = "cqr"
+
+
+@_documented("``network``: ``hidden``, ``steps``, ``batch_size`` and ``rate``.")
+class RefitConformal(_Baseline):
+    """A small network refitted on half of the rows, split conformal on the other half."""
+
+    _name = "refit"
+
+
+@_documented("``lambdas``, ``smallest`` and ``folds`` of the path.")
+class PostLinearRegressor(_Baseline):
+    """A Lasso on the features, split conformal; ``coef_`` are its weights between standardised features and target."""
+
+    _name = "post-linear"
+
+
+@_documented("There are none.")
+class LastLayerLaplace(_Baseline):
+    """Bayesian linear regression on the features, prior and noise by marginal likelihood: Gaussian intervals without a guarantee."""
+
+    _name = "laplace"

@@ -1,0 +1,96 @@
+"""The usual ways to calibrated probabilities, as estimators of their own."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from ._probabilities import Calibrator
+
+
+class _Method(Calibrator):
+    """One method of the Rust crate."""
+
+    _name: ClassVar[str]
+
+    def __init__(self, kind: str = "auto", n_jobs: int | None = None, random_state: Any = None) -> None:
+        self.kind = kind
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # Of sets and intervals, which these do not have.
+    level = 0.9
+
+    def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
+        return {"method": self._name}, None, False
+
+
+_PARAMETERS = """
+
+    Parameters
+    ----------
+    kind : {"auto", "logits", "log-probabilities", "probabilities", "features"}, default="auto"
+        What the columns of X are; see `PostStoNetClassifier`.
+    n_jobs : int, optional
+        Threads; all cores if None or -1. Results do not depend on it.
+    random_state : int, RandomState or Generator, optional
+        Root of all randomness; None is 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    members_ : list of dict
+        What was fitted: ``setting``, ``residual``, ``converged``.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X was a frame with names.
+"""
+
+
+def _documented(cls: Any) -> Any:
+    """Add the parameters that all methods share to a docstring."""
+    cls.__doc__ = cls.__doc__.rstrip() + _PARAMETERS
+    return cls
+
+
+@_documented
+class TemperatureScaling(_Method):
+    """softmax(z / T) (Guo et al. 2017): one number for all classes."""
+
+    _name = "temperature"
+
+
+@_documented
+class VectorScaling(_Method):
+    """A slope and an intercept per class."""
+
+    _name = "vector"
+
+
+@_documented
+class MatrixScaling(_Method):
+    """softmax(Wz + b) without a penalty."""
+
+    _name = "matrix"
+
+
+@_documented
+class MatrixScalingODIR(_Method):
+    """softmax(Wz + b) with ridge penalties on off-diagonal weights and intercepts (Kull et al. 2019), by cross-validation."""
+
+    _name = "matrix-odir"
+
+
+@_documented
+class IsotonicCalibration(_Method):
+    """A monotone function per class, one against the rest."""
+
+    _name = "isotonic"
+
+
+@_documented
+class PostLinear(_Method):
+    """Sparse multinomial regression on the features, or on the logits where there are none, λ by cross-validation."""
+
+    _name = "post-linear"

@@ -1,0 +1,231 @@
+"""Calibrated class probabilities."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from . import _validate as check
+from ._base import seed_of
+from ._probabilities import Calibrator
+from ._regression import Guarantee, known_columns
+
+SETS = {"cv+": {"scheme": {"cv-plus": {"folds": 5}}}, "split": {"scheme": {"split": {"share": 0.7}}}}
+
+
+class PostStoNetClassifier(Calibrator):
+    """Calibrated class probabilities from the outputs of a trained classifier.
+
+    Fit it on rows that the network was **not** trained on: on rows it has seen it is right too often.
+
+    Parameters
+    ----------
+    method : str, default="stack"
+        How probabilities are made: ``stack`` (a weighted mean of the others), ``skip``, ``skip-prob``, ``skip-linear``, ``stonet``,
+        ``paper``, ``post-linear``, ``temperature``, ``vector``, ``matrix``, ``matrix-odir``, ``isotonic`` or ``none``.
+    kind : {"auto", "logits", "log-probabilities", "probabilities", "features"}, default="auto"
+        What the columns of X are. ``auto``: with as many columns as there are classes in y they are the outputs of the network,
+        probabilities where every row is one, otherwise logits; with another number they are features. ``kind_`` tells.
+    sets : {"cv+", "split"} or dict, optional
+        Whether sets of classes are fitted too, and who judges: every row by folds (five more fits), or 30 % of the rows (one more).
+    intervals : bool, default=False
+        Whether the probabilities get intervals; where no honest one is known, ``fit`` says why.
+    level : float, default=0.9
+        Coverage of sets and intervals where none is asked for.
+    folds : int, optional
+        Folds of every cross-validation.
+    settings : dict, optional
+        Any other setting, by the names of the TOML files of the command, such as ``{"members": ["temperature", "skip"]}``.
+    progress : bool or callable, optional
+        True for a bar (by tqdm if it is installed), or a function of (done, total); what it raises ends the fit.
+    n_jobs : int, optional
+        Threads; all cores if None or -1. Results do not depend on it.
+    random_state : int, RandomState or Generator, optional
+        Root of all randomness; None is 1, so that results can always be repeated.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted. Where X are outputs of the network and the classes are numbers from 0, those without a row are among them.
+    kind_ : str
+        What X was taken for.
+    members_ : list of dict
+        ``method``, ``weight``, chosen ``setting``, ``cv_nll`` and ``converged`` of every member in use.
+    cv_results_ : list of dict
+        What cross-validation saw of every member that had something to choose: ``label``, ``setting``, ``kappas``, ``loss``, ``se``, ``chosen``.
+    trust_ : str or None
+        What may be expected of the intervals.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X was a frame with names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stonet import PostStoNetClassifier
+    >>> rng = np.random.default_rng(1)
+    >>> y = rng.integers(0, 3, size=300)
+    >>> logits = 9 * np.eye(3)[np.where(rng.random(300) < 0.2, (y + 1) % 3, y)]   # right in 80 %, and far too sure
+    >>> head = PostStoNetClassifier(method="temperature").fit(logits, y)
+    >>> bool(0.7 < head.predict_proba(logits).max(axis=1).mean() < 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        method: str = "stack",
+        kind: str = "auto",
+        sets: Any = None,
+        intervals: bool = False,
+        level: float = 0.9,
+        folds: int | None = None,
+        settings: dict[str, Any] | None = None,
+        progress: bool | Callable[[int, int], Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.method = method
+        self.kind = kind
+        self.sets = sets
+        self.intervals = intervals
+        self.level = level
+        self.folds = folds
+        self.settings = settings
+        self.progress = progress
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
+        given = dict(self.settings or {})
+        for name in {"method", "folds"} & given.keys():
+            raise ValueError(f"settings has {name!r}, which the argument {name}= is for")
+        sets = self.sets
+        if isinstance(sets, str):
+            if sets not in SETS:
+                raise ValueError(f"sets is {sets!r}; it must be None, {', '.join(map(repr, SETS))} or a dict")
+            sets = SETS[sets]
+        return {**given, "method": self.method, "folds": self.folds}, sets, bool(self.intervals)
+
+    def _progress(self) -> Any:
+        return self.progress
+
+    def predict_proba_interval(
+        self, X: Any, confidence_level: Any = None, features: Any = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Predict the probabilities and intervals that hold the true ones; needs a fit with ``intervals=True``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+            Rows as those of the fit.
+        confidence_level : float or list of float, optional
+            One or several levels between 0 and 1; that of the constructor if not given.
+        features : array-like, optional
+            The last hidden layer, where the fit had it.
+
+        Returns
+        -------
+        proba : ndarray of shape (n_samples, n_classes)
+            The probabilities.
+        intervals : ndarray of shape (n_samples, n_classes, 2, n_levels)
+            Lower and upper ends; ``trust_`` tells what may be expected of them.
+        """
+        rows = self._new(X, features)
+        levels = check.levels(confidence_level, self.level)
+        return self._head.probability_intervals(*rows, levels, self.n_jobs)
+
+    def predict_set(
+        self, X: Any, confidence_level: Any = None, features: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Predict the class and sets of classes that hold the true one; needs a fit with ``sets="cv+"`` or ``"split"``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+            Rows as those of the fit.
+        confidence_level : float or list of float, optional
+            One or several levels between 0 and 1; that of the constructor if not given.
+        features : array-like, optional
+            The last hidden layer, where the fit had it.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            The most probable classes.
+        sets : ndarray of bool of shape (n_samples, n_classes, n_levels)
+            Whether a class is in the set.
+        """
+        rows = self._new(X, features)
+        levels = check.levels(confidence_level, self.level)
+        sets = self._head.sets(*rows, levels, seed_of(self.random_state), self.n_jobs)
+        return self.classes_[self._head.probabilities(*rows, self.n_jobs).argmax(axis=1)], sets
+
+    def guarantee(self, confidence_level: float | None = None) -> Guarantee | None:
+        """Return what holds for the sets at a level; None where there are no sets.
+
+        Parameters
+        ----------
+        confidence_level : float, optional
+            That of the constructor if not given.
+
+        Returns
+        -------
+        Guarantee or None
+            ``coverage`` and ``text``.
+        """
+        level = self.level if confidence_level is None else confidence_level
+        found = self._fitted_head().guarantee(float(level))
+        return None if found is None else Guarantee(*found)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> PostStoNetClassifier:
+        """Read a `.stonet` file, of Python or of the command.
+
+        Parameters
+        ----------
+        path : path-like
+            Where from.
+
+        Returns
+        -------
+        PostStoNetClassifier
+            Fitted, without sets and intervals.
+        """
+        head = _core.load(fspath(path))
+        if not isinstance(head, _core.Classification):
+            raise ValueError(f"{fspath(path)} holds intervals; read it with PostStoNetRegressor.load")
+        return cls._of(head)
+
+    @classmethod
+    def _of(cls, head: _core.Classification) -> PostStoNetClassifier:
+        about, rest = json.loads(head.about()), json.loads(head.settings())
+        estimator = cls(
+            method=rest.pop("method"),
+            kind=about["kind"],
+            level=about["level"] or 0.9,
+            folds=rest.pop("folds"),
+            settings=rest,
+            random_state=about["seed"],
+        )
+        columns = about["columns"]
+        known_columns(estimator, columns["features"] if about["kind"] == "features" else columns["logits"])
+        estimator.classes_ = _classes(about["labels"])
+        estimator._take(head)
+        return estimator
+
+
+def _classes(names: list[str]) -> NDArray[Any]:
+    """Return the classes of a file: numbers where all names are."""
+    for kind in (np.int64, np.float64):
+        try:
+            return np.asarray([kind(n) for n in names])
+        except ValueError:
+            continue
+    return np.asarray(names, dtype=object)

@@ -1,0 +1,332 @@
+"""Post-StoNet regression."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from os import PathLike, fspath
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from . import _validate as check
+from ._base import seed_of, to_json
+from ._intervals import IntervalRegressor, Rows
+from ._progress import reporter
+
+# Rows at which slopes are taken, and how far to either side, in standard deviations of the feature.
+SLOPE_ROWS = 50
+SLOPE_STEP = 0.1
+MEMBERS = ("stonet", "corrected", "ridge", "network")
+
+
+class Guarantee(NamedTuple):
+    """What holds for intervals or sets: a lower bound on the coverage, where there is one, and words."""
+
+    coverage: float | None
+    text: str
+
+
+class PostStoNetRegressor(IntervalRegressor):
+    """Prediction intervals from the last hidden layer of a trained network.
+
+    Fit it on rows that the network was **not** trained on: on rows it has seen its errors are too small, and so are the intervals.
+
+    Parameters
+    ----------
+    level : float, default=0.9
+        Coverage to aim at where none is asked for.
+    interval : {"stack", "cv+", "cv", "paper", "fast", "split"}, default="stack"
+        Which intervals: nested CV+ around all members, CV+ around the StoNet alone, Eve's law with the out-of-fold variance, the paper's own,
+        nested CV+ without a StoNet, or split conformal.
+    kappa : "cv", float or list of float, default="cv"
+        Strength of the penalty: chosen from the usual values, given, or chosen from these.
+    hidden : tuple of int, default=(20,)
+        Units of the hidden layers of the StoNets.
+    trainer : {"asghmc", "iro", "asghmc+iro"}, default="asghmc"
+        What trains the StoNets.
+    folds : int, default=5
+        Folds of every cross-fitting.
+    prediction_column : int, str or list of them, optional
+        Columns of X, by number or name, that hold the network's own prediction: pipelines and grid searches carry it along.
+    settings : dict, optional
+        Any other setting, by the names of the TOML files of the command, such as ``{"stonet": {"steps": 1000}}``.
+    progress : bool or callable, optional
+        True for a bar (by tqdm if it is installed), or a function of (done, total); what it raises ends the fit.
+    n_jobs : int, optional
+        Threads; all cores if None or -1. Results do not depend on it.
+    random_state : int, RandomState or Generator, optional
+        Root of all randomness; None is 1, so that results can always be repeated.
+
+    Attributes
+    ----------
+    kappa_ : ndarray
+        The values of κ that were chosen: one for ``paper`` and ``cv``, otherwise one per output, StoNet member and fold; infinity stands
+        for no StoNet. Empty for ``fast``.
+    coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
+        Mean slope of the prediction in every feature, the network's own prediction held fixed: central differences at up to 50 rows of the fit.
+        For a head that is linear these are its coefficients. Computed when it is asked for; heads that were loaded have no rows for it.
+    selected_features_ : ndarray of shape (n_features,)
+        The fraction of the StoNets in use that select a feature; empty where there is none. Of columns beside ``prediction_column``.
+    cv_results_ : dict of ndarray
+        What the choice of κ saw, a row per member, output and κ: ``member``, ``output``, ``kappa``, ``loss``, ``se`` and ``chosen``, the
+        fraction of folds that chose it. ``pandas.DataFrame(cv_results_)`` is a table.
+    weights_ : dict of ndarray or None
+        Mean weight per output of the members ``stonet``, ``corrected`` (the network corrected by a StoNet), ``ridge`` and ``network``.
+    guarantee_ : Guarantee
+        What holds at ``level``: ``coverage`` and ``text``.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X was a frame with names.
+    n_outputs_ : int
+        Targets.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stonet import PostStoNetRegressor
+    >>> rng = np.random.default_rng(1)
+    >>> features = rng.normal(size=(300, 5))
+    >>> y = features[:, 0] + 0.3 * rng.normal(size=300)
+    >>> head = PostStoNetRegressor(interval="fast").fit(features[:200], y[:200])
+    >>> y_pred, intervals = head.predict_interval(features[200:], confidence_level=[0.8, 0.95])
+    >>> intervals.shape
+    (100, 2, 2)
+    >>> print(head.guarantee_.text[:15])
+    At least 76.1 %
+    """
+
+    _multi_output: ClassVar[bool] = True
+    _head: _core.Regression
+
+    def __init__(
+        self,
+        level: float = 0.9,
+        interval: str = "stack",
+        kappa: Any = "cv",
+        hidden: tuple[int, ...] = (20,),
+        trainer: str = "asghmc",
+        folds: int = 5,
+        prediction_column: Any = None,
+        settings: dict[str, Any] | None = None,
+        progress: bool | Callable[[int, int], Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.level = level
+        self.interval = interval
+        self.kappa = kappa
+        self.hidden = hidden
+        self.trainer = trainer
+        self.folds = folds
+        self.prediction_column = prediction_column
+        self.settings = settings
+        self.progress = progress
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _settings(self) -> dict[str, Any]:
+        """Return all that differs from the default, in the words of the Rust crate."""
+        given = dict(self.settings or {})
+        stonet = dict(given.pop("stonet", {}))
+        own = {"kind": "interval", "level": "level", "folds": "folds"}
+        inner = {"hidden": "hidden", "algorithm": "trainer", "kappas": "kappa"}
+        for names, where in ((own, given), (inner, stonet)):
+            for name in names.keys() & where.keys():
+                raise ValueError(f"settings has {name!r}, which the argument {names[name]}= is for")
+        stonet["hidden"] = [int(h) for h in np.atleast_1d(self.hidden)]
+        stonet["algorithm"] = self.trainer
+        if isinstance(self.kappa, str):
+            if self.kappa != "cv":
+                raise ValueError(f"kappa is {self.kappa!r}; it must be 'cv', a number or a list of numbers")
+        else:
+            stonet["kappas"] = [float(k) for k in np.atleast_1d(self.kappa)]
+        return {**given, "kind": self.interval, "folds": self.folds, "stonet": stonet}
+
+    def fit(self, X: Any, y: Any, prediction: Any = None, groups: Any = None) -> PostStoNetRegressor:
+        """Fit on rows that the network has not seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The last hidden layer.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            The targets.
+        prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own prediction, which the stack weighs against its other members.
+        groups : array-like of shape (n_samples,), optional
+            Groups such as subjects, whose rows are never split between fitting and judging.
+
+        Returns
+        -------
+        PostStoNetRegressor
+            Itself.
+        """
+        rows = self._rows(X, prediction, fit=True)
+        targets, _ = check.targets(y, self, len(rows.features))
+        names = _target_names(y, targets.shape[1])
+        own = rows.prediction_names or _prediction_names(rows, names)
+        columns = {"features": rows.names, "prediction": own, "targets": names}
+        with reporter(self.progress, "fit") as callback:
+            head = _core.Regression.fit(
+                rows.features,
+                targets,
+                rows.prediction,
+                self._groups(groups, len(targets)),
+                settings=to_json(self._settings()),
+                columns=to_json(columns),
+                level=float(self.level),
+                seed=seed_of(self.random_state),
+                n_jobs=self.n_jobs,
+                progress=callback,
+            )
+        some = np.unique(np.linspace(0, len(targets) - 1, SLOPE_ROWS).astype(int))
+        own_some = None if rows.prediction is None else rows.prediction[some]
+        self._sample = (rows.features[some], own_some, rows.features.std(axis=0))
+        return self._take(head)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Return the mean slope of the prediction in every feature; see the class."""
+        head = self._fitted()
+        if not hasattr(self, "_sample"):
+            raise AttributeError("coef_ needs rows of the fit, which `.stonet` files do not keep")
+        x, d, spread = self._sample
+        slopes = np.zeros((self.n_outputs_, x.shape[1]))
+        for k in np.flatnonzero(spread):
+            step = SLOPE_STEP * spread[k]
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = x.copy()
+                moved[:, k] += sign * step
+                ends.append(head.predict(moved, d, self.n_jobs))
+            slopes[:, k] = (ends[0] - ends[1]).mean(axis=0) / (2.0 * step)
+        return slopes[0] if self.n_outputs_ == 1 else slopes
+
+    def _take(self, head: _core.Regression) -> PostStoNetRegressor:
+        """Keep a fitted head and what is told of it."""
+        self._head = head
+        paths = json.loads(head.kappa_paths())
+        self.n_outputs_ = head.outputs()
+        self.kappa_ = np.asarray([_kappas(p)[i] for p in paths for i in p["chosen"]], dtype=float)
+        self.cv_results_ = _table(paths)
+        self.selected_features_ = np.asarray(head.selected_features(), dtype=float)
+        weights = head.weights()
+        self.weights_ = None if weights is None else dict(zip(MEMBERS, np.asarray(weights).T, strict=True))
+        self.guarantee_ = self.guarantee()
+        return self
+
+    def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
+        return self._head.intervals(rows.features, rows.prediction, levels, side, joint, self.n_jobs)
+
+    def _point(self, rows: Rows) -> NDArray[np.float64]:
+        return self._head.predict(rows.features, rows.prediction, self.n_jobs)
+
+    def _targets(self) -> list[str]:
+        names: list[str] = json.loads(self._head.about())["columns"]["targets"]
+        return names
+
+    def guarantee(self, confidence_level: float | None = None) -> Guarantee:
+        """Return what holds for the intervals at a level.
+
+        Parameters
+        ----------
+        confidence_level : float, optional
+            That of the constructor if not given.
+
+        Returns
+        -------
+        Guarantee
+            ``coverage``, or None where only the limit is known, and ``text``.
+        """
+        level = self.level if confidence_level is None else confidence_level
+        return Guarantee(*self._fitted().guarantee(float(level)))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the `.stonet` file that the command reads; it appears whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to.
+        """
+        self._fitted().save(fspath(path))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> PostStoNetRegressor:
+        """Read a `.stonet` file, of Python or of the command.
+
+        What was ``prediction_column`` is then an argument of ``predict``: files keep features and predictions apart.
+
+        Parameters
+        ----------
+        path : path-like
+            Where from.
+
+        Returns
+        -------
+        PostStoNetRegressor
+            Fitted.
+        """
+        head = _core.load(fspath(path))
+        if not isinstance(head, _core.Regression):
+            raise ValueError(f"{fspath(path)} holds class probabilities; read it with PostStoNetClassifier.load")
+        return cls._of(head)
+
+    @classmethod
+    def _of(cls, head: _core.Regression) -> PostStoNetRegressor:
+        about, rest = json.loads(head.about()), json.loads(head.settings())
+        stonet = rest.pop("stonet")
+        level = rest.pop("level")
+        estimator = cls(
+            level=about["level"] or level,
+            interval=rest.pop("kind"),
+            kappa=stonet.pop("kappas"),
+            hidden=tuple(stonet.pop("hidden")),
+            trainer=stonet.pop("algorithm"),
+            folds=rest.pop("folds"),
+            settings={**rest, "stonet": stonet},
+            random_state=about["seed"],
+        )
+        known_columns(estimator, about["columns"]["features"])
+        return estimator._take(head)
+
+
+def known_columns(estimator: Any, names: list[str]) -> None:
+    """Give an estimator the columns of a file; numbered names are those of columns without any."""
+    estimator.n_features_in_ = len(names)
+    if names != [f"c{i}" for i in range(len(names))]:
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)
+
+
+def _target_names(y: Any, outputs: int) -> list[str]:
+    own = check.column_names(y) or ([y.name] if isinstance(getattr(y, "name", None), str) else None)
+    return own or (["y"] if outputs == 1 else [f"y{i}" for i in range(outputs)])
+
+
+def _prediction_names(rows: Rows, targets: list[str]) -> list[str]:
+    if rows.prediction is None:
+        return []
+    names = ["prediction"] if len(targets) == 1 else [f"{t}_prediction" for t in targets]
+    taken = {*rows.names, *targets}
+    return [next(n for n in (name, f"network_{name}", f"network_{name}_") if n not in taken) for name in names]
+
+
+def _kappas(path: dict[str, Any]) -> list[float]:
+    return [*path["kappas"], np.inf]
+
+
+def _table(paths: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
+    table: dict[str, list[Any]] = {n: [] for n in ("member", "output", "kappa", "loss", "se", "chosen")}
+    for path in paths:
+        count = len(path["kappas"])
+        table["member"] += [path["label"]] * count
+        table["output"] += [path.get("output") or 0] * count
+        table["kappa"] += path["kappas"]
+        table["loss"] += path["loss"]
+        table["se"] += path["se"]
+        table["chosen"] += [path["chosen"].count(i) / max(len(path["chosen"]), 1) for i in range(count)]
+    return {name: np.asarray(values) for name, values in table.items()}

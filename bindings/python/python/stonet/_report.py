@@ -1,0 +1,74 @@
+"""A fitted head judged on rows with known answers."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+
+from . import _validate as check
+from ._probabilities import Calibrator
+from ._regression import PostStoNetRegressor
+from .metrics import _labels
+
+
+def report(
+    estimator: PostStoNetRegressor | Calibrator,
+    X: Any,
+    y: Any,
+    path: str | PathLike[str] | None = None,
+    *,
+    prediction: Any = None,
+    features: Any = None,
+    confidence_level: float | None = None,
+    joint: bool = False,
+    title: str | None = None,
+) -> dict[str, Any]:
+    """Judge a head on rows that neither it nor the network has seen, and write a page with figures.
+
+    Parameters
+    ----------
+    estimator : PostStoNetRegressor, PostStoNetClassifier or one of the calibrators
+        Fitted.
+    X : array-like of shape (n_samples, n_features)
+        Rows as those of the fit.
+    y : array-like
+        The true targets or classes.
+    path : path-like, optional
+        Where the page goes, one HTML file that needs nothing else.
+    prediction : array-like, optional
+        Regression: the network's own prediction, where the fit had it.
+    features : array-like, optional
+        Classification: the last hidden layer, where the fit had it.
+    confidence_level : float, optional
+        Regression: that of the estimator if not given.
+    joint : bool
+        Regression: whether intervals are to hold all targets of a row at once.
+    title : str, optional
+        The page's heading.
+
+    Returns
+    -------
+    dict
+        What `stonet evaluate --json` prints as `evaluation`, and ``verdict``, one sentence.
+    """
+    heading = title or f"{type(estimator).__name__} on {len(y)} rows"
+    where = None if path is None else fspath(path)
+    if isinstance(estimator, PostStoNetRegressor):
+        head = estimator._fitted()
+        rows = estimator._rows(X, prediction, fit=False)
+        targets, _ = check.targets(y, estimator, len(rows.features))
+        level = float(estimator.level if confidence_level is None else confidence_level)
+        verdict, text = head.evaluate(
+            rows.features, targets, rows.prediction, level=level, joint=joint, title=heading, path=where
+        )
+    elif isinstance(estimator, Calibrator):
+        values, beside = estimator._new(X, features)
+        _, labels = _labels(y, np.zeros((len(values), 1)), estimator.classes_)
+        verdict, text = estimator._fitted_head().evaluate(values, beside, labels, title=heading, path=where)
+    else:
+        raise TypeError(f"{type(estimator).__name__} cannot be reported on; PostStoNetRegressor and classifiers can")
+    found: dict[str, Any] = json.loads(text)
+    return {"verdict": verdict, **found}

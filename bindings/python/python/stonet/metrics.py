@@ -1,0 +1,165 @@
+"""Numbers that judge intervals and class probabilities: those of the Rust crate.
+
+Intervals are arrays as `predict_interval` returns them, (n, 2), (n, 2, n_levels) or (n, n_outputs, 2, n_levels); several levels give an
+array of scores, one per level.
+
+>>> import numpy as np
+>>> from stonet import metrics
+>>> y = np.array([0.0, 1.0, 5.0])
+>>> intervals = np.array([[-1.0, 1.0], [0.0, 2.0], [0.0, 2.0]])
+>>> round(metrics.coverage(y, intervals), 3), metrics.mean_length(intervals)
+(0.667, 2.0)
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from . import _validate as check
+
+__all__ = [
+    "accuracy",
+    "adaptive_ece",
+    "brier",
+    "class_wise_ece",
+    "coverage",
+    "coverage_by_width",
+    "ece",
+    "judge",
+    "mean_length",
+    "median_length",
+    "nll",
+    "reliability",
+    "winkler",
+]
+
+
+def _bounds(intervals: Any) -> NDArray[np.float64]:
+    """Return rows × outputs × 2 × levels."""
+    array = np.asarray(intervals, dtype=np.float64)
+    if array.ndim == 2:
+        array = array[:, :, None]
+    if array.ndim == 3:
+        array = array[:, None]
+    if array.ndim != 4 or array.shape[2] != 2:
+        raise ValueError(
+            f"intervals are of shape {np.shape(intervals)}; it must be (n, 2), (n, 2, n_levels) or "
+            "(n, n_outputs, 2, n_levels)"
+        )
+    if np.isnan(array).any():
+        raise ValueError("Input intervals contains NaN.")
+    return array
+
+
+def _scores(y: Any, intervals: Any, confidence_level: Any, which: int) -> Any:
+    bounds = _bounds(intervals)
+    levels = np.broadcast_to(np.asarray(confidence_level, dtype=float), bounds.shape[3:])
+    truth = np.zeros(bounds.shape[:2]) if y is None else check.targets(y, object(), len(bounds))[0]
+    if truth.shape != bounds.shape[:2]:
+        raise ValueError(f"y is of shape {truth.shape}, and the intervals are for {bounds.shape[:2]}")
+    truth = np.ascontiguousarray(truth, dtype=np.float64)
+    found = [
+        _core.interval_scores(truth, bounds[:, :, 0, i], bounds[:, :, 1, i], float(level))[which]
+        for i, level in enumerate(levels)
+    ]
+    return found[0] if np.ndim(intervals) == 2 or len(found) == 1 else np.asarray(found)
+
+
+def coverage(y_true: Any, intervals: Any) -> Any:
+    """Return the fraction of targets in their intervals, ends included."""
+    return _scores(y_true, intervals, 0.5, 0)
+
+
+def mean_length(intervals: Any) -> Any:
+    """Return the mean length over rows and outputs."""
+    return _scores(None, intervals, 0.5, 1)
+
+
+def median_length(intervals: Any) -> Any:
+    """Return the median length over rows and outputs."""
+    return _scores(None, intervals, 0.5, 2)
+
+
+def winkler(y_true: Any, intervals: Any, confidence_level: Any) -> Any:
+    """Return the mean interval score: the length, plus 2/α for every unit by which a target lies outside; smaller is better."""
+    return _scores(y_true, intervals, confidence_level, 3)
+
+
+def coverage_by_width(y_true: Any, intervals: Any) -> tuple[Any, Any]:
+    """Return the coverage among the fifth of the shortest intervals and among the fifth of the longest."""
+    return _scores(y_true, intervals, 0.5, 4), _scores(y_true, intervals, 0.5, 5)
+
+
+def _labels(y_true: Any, proba: Any, classes: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return probabilities and the number of each row's class among the columns."""
+    p = check.matrix(proba, "proba")
+    y = np.asarray(y_true)
+    check.same_rows(len(p), len(y))
+    if classes is None:
+        if y.dtype.kind not in "iu":
+            raise ValueError("y_true are not numbers of columns; give classes=estimator.classes_")
+        return p, y.astype(np.int64)
+    known = np.asarray(classes)
+    order = np.argsort(known)
+    place = np.clip(np.searchsorted(known, y, sorter=order), 0, len(known) - 1)
+    if np.any(known[order[place]] != y):
+        raise ValueError(f"y_true has the class {y[known[order[place]] != y][0]!r}, which is not among classes")
+    return p, order[place].astype(np.int64)
+
+
+def _class_score(y_true: Any, proba: Any, bins: int, classes: Any, which: str) -> float:
+    scores: dict[str, float] = json.loads(_core.class_scores(*_labels(y_true, proba, classes), bins))
+    return scores[which]
+
+
+def accuracy(y_true: Any, proba: Any, classes: Any = None) -> float:
+    """Return the fraction of rows whose most probable class is the true one."""
+    return _class_score(y_true, proba, 15, classes, "accuracy")
+
+
+def nll(y_true: Any, proba: Any, classes: Any = None) -> float:
+    """Return the mean negative log-likelihood."""
+    return _class_score(y_true, proba, 15, classes, "nll")
+
+
+def brier(y_true: Any, proba: Any, classes: Any = None) -> float:
+    """Return the squared error against the one-hot class, summed over classes: between 0 and 2."""
+    return _class_score(y_true, proba, 15, classes, "brier")
+
+
+def ece(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -> float:
+    """Return the expected calibration error of the guessed class over bins of equal width.
+
+    >>> from stonet.metrics import ece
+    >>> round(ece([0, 0], [[0.8, 0.2], [0.4, 0.6]]), 12)
+    0.4
+    """
+    return _class_score(y_true, proba, bins, classes, "ece")
+
+
+def class_wise_ece(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -> float:
+    """Return the expected calibration error of every class over bins of equal width, the mean over classes."""
+    return _class_score(y_true, proba, bins, classes, "cece")
+
+
+def adaptive_ece(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -> float:
+    """Return the expected calibration error of the guessed class over bins with equally many rows."""
+    return _class_score(y_true, proba, bins, classes, "adaptive_ece")
+
+
+def judge(y_true: Any, proba: Any, bins: int = 15, classes: Any = None, random_state: int = 1) -> dict[str, Any]:
+    """Return every score with its bootstrap interval and its noise floor: what a perfectly calibrated model would show."""
+    found: dict[str, Any] = json.loads(_core.judge_classes(*_labels(y_true, proba, classes), bins, random_state))
+    return found
+
+
+def reliability(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -> dict[str, NDArray[np.float64]]:
+    """Return the bars of a reliability diagram: low, high, count, confidence, accuracy of every bin that has rows."""
+    rows: list[dict[str, float]] = json.loads(_core.reliability(*_labels(y_true, proba, classes), bins))
+    names = ("low", "high", "count", "confidence", "accuracy")
+    return {name: np.asarray([row[name] for row in rows]) for name in names}

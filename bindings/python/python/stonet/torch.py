@@ -1,0 +1,203 @@
+"""PyTorch at arm's length: the last hidden layer of a module, and a module with its head. torch itself is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._network import PostStoNet as _PostStoNet
+from ._network import Tapped
+
+__all__ = ["PostStoNet", "Tapped", "features", "tap"]
+
+
+def features(model: Any, data: Any, layer: str | None = None, batch_size: int = 1024) -> NDArray[np.float64]:
+    """Return the last hidden layer of a module, one row per row of data.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The trained network; its mode, its gradients and its hooks are afterwards what they were.
+    data : tensor, array or iterable of batches
+        Inputs, cut into batches; or batches as a DataLoader gives them: inputs, (inputs, targets), or a dict of arguments.
+    layer : str, optional
+        A module by its name in ``model.named_modules()``, whose output is taken. If not given, the input of the ``Linear`` that runs last.
+    batch_size : int
+        Rows per batch, where data is one tensor or array.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+        Numbers of 64 bits; more than one dimension per row is flattened.
+    """
+    return tap(model, data, layer, batch_size).features
+
+
+def tap(model: Any, data: Any, layer: str | None = None, batch_size: int = 1024) -> Tapped:
+    """Return the last hidden layer, the output and, where data has them, the targets; parameters are those of `features`."""
+    import torch
+
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    hidden, outputs, targets = [], [], []
+    with _quiet(model), _listening(model, layer) as heard, torch.inference_mode():
+        for inputs, target in _batches(data, batch_size):
+            heard.clear()
+            output = _run(model, inputs, device)
+            if not heard:
+                what = "no Linear ran in it" if layer is None else f"{layer!r} did not run"
+                raise ValueError(f"the module has no layer to tap: {what}; name one of model.named_modules()")
+            hidden.append(_rows(heard[-1]))
+            outputs.append(_rows(_tensor(output)))
+            if target is not None:
+                targets.append(torch.as_tensor(target).cpu().numpy())
+    if not hidden:
+        raise ValueError("data has no rows")
+    # Of one output without a dimension of its own there is one column.
+    return Tapped(np.concatenate(hidden), np.concatenate(outputs), np.concatenate(targets) if targets else None)
+
+
+class PostStoNet(_PostStoNet):
+    """A module of torch with a head that is fitted on rows the module was not trained on.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The trained network.
+    layer : str, optional
+        See `features`.
+    batch_size : int
+        See `features`.
+    task : {"regression", "classification"}, optional
+        By the targets if not given: those of an integer type are classes.
+    **parameters
+        Of `PostStoNetRegressor` or `PostStoNetClassifier`.
+
+    Attributes
+    ----------
+    head_ : PostStoNetRegressor or PostStoNetClassifier
+        The fitted head.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        layer: str | None = None,
+        batch_size: int = 1024,
+        *,
+        task: str | None = None,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(lambda x: features(model, x, layer, batch_size), None, task=task, **parameters)
+        self.model = model
+        self.layer = layer
+        self.batch_size = batch_size
+
+    def _tap(self, x: Any) -> Tapped:
+        return tap(self.model, x, self.layer, self.batch_size)
+
+    def fit(self, x: Any, y: Any = None) -> PostStoNet:
+        """Fit the head on rows that the module has not seen.
+
+        Parameters
+        ----------
+        x : DataLoader, tensor or array
+            Batches of (inputs, targets), or inputs.
+        y : tensor or array, optional
+            The true answers, where x has none.
+
+        Returns
+        -------
+        PostStoNet
+            Itself.
+        """
+        super().fit(x, y.detach().cpu().numpy() if hasattr(y, "detach") else y)
+        return self
+
+
+@contextmanager
+def _quiet(model: Any) -> Iterator[None]:
+    """Put every part in eval mode, and back into the mode it was in."""
+    modes = [(part, part.training) for part in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+@contextmanager
+def _listening(model: Any, layer: str | None) -> Iterator[list[Any]]:
+    """Yield a list that the tapped tensor of a pass is put into; of several the last one counts."""
+    import torch
+
+    heard: list[Any] = []
+    hooks = []
+    try:
+        if layer is None:
+            for part in model.modules():
+                if isinstance(part, torch.nn.Linear):
+                    hooks.append(part.register_forward_pre_hook(lambda _, inputs: heard.append(inputs[0])))
+        else:
+            parts = dict(model.named_modules())
+            if layer not in parts:
+                raise ValueError(f"the module has no layer {layer!r}; it has {', '.join(n for n in parts if n)}")
+            hooks.append(parts[layer].register_forward_hook(lambda _, __, output: heard.append(_tensor(output))))
+        yield heard
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _batches(data: Any, batch_size: int) -> Iterator[tuple[Any, Any]]:
+    """Yield inputs and targets, which may be None."""
+    import torch
+
+    if isinstance(data, torch.Tensor | np.ndarray):
+        if batch_size < 1:
+            raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
+        for begin in range(0, len(data), batch_size):
+            yield data[begin : begin + batch_size], None
+        return
+    for batch in data:
+        if isinstance(batch, dict):
+            yield {k: v for k, v in batch.items() if k != "labels"}, batch.get("labels")
+        elif isinstance(batch, list | tuple):
+            yield batch[0], batch[1] if len(batch) > 1 else None
+        else:
+            yield batch, None
+
+
+def _run(model: Any, inputs: Any, device: Any) -> Any:
+    """Run the module on inputs: a tensor, several of them, or arguments by name."""
+    import torch
+
+    kind = next((p.dtype for p in model.parameters()), torch.float32)
+
+    def ready(value: Any) -> Any:
+        tensor = torch.as_tensor(value)
+        # Arrays of numpy have 64 bits, and modules mostly 32.
+        return tensor.to(device, kind) if tensor.is_floating_point() else tensor.to(device)
+
+    if isinstance(inputs, dict):
+        return model(**{k: ready(v) for k, v in inputs.items()})
+    if isinstance(inputs, list | tuple):
+        return model(*(ready(v) for v in inputs))
+    return model(ready(inputs))
+
+
+def _tensor(output: Any) -> Any:
+    """Return the tensor of an output: itself, its logits, or the first of several."""
+    if hasattr(output, "logits"):
+        return output.logits
+    return output[0] if isinstance(output, list | tuple) else output
+
+
+def _rows(tensor: Any) -> NDArray[np.float64]:
+    flat = tensor.reshape(len(tensor), -1)
+    rows: NDArray[np.float64] = flat.double().cpu().numpy()
+    return rows

@@ -1,0 +1,133 @@
+//! The regression baselines.
+
+use numpy::{IntoPyArray, PyArray2, PyArray4};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use stonet::baseline::{
+    Cqr, Fitted, FittedCqr, FittedLaplace, FittedNormalised, FittedPostLinear, FittedRefit, FittedSplitConformal,
+    Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
+};
+use stonet::{Level, NewRows, Seed};
+
+use crate::arrays::{self, Matrix, Numbers, indices, view};
+use crate::error::Raise;
+use crate::regression::calibration;
+use crate::{settings, work};
+
+/// A fitted baseline.
+#[pyclass(frozen, module = "stonet._core")]
+pub struct Baseline(Kind);
+
+#[derive(Serialize, Deserialize)]
+enum Kind {
+    Split(FittedSplitConformal),
+    Normalised(FittedNormalised),
+    Cqr(FittedCqr),
+    PostLinear(FittedPostLinear),
+    Refit(FittedRefit),
+    Laplace(FittedLaplace),
+}
+
+impl Kind {
+    fn fitted(&self) -> &(dyn Fitted + Sync) {
+        match self {
+            Kind::Split(f) => f,
+            Kind::Normalised(f) => f,
+            Kind::Cqr(f) => f,
+            Kind::PostLinear(f) => f,
+            Kind::Refit(f) => f,
+            Kind::Laplace(f) => f,
+        }
+    }
+}
+
+/// Settings in the same words wherever they stand, so that serde's own defaults are right; infinity, which some are, has no JSON.
+fn plain<T: DeserializeOwned>(json: &str) -> PyResult<T> {
+    serde_json::from_str(json).raise()
+}
+
+#[pymethods]
+impl Baseline {
+    /// Fits the baseline of this name on rows that the network has not seen.
+    #[staticmethod]
+    #[pyo3(signature = (name, x, y, prediction, groups, *, settings, level, seed, n_jobs=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn fit(
+        py: Python<'_>,
+        name: &str,
+        x: Matrix<'_>,
+        y: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        groups: Option<Numbers<'_>>,
+        settings: &str,
+        level: f64,
+        seed: u64,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Self> {
+        let groups = groups.as_ref().map(indices).transpose()?;
+        let rows = calibration(&x, &y, &prediction, groups.as_deref())?;
+        let (level, seed) = (Level::new(level).raise()?, Seed::new(seed));
+        let fit = || {
+            Ok(match name {
+                "split" => Kind::Split(SplitConformal.fit(&rows, seed).raise()?),
+                "normalised" => Kind::Normalised(plain::<Normalised>(settings)?.fit(&rows, seed).raise()?),
+                "cqr" => Kind::Cqr(plain::<Cqr>(settings)?.fit(&rows, level, seed).raise()?),
+                "post-linear" => Kind::PostLinear(plain::<PostLinear>(settings)?.fit(&rows, seed).raise()?),
+                "refit" => Kind::Refit(plain::<NetworkRefit>(settings)?.fit(&rows, seed).raise()?),
+                "laplace" => Kind::Laplace(Laplace.fit(&rows, seed).raise()?),
+                _ => return Err(PyValueError::new_err(format!("there is no baseline `{name}`"))),
+            })
+        };
+        // Baselines do not tell how far they are: there is nothing to follow but Ctrl-C.
+        work::follow(py, work::jobs(n_jobs)?, None, |_| fit()).map(Baseline)
+    }
+
+    /// The point predictions, and the bounds rows × 1 × 2 × levels.
+    #[pyo3(signature = (x, prediction, levels, n_jobs=None))]
+    #[expect(clippy::type_complexity, reason = "a pair of arrays")]
+    fn intervals<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        levels: Vec<f64>,
+        n_jobs: Option<i64>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray4<f64>>)> {
+        let levels = arrays::levels(&levels)?;
+        let mut rows = NewRows::new(x.as_array()).raise()?;
+        if let Some(d) = view(&prediction) {
+            rows = rows.with_prediction(d).raise()?;
+        }
+        let fitted = self.0.fitted();
+        let one = |level: &Level| fitted.intervals(&rows, *level).raise();
+        let all = work::run(py, work::jobs(n_jobs)?, || levels.iter().map(one).collect::<PyResult<Vec<_>>>())?;
+        let (prediction, bounds) = arrays::intervals(&all, (rows.features().nrows(), 1));
+        Ok((prediction.into_pyarray(py), bounds.into_pyarray(py)))
+    }
+
+    /// The weights of the Lasso, of the standardised target on standardised features; none for other baselines.
+    fn coefficients(&self) -> Option<Vec<f64>> {
+        match &self.0 {
+            Kind::PostLinear(f) => Some(f.lasso().coefficients.iter().copied().collect()),
+            _ => None,
+        }
+    }
+
+    /// All of it, for pickle.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, settings::text(&self.0)?.as_bytes()))
+    }
+
+    /// From [`Baseline::to_bytes`].
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        serde_json::from_slice(data).raise().map(Baseline)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
+    }
+}

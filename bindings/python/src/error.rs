@@ -1,0 +1,48 @@
+//! Errors of the Rust crates as exceptions of Python, with the same words.
+
+use pyo3::exceptions::{PyFileNotFoundError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+/// What can be raised.
+pub trait Raise<T> {
+    /// The value, or an exception that says what the error says.
+    fn raise(self) -> PyResult<T>;
+}
+
+impl<T> Raise<T> for stonet::Result<T> {
+    fn raise(self) -> PyResult<T> {
+        use stonet::Error;
+        self.map_err(|e| match e {
+            // The remedy in the words of Python.
+            Error::NoPrediction { what } => PyValueError::new_err(format!(
+                "{what} starts from the network's own predictions, but there are none; give prediction=, or name prediction_column"
+            )),
+            _ => PyValueError::new_err(e.to_string()),
+        })
+    }
+}
+
+impl<T> Raise<T> for stonet_io::Result<T> {
+    fn raise(self) -> PyResult<T> {
+        use stonet_io::Error;
+        self.map_err(|e| match e {
+            Error::NoFile { .. } => PyFileNotFoundError::new_err(e.to_string()),
+            Error::Unreadable { ref source, .. } | Error::Unwritable { ref source, .. } => {
+                // The kind chooses FileNotFoundError, PermissionError, …
+                PyErr::from(std::io::Error::new(source.kind(), e.to_string()))
+            }
+            _ => PyValueError::new_err(e.to_string()),
+        })
+    }
+}
+
+impl<T> Raise<T> for serde_json::Result<T> {
+    fn raise(self) -> PyResult<T> {
+        self.map_err(|e| PyValueError::new_err(e.to_string()))
+    }
+}
+
+/// A file that cannot be written.
+pub fn unwritable(path: &std::path::Path, source: &std::io::Error) -> PyErr {
+    PyOSError::new_err(format!("{}: cannot be written: {source}", path.display()))
+}

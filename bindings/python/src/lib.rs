@@ -1,0 +1,38 @@
+//! The module `stonet._core`: numpy arrays into the types of the Rust crates and back, nothing else.
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+
+mod arrays;
+mod baseline;
+mod classification;
+mod command;
+mod error;
+mod metrics;
+mod model;
+mod regression;
+mod settings;
+mod work;
+
+/// What `import stonet._core` gives.
+#[pyo3::pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::baseline::Baseline;
+    #[pymodule_export]
+    use crate::classification::Classification;
+    #[pymodule_export]
+    use crate::command::cli;
+    #[pymodule_export]
+    use crate::metrics::{class_scores, interval_scores, judge_classes, reliability};
+    #[pymodule_export]
+    use crate::model::load;
+    #[pymodule_export]
+    use crate::regression::Regression;
+
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::work::remember_process();
+        m.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,48 @@
+//! The library's metrics.
+
+use ndarray::Array2;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use stonet::metrics::{self, JudgeSettings};
+use stonet::{Intervals, Level, Seed};
+
+use crate::arrays::{Matrix, Numbers, indices};
+use crate::error::Raise;
+use crate::{settings, work};
+
+/// coverage, mean length, median length, Winkler score, coverage of the narrowest and of the widest fifth.
+#[pyfunction]
+pub fn interval_scores(y: Matrix<'_>, lower: Matrix<'_>, upper: Matrix<'_>, level: f64) -> PyResult<[f64; 6]> {
+    let (y, lower, upper) = (y.as_array(), lower.as_array().to_owned(), upper.as_array().to_owned());
+    if y.is_empty() {
+        return Err(PyValueError::new_err("there are no intervals to judge"));
+    }
+    if lower.dim() != upper.dim() {
+        return Err(PyValueError::new_err("lower and upper ends are not of the same shape"));
+    }
+    let prediction = Array2::zeros(lower.dim());
+    let i = Intervals { prediction, lower, upper, level: Level::new(level).raise()? };
+    let (narrow, wide) = metrics::coverage_by_width(&i, y).raise()?;
+    let (coverage, winkler) = (metrics::coverage(&i, y).raise()?, metrics::winkler(&i, y).raise()?);
+    Ok([coverage, metrics::mean_length(&i), metrics::median_length(&i), winkler, narrow, wide])
+}
+
+/// accuracy, nll, brier, ece, cece and adaptive_ece, as JSON.
+#[pyfunction]
+pub fn class_scores(p: Matrix<'_>, labels: Numbers<'_>, bins: usize) -> PyResult<String> {
+    settings::text(&metrics::class_scores(p.as_array(), &indices(&labels)?, bins).raise()?)
+}
+
+/// The same with bootstrap intervals and the noise floor, as JSON.
+#[pyfunction]
+pub fn judge_classes(py: Python<'_>, p: Matrix<'_>, labels: Numbers<'_>, bins: usize, seed: u64) -> PyResult<String> {
+    let (p, labels) = (p.as_array(), indices(&labels)?);
+    let wanted = JudgeSettings { bins, ..JudgeSettings::default() };
+    settings::text(&work::run(py, None, || metrics::judge(p, &labels, &wanted, Seed::new(seed)).raise())?)
+}
+
+/// The bars of a reliability diagram, as JSON.
+#[pyfunction]
+pub fn reliability(p: Matrix<'_>, labels: Numbers<'_>, bins: usize) -> PyResult<String> {
+    settings::text(&metrics::reliability(p.as_array(), &indices(&labels)?, bins).raise()?)
+}

@@ -1,0 +1,68 @@
+//! What both kinds of fitted heads share: their file, and what stands in it beside the head.
+
+use std::path::{Path, PathBuf};
+
+use pyo3::prelude::*;
+use serde_json::json;
+use stonet::Seed;
+use stonet_io::{Fitted, Model};
+use stonet_report::About;
+
+use crate::classification::Classification;
+use crate::error::{Raise, unwritable};
+use crate::regression::Regression;
+use crate::settings;
+
+/// A saved head of either kind.
+#[derive(IntoPyObject)]
+pub enum Loaded {
+    /// Intervals.
+    Regression(Regression),
+    /// Probabilities.
+    Classification(Classification),
+}
+
+/// Reads a `.stonet` file.
+#[pyfunction]
+pub fn load(path: PathBuf) -> PyResult<Loaded> {
+    let model = Model::load(&path).raise()?;
+    Ok(match model.head {
+        Fitted::Regression(_) => Loaded::Regression(Regression::of(model)?),
+        Fitted::Classification(_) => Loaded::Classification(Classification::of(model, None, None)?),
+    })
+}
+
+/// Names, kind, classes, level, seed and where the fit comes from, as JSON.
+pub fn about(model: &Model) -> PyResult<String> {
+    settings::text(&json!({
+        "columns": model.columns,
+        "kind": model.kind,
+        "labels": model.labels,
+        "level": model.level,
+        "seed": model.seed,
+        "fingerprint": model.fingerprint,
+        "version": model.version,
+    }))
+}
+
+/// What a page says of its origin.
+pub fn origin(title: &str, model: &Model) -> About {
+    About {
+        title: title.to_owned(),
+        command: "stonet.report(estimator, X, y, path)".to_owned(),
+        version: Model::VERSION.to_owned(),
+        created: String::new(),
+        settings: json!({ "columns": model.columns, "seed of the fit": model.seed, "rows of the fit": model.fingerprint }),
+    }
+}
+
+/// Writes a page, where it is wanted.
+pub fn write_page(path: Option<&Path>, page: impl FnOnce() -> String) -> PyResult<()> {
+    match path {
+        Some(path) => std::fs::write(path, page()).map_err(|e| unwritable(path, &e)),
+        None => Ok(()),
+    }
+}
+
+/// The seed of an evaluation, the same as the command's.
+pub const EVALUATION: Seed = Seed::new(1);

@@ -1,0 +1,236 @@
+//! Prediction intervals.
+
+use std::path::PathBuf;
+
+use ndarray::ArrayView2;
+use numpy::{IntoPyArray, PyArray2, PyArray4};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use stonet::{Calibration, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, Side};
+use stonet_io::{Fitted, Model, ModelColumns};
+use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
+
+use crate::arrays::{self, Matrix, Numbers, indices, view};
+use crate::error::Raise;
+use crate::model::{self, EVALUATION, origin, write_page};
+use crate::{settings, work};
+
+/// A fitted post-StoNet regression with the names of its columns.
+#[pyclass(frozen, module = "stonet._core")]
+pub struct Regression {
+    /// Its head is a regression.
+    model: Model,
+}
+
+impl Regression {
+    /// Of a model of this kind.
+    pub fn of(model: Model) -> PyResult<Self> {
+        match &model.head {
+            Fitted::Regression(_) => Ok(Regression { model }),
+            Fitted::Classification(_) => Err(PyValueError::new_err("this head gives class probabilities")),
+        }
+    }
+
+    fn head(&self) -> &FittedPostStoNet {
+        match &self.model.head {
+            Fitted::Regression(head) => head,
+            Fitted::Classification(_) => unreachable!("no such model is let in"),
+        }
+    }
+}
+
+fn new_rows<'a>(x: &'a Matrix<'_>, prediction: &'a Option<Matrix<'_>>) -> PyResult<NewRows<'a>> {
+    let rows = NewRows::new(x.as_array()).raise()?;
+    match view(prediction) {
+        Some(d) => rows.with_prediction(d).raise(),
+        None => Ok(rows),
+    }
+}
+
+/// The rows that a regression or a baseline is fitted on.
+pub fn calibration<'a>(
+    x: &'a Matrix<'_>,
+    y: &'a Matrix<'_>,
+    prediction: &'a Option<Matrix<'_>>,
+    groups: Option<&'a [usize]>,
+) -> PyResult<Calibration<'a>> {
+    let mut rows = Calibration::new(x.as_array(), y.as_array()).raise()?;
+    if let Some(d) = view(prediction) {
+        rows = rows.with_prediction(d).raise()?;
+    }
+    match groups {
+        Some(g) => rows.with_groups(g).raise(),
+        None => Ok(rows),
+    }
+}
+
+#[pymethods]
+impl Regression {
+    /// Fits on rows that the network has not seen.
+    #[staticmethod]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, n_jobs=None, progress=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn fit(
+        py: Python<'_>,
+        x: Matrix<'_>,
+        y: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        groups: Option<Numbers<'_>>,
+        settings: &str,
+        columns: &str,
+        level: f64,
+        seed: u64,
+        n_jobs: Option<i64>,
+        progress: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let mut post: PostStoNet = settings::read(settings)?;
+        post.level = Level::new(level).raise()?;
+        let columns: ModelColumns = serde_json::from_str(columns).raise()?;
+        let groups = groups.as_ref().map(indices).transpose()?;
+        let rows = calibration(&x, &y, &prediction, groups.as_deref())?;
+        let head =
+            work::follow(py, work::jobs(n_jobs)?, progress, |tick| post.fit(&rows, Seed::new(seed), tick).raise())?;
+        let arrays: Vec<ArrayView2<'_, f64>> =
+            [rows.features(), rows.y()].into_iter().chain(rows.prediction()).collect();
+        let model = Model {
+            head: Fitted::Regression(Box::new(head)),
+            columns,
+            kind: None,
+            labels: None,
+            level: Some(post.level),
+            seed,
+            fingerprint: Model::fingerprint_of(&arrays),
+            version: Model::VERSION.to_owned(),
+        };
+        Ok(Regression { model })
+    }
+
+    /// The point predictions, rows × outputs.
+    #[pyo3(signature = (x, prediction, n_jobs=None))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows = new_rows(&x, &prediction)?;
+        Ok(work::run(py, work::jobs(n_jobs)?, || self.head().predict(&rows).raise())?.into_pyarray(py))
+    }
+
+    /// The point predictions, and the bounds rows × outputs × 2 × levels.
+    #[pyo3(signature = (x, prediction, levels, side="both", joint=false, n_jobs=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    #[expect(clippy::type_complexity, reason = "a pair of arrays")]
+    fn intervals<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        levels: Vec<f64>,
+        side: &str,
+        joint: bool,
+        n_jobs: Option<i64>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray4<f64>>)> {
+        let levels = arrays::levels(&levels)?;
+        let side: Side = serde_json::from_value(side.into()).raise()?;
+        let rows = new_rows(&x, &prediction)?;
+        let one = |level: &Level| match joint {
+            true => self.head().joint_intervals(&rows, *level, side).raise(),
+            false => self.head().intervals(&rows, *level, side).raise(),
+        };
+        let all = work::run(py, work::jobs(n_jobs)?, || levels.iter().map(one).collect::<PyResult<Vec<_>>>())?;
+        let (prediction, bounds) = arrays::intervals(&all, (rows.features().nrows(), self.head().outputs()));
+        Ok((prediction.into_pyarray(py), bounds.into_pyarray(py)))
+    }
+
+    /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
+    #[pyo3(signature = (x, y, prediction, *, level, joint=false, title="", path=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn evaluate(
+        &self,
+        py: Python<'_>,
+        x: Matrix<'_>,
+        y: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        level: f64,
+        joint: bool,
+        title: &str,
+        path: Option<PathBuf>,
+    ) -> PyResult<(String, String)> {
+        let rows = new_rows(&x, &prediction)?;
+        let wanted = EvaluateSettings {
+            joint,
+            feature_names: self.model.columns.features.clone(),
+            target_names: self.model.columns.targets.clone(),
+            seed: EVALUATION,
+            ..EvaluateSettings::new(Level::new(level).raise()?)
+        };
+        let y = y.as_array();
+        let evaluation = work::run(py, None, || RegressionEvaluation::new(self.head(), &rows, y, &wanted).raise())?;
+        write_page(path.as_deref(), || regression_report(&evaluation, &origin(title, &self.model)))?;
+        Ok((evaluation.verdict(), settings::text(&evaluation)?))
+    }
+
+    /// The bytes of a `.stonet` file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &self.model.to_bytes().raise()?))
+    }
+
+    /// From the bytes of a `.stonet` file.
+    #[staticmethod]
+    fn from_bytes(data: &[u8]) -> PyResult<Self> {
+        Self::of(Model::from_bytes(data).raise()?)
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?,)))
+    }
+
+    /// Writes a `.stonet` file, whole or not at all.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        self.model.save(&path).raise()
+    }
+
+    /// Names, level, seed, version, as JSON.
+    fn about(&self) -> PyResult<String> {
+        model::about(&self.model)
+    }
+
+    /// All settings of the fit, as JSON.
+    fn settings(&self) -> PyResult<String> {
+        settings::text(self.head().settings())
+    }
+
+    /// What the choice of κ saw, as JSON.
+    fn kappa_paths(&self) -> PyResult<String> {
+        settings::text(&self.head().kappa_paths())
+    }
+
+    /// Per feature, the fraction of the StoNets in use that select it.
+    fn selected_features(&self) -> Vec<f64> {
+        self.head().selected_features()
+    }
+
+    /// Mean weights of StoNet, corrected network, ridge and network, per output.
+    fn weights(&self) -> Option<Vec<[f64; 4]>> {
+        self.head().weights()
+    }
+
+    /// The coverage that is guaranteed, where there is a proof, and what holds in words.
+    fn guarantee(&self, level: f64) -> PyResult<(Option<f64>, String)> {
+        let guarantee = self.head().guarantee(Level::new(level).raise()?);
+        Ok((guarantee.coverage, guarantee.text))
+    }
+
+    /// Whether new rows need the network's own prediction.
+    fn needs_prediction(&self) -> bool {
+        self.head().needs_prediction()
+    }
+
+    /// Targets per row.
+    fn outputs(&self) -> usize {
+        self.head().outputs()
+    }
+}

@@ -1,0 +1,117 @@
+//! Long work beside the interpreter: the lock released, progress told, Ctrl-C heard, and no panic that gets out.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use stonet::Ticker;
+
+/// How often the calling thread looks at signals and tells of progress.
+const GLANCE: Duration = Duration::from_millis(50);
+
+static PROCESS: OnceLock<u32> = OnceLock::new();
+
+/// Remembers which process loaded the module: a fork has none of the threads of rayon's pool, and would wait for them for ever.
+pub fn remember_process() {
+    PROCESS.get_or_init(std::process::id);
+}
+
+/// Runs short work with the interpreter's lock released, on so many threads or on all cores.
+pub fn run<T: Send>(py: Python<'_>, jobs: Option<usize>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
+    py.detach(|| pooled(jobs, work)?)
+}
+
+fn pooled<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if jobs.is_none() && PROCESS.get() == Some(&std::process::id()) {
+        return caught(work);
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
+    let pool = pool.map_err(|e| PyRuntimeError::new_err(format!("no threads to work on: {e}")))?;
+    pool.install(|| caught(work))
+}
+
+/// A panic is a bug of ours; Python hears of it as of any other error.
+fn caught<T>(work: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(bug)
+}
+
+fn bug(panic: Box<dyn Any + Send>) -> PyErr {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    PyRuntimeError::new_err(format!("a bug in stonet, please report it: {}", text.unwrap_or("no details")))
+}
+
+/// How far work is, and whether it is to stop.
+#[derive(Default)]
+struct State {
+    done: AtomicUsize,
+    total: AtomicUsize,
+    stop: AtomicBool,
+}
+
+/// Runs long work on a thread of its own. The calling thread is the only one that Python's signals reach and that a callback expects to be
+/// called on: it waits, and every now and then calls `progress(done, total)` and looks for Ctrl-C. Either may raise, which ends the work.
+pub fn follow<T: Send>(
+    py: Python<'_>,
+    jobs: Option<usize>,
+    progress: Option<Bound<'_, PyAny>>,
+    work: impl FnOnce(Ticker<'_>) -> PyResult<T> + Send,
+) -> PyResult<T> {
+    let state = State::default();
+    let tick = |done: usize, total: usize| {
+        state.total.store(total, Ordering::Relaxed);
+        // Several threads tell; what is done is never undone.
+        state.done.fetch_max(done, Ordering::Relaxed);
+        !state.stop.load(Ordering::Relaxed)
+    };
+    let progress = progress.map(Bound::unbind);
+    let mut told = (0, 0);
+    let mut look = || {
+        Python::attach(|py| {
+            py.check_signals()?;
+            let now = (state.done.load(Ordering::Relaxed), state.total.load(Ordering::Relaxed));
+            match &progress {
+                Some(call) if now != told && now.1 > 0 => {
+                    told = now;
+                    call.call1(py, now).map(drop)
+                }
+                _ => Ok(()),
+            }
+        })
+    };
+    py.detach(|| {
+        std::thread::scope(|scope| {
+            let (sender, receiver) = channel::<()>();
+            let thread = scope.spawn(|| {
+                // Dropped when the work is over, by whatever way, which ends the waiting.
+                let _sender = sender;
+                pooled(jobs, || work(&tick))?
+            });
+            let mut raised = Ok(());
+            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(GLANCE) {
+                if raised.is_ok() {
+                    raised = look();
+                    state.stop.store(raised.is_err(), Ordering::Relaxed);
+                }
+            }
+            let result = thread.join().unwrap_or_else(|panic| Err(bug(panic)));
+            raised?;
+            let result = result?;
+            look()?;
+            Ok(result)
+        })
+    })
+}
+
+/// The number of threads that `n_jobs` asks for; none for all cores.
+pub fn jobs(n_jobs: Option<i64>) -> PyResult<Option<usize>> {
+    match n_jobs {
+        None | Some(-1) => Ok(None),
+        Some(n) if n >= 1 => Ok(usize::try_from(n).ok()),
+        Some(n) => Err(PyValueError::new_err(format!("n_jobs is {n}; it must be None, -1 or at least 1"))),
+    }
+}

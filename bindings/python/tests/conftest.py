@@ -1,0 +1,39 @@
+"""Rows that many tests share."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+
+class Regression(NamedTuple):
+    features: NDArray[np.float64]
+    y: NDArray[np.float64]
+    prediction: NDArray[np.float64]
+
+
+class Classes(NamedTuple):
+    logits: NDArray[np.float64]
+    y: NDArray[np.int64]
+
+
+@pytest.fixture(scope="session")
+def regression() -> Regression:
+    """400 rows of 6 features, of which two matter; the network knows one of them."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 6))
+    y = x[:, 0] + np.tanh(x[:, 1]) + 0.3 * np.exp(0.7 * x[:, 2]) * rng.normal(size=400)
+    return Regression(x, y, x[:, 0] + 0.1)
+
+
+@pytest.fixture(scope="session")
+def classes() -> Classes:
+    """600 rows of 3 logits that are twice as sure as they should be."""
+    rng = np.random.default_rng(2)
+    z = rng.normal(size=(600, 3))
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) < rng.random((600, 1))).sum(axis=1)
+    return Classes(2 * z, y)

@@ -1,0 +1,34 @@
+"""Figures are drawn, and say what the metrics say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import stonet
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("agg")
+
+
+def test_figures(regression: Any, classes: Any) -> None:
+    import matplotlib.pyplot as plt
+
+    x, y, _ = regression
+    head = stonet.PostStoNetRegressor(interval="fast").fit(x[:200], y[:200])
+    levels = [0.5, 0.8, 0.9]
+    point, bounds = head.predict_interval(x[200:], confidence_level=levels)
+    ax = stonet.plot.intervals(y[200:], point, bounds, most=50)
+    covered = stonet.metrics.coverage(y[200:], bounds[:, :, 0])
+    assert ax.get_title() == f"{100 * covered:.1f} % inside"
+    assert sum(len(line.get_xdata()) for line in ax.lines[1:]) == 50
+    same = stonet.plot.coverage_curve(y[200:], bounds, levels, ax=plt.figure().subplots())
+    np.testing.assert_array_equal(same.lines[-1].get_ydata(), stonet.metrics.coverage(y[200:], bounds))
+    with pytest.raises(ValueError, match="2 levels"):
+        stonet.plot.coverage_curve(y[200:], bounds, [0.5, 0.9])
+    z, labels = classes
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    ax = stonet.plot.reliability_diagram(labels, p)
+    assert ax.get_title() == f"calibration error {stonet.metrics.ece(labels, p):.3f}"
+    plt.close("all")

@@ -1,0 +1,129 @@
+"""Long work: progress, Ctrl-C, forks, memory, the time to import."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from stonet import LastLayerLaplace, PostStoNetRegressor
+
+
+def test_progress_counts_on_the_calling_thread(regression: Any) -> None:
+    x, y, d = regression
+    seen: list[tuple[int, int]] = []
+    threads = set()
+
+    def note(done: int, total: int) -> None:
+        seen.append((done, total))
+        threads.add(threading.get_ident())
+
+    PostStoNetRegressor(progress=note).fit(x, y, d)
+    assert threads == {threading.get_ident()}
+    assert seen == sorted(seen) and seen[-1] == (15, 15)
+
+
+def test_what_a_callback_raises_ends_the_fit(regression: Any) -> None:
+    x, y, d = regression
+
+    def stop(done: int, total: int) -> None:
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        PostStoNetRegressor(progress=stop, settings={"stonet": {"steps": 20000}}).fit(x, y, d)
+
+
+def test_a_bar_of_tqdm(regression: Any, capfd: Any) -> None:
+    pytest.importorskip("tqdm")
+    x, y, d = regression
+    PostStoNetRegressor(progress=True).fit(x, y, d)
+    assert "fit" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_ctrl_c_is_heard(regression: Any) -> None:
+    x, y, d = regression
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        PostStoNetRegressor(settings={"stonet": {"steps": 100_000}}).fit(x, y, d)
+    print(f"stopped {time.perf_counter() - begin - 0.3:.2f} s after Ctrl-C")
+
+
+def test_other_threads_run_meanwhile(regression: Any) -> None:
+    x, y, d = regression
+    turns = 0
+    fit = threading.Thread(target=lambda: PostStoNetRegressor().fit(x, y, d))
+    fit.start()
+    while fit.is_alive():
+        turns += 1
+        time.sleep(0.001)
+    # With the lock held there would be one or two.
+    assert turns > 20
+
+
+def _forked(rows: Any, queue: Any) -> None:
+    queue.put(PostStoNetRegressor(interval="fast").fit(*rows).predict(rows[0], rows[2]).sum())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_does_not_wait_for_threads_it_has_not(regression: Any) -> None:
+    want = (
+        PostStoNetRegressor(interval="fast").fit(*regression).predict(regression.features, regression.prediction).sum()
+    )
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_forked, args=(tuple(regression), queue))
+    child.start()
+    assert queue.get(timeout=60) == want
+    child.join()
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_a_thousand_fits_do_not_grow(regression: Any) -> None:
+    x, y, d = (a[:60] for a in regression)
+
+    def pages() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1])
+
+    sizes = []
+    for i in range(1000):
+        PostStoNetRegressor(interval="fast", folds=3).fit(x, y, d).predict_interval(x, d)
+        if i % 50 == 49:
+            sizes.append(pages())
+    # After the allocator has found its size: not a page per fit.
+    growth = np.polyfit(np.arange(10), sizes[10:], 1)[0] / 50
+    print(f"{growth:.3f} pages per fit, {sizes[10]} to {sizes[-1]}")
+    assert growth < 0.5
+
+
+def test_a_panic_is_an_exception(regression: Any) -> None:
+    x, y, _ = regression
+    fit = LastLayerLaplace().fit(x, y)
+    name, (data,) = fit._head.__reduce__()
+    cut = json.loads(data)
+    cut["Laplace"]["squares"] = {"v": 1, "dim": [1], "data": [1.0]}
+    cut["Laplace"]["mean"] = {"v": 1, "dim": [1], "data": [1.0]}
+    fit._head = name(json.dumps(cut).encode())
+    with pytest.raises(RuntimeError, match="a bug in stonet"):
+        fit.predict(x)
+
+
+def test_the_time_to_import() -> None:
+    code = "import time; b = time.perf_counter(); import numpy; n = time.perf_counter(); import stonet; e = time.perf_counter(); "
+    code += "import sys; print(f'numpy {n - b:.3f} s, stonet {e - n:.3f} s'); "
+    code += "print([m for m in ('sklearn', 'torch', 'pandas', 'matplotlib', 'tqdm') if m in sys.modules])"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    print(printed)
+    assert printed.splitlines()[1] == "[]"
