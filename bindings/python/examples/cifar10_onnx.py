@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+
 import stonet
 
 network, images = sys.argv[1:3]

@@ -6,11 +6,12 @@
 import time
 
 import numpy as np
-import stonet
 from mapie.regression import SplitConformalRegressor
 from netcal.metrics import ECE
 from netcal.scaling import TemperatureScaling
 from sklearn.neural_network import MLPRegressor
+
+import stonet
 
 rng = np.random.default_rng(1)
 x = rng.normal(size=(5000, 8))

@@ -4,8 +4,9 @@
 
 # %%
 import numpy as np
-import stonet
 import torch
+
+import stonet
 
 rng = np.random.default_rng(1)
 x = rng.normal(size=(6000, 10)).astype(np.float32)

@@ -36,13 +36,18 @@ impl<T> Raise<T> for stonet_io::Result<T> {
     }
 }
 
+impl<T> Raise<T> for stonet_repro::Result<T> {
+    fn raise(self) -> PyResult<T> {
+        use stonet_repro::Error;
+        self.map_err(|e| match e {
+            Error::Io { .. } => PyOSError::new_err(e.to_string()),
+            _ => PyValueError::new_err(e.to_string()),
+        })
+    }
+}
+
 impl<T> Raise<T> for serde_json::Result<T> {
     fn raise(self) -> PyResult<T> {
         self.map_err(|e| PyValueError::new_err(e.to_string()))
     }
-}
-
-/// A file that cannot be written.
-pub fn unwritable(path: &std::path::Path, source: &std::io::Error) -> PyErr {
-    PyOSError::new_err(format!("{}: cannot be written: {source}", path.display()))
 }

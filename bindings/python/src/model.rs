@@ -7,9 +7,10 @@ use serde_json::json;
 use stonet::Seed;
 use stonet_io::{Fitted, Model};
 use stonet_report::About;
+use stonet_repro::files;
 
 use crate::classification::Classification;
-use crate::error::{Raise, unwritable};
+use crate::error::Raise;
 use crate::regression::Regression;
 use crate::settings;
 
@@ -56,10 +57,10 @@ pub fn origin(title: &str, model: &Model) -> About {
     }
 }
 
-/// Writes a page, where it is wanted.
+/// Writes a page, where it is wanted, whole or not at all.
 pub fn write_page(path: Option<&Path>, page: impl FnOnce() -> String) -> PyResult<()> {
     match path {
-        Some(path) => std::fs::write(path, page()).map_err(|e| unwritable(path, &e)),
+        Some(path) => files::write(path, &page()).raise(),
         None => Ok(()),
     }
 }

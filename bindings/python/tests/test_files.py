@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import stonet
 from stonet import PostStoNetClassifier, PostStoNetRegressor
 
@@ -104,6 +105,8 @@ def test_reports_say_what_the_command_says(tmp_path: Path, regression: Any, clas
     sure = stonet.TemperatureScaling().fit(z[:300], labels[:300])
     found = stonet.report(sure, z[300:], labels[300:], tmp_path / "classes.html")
     assert found["scores"]["ece"]["value"] == stonet.metrics.ece(labels[300:], sure.predict_proba(z[300:]))
+    with pytest.raises(OSError, match="nowhere"):
+        stonet.report(sure, z, labels, tmp_path / "nowhere" / "file" / "page.html")
     with pytest.raises(TypeError, match="cannot be reported"):
         stonet.report(stonet.LastLayerLaplace().fit(x, y), x, y)  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import stonet
 from stonet import PostStoNetRegressor, metrics
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 import stonet
 
 pytest.importorskip("sklearn", minversion="1.6")
@@ -23,6 +24,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 QUICK = {"stonet": {"steps": 60}}
 SKIP = {"skip": {"hidden": 8, "asghmc": {"epochs": 20}}}
 
+# Temperature, vector, matrix and isotonic calibration are not here: they take one logit per class, and the checks give any
+# number of features. They have all but `_name` in common with PostLinear, which is.
 ESTIMATORS: list[Any] = [
     stonet.PostStoNetRegressor(interval="fast"),
     stonet.PostStoNetRegressor(hidden=(4,), folds=3, kappa=0.01, settings=QUICK),

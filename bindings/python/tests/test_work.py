@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from stonet import LastLayerLaplace, PostStoNetRegressor
 
 
