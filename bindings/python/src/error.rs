@@ -36,6 +36,12 @@ impl<T> Raise<T> for stonet_io::Result<T> {
     }
 }
 
+impl<T> Raise<T> for stonet_onnx::Result<T> {
+    fn raise(self) -> PyResult<T> {
+        self.map_err(|e| PyValueError::new_err(e.to_string()))
+    }
+}
+
 impl<T> Raise<T> for stonet_repro::Result<T> {
     fn raise(self) -> PyResult<T> {
         use stonet_repro::Error;

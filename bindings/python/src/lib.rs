@@ -2,6 +2,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod arrays;
+mod arrow;
 mod baseline;
 mod classification;
 mod command;
@@ -15,6 +16,8 @@ mod work;
 /// What `import stonet._core` gives.
 #[pyo3::pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::arrow::Scorer;
     #[pymodule_export]
     use crate::baseline::Baseline;
     #[pymodule_export]

@@ -26,7 +26,8 @@ pub fn run<T: Send>(py: Python<'_>, jobs: Option<usize>, work: impl FnOnce() -> 
     py.detach(|| pooled(jobs, work)?)
 }
 
-fn pooled<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+/// Runs work on so many threads or on all cores.
+pub fn pooled<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     if jobs.is_none() && PROCESS.get() == Some(&std::process::id()) {
         return caught(work);
     }

@@ -177,6 +177,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A column to keep that is called as one of the predictions.
+    #[error("{path}: `{name}` is to be kept, and one of the columns of predictions is called so too; rename it in the rows", path = path.display())]
+    KeptOutput {
+        /// The file.
+        path: PathBuf,
+        /// The name.
+        name: String,
+    },
     /// A file of which no column is wanted.
     #[error("{path}: none of its columns is used; choose other columns, or leave the file out; there are {known}", path = path.display())]
     NothingChosen {

@@ -78,6 +78,8 @@ pub use model::{Fitted, Model, ModelColumns};
 pub use pattern::nearest;
 pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};
+#[cfg(feature = "parquet")]
+pub use score::{BatchInputs, BatchScorer};
 pub use score::{ModelScorer, ScoreSettings, Scored, score_file, types};
 pub use table::{Choice, Table};
 pub use write::{Cells, Column, Type, Writer};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::path::Path;
 
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stonet::anatomy::View;
@@ -16,7 +16,7 @@ use stonet::{FittedClassifier, FittedPostStoNet, InputKind, Labels, Level};
 
 use crate::location::damaged;
 use crate::write::Temporary;
-use crate::{Error, Result, open};
+use crate::{Error, Result, Table, open};
 use fingerprint::Fnv;
 
 /// The latest format version, which is written.
@@ -137,6 +137,41 @@ impl Model {
             a.iter().fold(hash.bytes(sizes.as_flattened()), |hash, v| hash.bytes(&v.to_le_bytes()))
         };
         arrays.iter().fold(Fnv::new(), array).digits()
+    }
+
+    /// The same head with other names for its columns; there must be as many of each.
+    pub fn with_columns(&self, columns: ModelColumns) -> Result<Self> {
+        let model = Model { columns, ..self.clone() };
+        model.check().map_err(|why| Error::Unsound { why })?;
+        Ok(model)
+    }
+
+    /// What a network said of rows, in columns with the head's names: its last hidden layer, and of its outputs the one that is as wide as
+    /// the targets, or as there are classes. `source` is what messages call the rows.
+    pub fn said(&self, source: &Path, features: Array2<f64>, outputs: Vec<Array2<f64>>) -> Result<Table> {
+        let ModelColumns { features: wanted, prediction, logits, .. } = &self.columns;
+        let width = |what: &str, expected: usize, found: usize| {
+            let what = format!("{}: columns of the network's {what}", source.display());
+            stonet::Error::Shape { what, expected, found }
+        };
+        let (mut names, mut parts) = (Vec::new(), Vec::new());
+        if !wanted.is_empty() {
+            if features.ncols() != wanted.len() {
+                return Err(width("last hidden layer", wanted.len(), features.ncols()).into());
+            }
+            names.extend(wanted.iter().cloned());
+            parts.push(features);
+        }
+        let beside = if logits.is_empty() { prediction } else { logits };
+        if !beside.is_empty() {
+            let widest = outputs.iter().map(Array2::ncols).max().unwrap_or(0);
+            let found = outputs.into_iter().find(|o| o.ncols() == beside.len());
+            names.extend(beside.iter().cloned());
+            parts.push(found.ok_or_else(|| width("output", beside.len(), widest))?);
+        }
+        let views: Vec<ArrayView2<'_, f64>> = parts.iter().map(|p| p.view()).collect();
+        let values = ndarray::concatenate(Axis(1), &views).map_err(|e| Error::Unsound { why: e.to_string() })?;
+        Table::new(source, names, values)
     }
 
     /// Writes the file; it appears whole or not at all.

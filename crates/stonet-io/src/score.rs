@@ -1,5 +1,7 @@
 //! A saved model put to use: tables in, columns of predictions and bounds, or of class probabilities, out.
 
+#[cfg(feature = "parquet")]
+mod batch;
 mod file;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, CowArray, Ix2, s};
@@ -7,6 +9,8 @@ use stonet::anatomy::View;
 use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, Labels, Level, Scorer, Side};
 
 use crate::{Cells, Column, Error, Fitted, Model, Result, Table, Type, Writer};
+#[cfg(feature = "parquet")]
+pub use batch::{BatchInputs, BatchScorer};
 pub use file::{score_file, types};
 
 /// What to predict.
@@ -212,6 +216,35 @@ impl Scored {
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// These rows, and then others.
+    #[cfg(feature = "parquet")]
+    fn join(parts: Vec<Scored>) -> Option<Scored> {
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next()?;
+        let rest: Vec<Scored> = parts.collect();
+        if rest.is_empty() {
+            return Some(whole);
+        }
+        whole.rows += rest.iter().map(|p| p.rows).sum::<usize>();
+        for (i, column) in whole.columns.iter_mut().enumerate() {
+            let more = rest.iter().map(|p| &p.columns[i]);
+            match column {
+                Values::Numbers(first) => {
+                    let more = more.filter_map(|v| if let Values::Numbers(v) = v { Some(v) } else { None });
+                    *first = first.iter().chain(more.flatten()).copied().collect();
+                }
+                Values::Text(texts) => {
+                    more.for_each(|v| {
+                        if let Values::Text(t) = v {
+                            texts.extend_from_slice(t)
+                        }
+                    });
+                }
+            }
+        }
+        Some(whole)
     }
 
     /// The columns, as a [`Writer`] takes them.

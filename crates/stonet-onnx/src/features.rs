@@ -1,5 +1,6 @@
 //! Features of a layer: the network on batches of rows, in parallel, with a few batches in memory at once.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -49,7 +50,7 @@ pub struct Features {
 
 /// A network that is ready to run, tapped.
 pub struct Runner<'a> {
-    network: &'a Network,
+    network: Cow<'a, Network>,
     runtime: Runtime,
     engine: Box<dyn Engine>,
     /// The tap, then outputs.
@@ -80,7 +81,7 @@ impl Network {
         let names: Vec<&str> = tensors.iter().map(String::as_str).collect();
         let engine = settings.runtime.load(self, &names, rayon::current_num_threads())?;
         let (batch, whole) = (fixed.unwrap_or(settings.batch), fixed.is_some());
-        Ok(Runner { network: self, runtime: settings.runtime, engine, tensors, batch, whole })
+        Ok(Runner { network: Cow::Borrowed(self), runtime: settings.runtime, engine, tensors, batch, whole })
     }
 
     /// The taps with the axes that one row of zeros shows, where the network can be run without knowing more.
@@ -121,6 +122,11 @@ impl Network {
 }
 
 impl Runner<'_> {
+    /// The same with a network of its own.
+    pub fn into_owned(self) -> Runner<'static> {
+        Runner { network: Cow::Owned(self.network.into_owned()), ..self }
+    }
+
     /// The tensors it gives: the tap first.
     pub fn tensors(&self) -> &[String] {
         &self.tensors
@@ -131,7 +137,7 @@ impl Runner<'_> {
         if rows.end > inputs.rows() || rows.start >= rows.end {
             return Err(Error::setting("rows", &rows, format!("at least one, and below {}", inputs.rows())));
         }
-        let plan = inputs.plan(self.network)?;
+        let plan = inputs.plan(&self.network)?;
         // A network can be made for any number of rows, but not for one that no memory holds.
         let size = plan.shape.iter().try_fold(self.batch, |product, &d| product.checked_mul(d));
         if size.is_none_or(|size| size > MOST) {

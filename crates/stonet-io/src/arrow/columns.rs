@@ -34,10 +34,10 @@ pub(crate) struct Columns {
 
 /// One column of the table.
 #[derive(Debug, Clone)]
-struct Leaf {
+pub(crate) struct Leaf {
     name: String,
     /// Column of the file; later, of the record batches.
-    column: usize,
+    pub(crate) column: usize,
     /// Place in a list, and the length of the list.
     place: Option<(usize, usize)>,
 }
@@ -51,26 +51,7 @@ impl Columns {
         ask: &Ask<'_>,
         first: impl FnOnce(&[usize]) -> Result<Option<RecordBatch>>,
     ) -> Result<(Self, Header, Chosen)> {
-        let open: Vec<usize> = (0..schema.fields().len()).filter(|&i| is_open_list(schema.field(i))).collect();
-        let first = if open.is_empty() { None } else { first(&open)? };
-        let length = |column: usize| {
-            let place = open.iter().position(|&i| i == column)?;
-            length(first.as_ref()?.columns().get(place)?)
-        };
-        let mut leaves = Vec::new();
-        for (column, field) in schema.fields().iter().enumerate() {
-            match list(field).or_else(|| length(column)) {
-                Some(length) => leaves.extend((0..length).map(|i| {
-                    let name = format!("{}_{i}", field.name());
-                    Leaf { name, column, place: Some((i, length)) }
-                })),
-                None => leaves.push(Leaf { name: field.name().clone(), column, place: None }),
-            }
-            if leaves.len() > MOST_COLUMNS {
-                return Err(at.damaged(format_args!("more than {MOST_COLUMNS} columns are no table")));
-            }
-        }
-        let header = Header::new(&at.path, leaves.iter().map(|l| l.name.clone()).collect())?;
+        let (leaves, header) = leaves(at, schema, first)?;
         let chosen = ask.choose(&header)?;
         let pick = |columns: &[usize]| columns.iter().map(|&i| leaves[i].clone()).collect::<Vec<_>>();
         let (mut numbers, mut texts) = (pick(&chosen.numbers), pick(&chosen.text));
@@ -85,8 +66,20 @@ impl Columns {
         Ok((Columns { at: at.clone(), numbers, names, texts, projection, row: 0 }, header, chosen))
     }
 
+    /// The names of the chosen columns of numbers.
+    pub(crate) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// Appends all rows of a batch that has the columns of the projection.
     pub(crate) fn append(&mut self, batch: &RecordBatch, piece: &mut Piece) -> Result<()> {
+        self.append_from(self.row, batch, piece)?;
+        self.row += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    /// The same of a batch whose first row is this one.
+    pub(crate) fn append_from(&self, first: u64, batch: &RecordBatch, piece: &mut Piece) -> Result<()> {
         let (rows, across, start) = (batch.num_rows(), self.numbers.len(), piece.values.len());
         piece.values.resize(start + rows * across, 0.0);
         let most = (CACHE / (8 * across.max(1))).clamp(16, ROWS);
@@ -99,29 +92,57 @@ impl Columns {
                     continue;
                 }
                 let column = leaf.numbers(batch.column(leaf.column), from, count);
-                let column = column.map_err(|(row, found)| self.ragged(row, leaf, found))?;
+                let column = column.map_err(|(row, found)| self.ragged(first + row as u64, leaf, found))?;
                 block[i..].iter_mut().step_by(across).zip(&column).for_each(|(place, &v)| *place = v);
             }
         }
-        check_finite(&self.at.path, &piece.values[start..], self.row, &self.names)?;
+        check_finite(&self.at.path, &piece.values[start..], first, &self.names)?;
         for (leaf, out) in self.texts.iter().zip(&mut piece.texts) {
             for (i, text) in texts(batch.column(leaf.column)).into_iter().enumerate() {
-                out.push(text.ok_or_else(|| self.missing(i, leaf))?);
+                out.push(text.ok_or_else(|| self.missing(first + i as u64, leaf))?);
             }
         }
-        self.row += rows as u64;
         piece.rows += rows;
         Ok(())
     }
 
-    fn ragged(&self, row: usize, leaf: &Leaf, found: usize) -> Error {
-        let (row, column) = (self.row + row as u64, leaf.name.clone());
+    fn ragged(&self, row: u64, leaf: &Leaf, found: usize) -> Error {
+        let column = leaf.name.clone();
         Error::ListLength { path: self.at.path.clone(), row, column, expected: leaf.place.map_or(0, |p| p.1), found }
     }
 
-    fn missing(&self, row: usize, leaf: &Leaf) -> Error {
-        Error::MissingEntry { path: self.at.path.clone(), row: self.row + row as u64, column: leaf.name.clone() }
+    fn missing(&self, row: u64, leaf: &Leaf) -> Error {
+        Error::MissingEntry { path: self.at.path.clone(), row, column: leaf.name.clone() }
     }
+}
+
+/// All columns that a table of this schema has, lists laid out, and their names.
+pub(crate) fn leaves(
+    at: &Location,
+    schema: &Schema,
+    first: impl FnOnce(&[usize]) -> Result<Option<RecordBatch>>,
+) -> Result<(Vec<Leaf>, Header)> {
+    let open: Vec<usize> = (0..schema.fields().len()).filter(|&i| is_open_list(schema.field(i))).collect();
+    let first = if open.is_empty() { None } else { first(&open)? };
+    let length = |column: usize| {
+        let place = open.iter().position(|&i| i == column)?;
+        length(first.as_ref()?.columns().get(place)?)
+    };
+    let mut leaves = Vec::new();
+    for (column, field) in schema.fields().iter().enumerate() {
+        match list(field).or_else(|| length(column)) {
+            Some(length) => leaves.extend((0..length).map(|i| {
+                let name = format!("{}_{i}", field.name());
+                Leaf { name, column, place: Some((i, length)) }
+            })),
+            None => leaves.push(Leaf { name: field.name().clone(), column, place: None }),
+        }
+        if leaves.len() > MOST_COLUMNS {
+            return Err(at.damaged(format_args!("more than {MOST_COLUMNS} columns are no table")));
+        }
+    }
+    let header = Header::new(&at.path, leaves.iter().map(|l| l.name.clone()).collect())?;
+    Ok((leaves, header))
 }
 
 impl Leaf {

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -19,7 +20,8 @@ const GROUP: usize = 1 << 17;
 /// Rows per record batch.
 const BATCH: usize = 1 << 14;
 
-fn schema(columns: &[Column]) -> SchemaRef {
+/// The fields of these columns.
+pub(crate) fn schema(columns: &[Column]) -> SchemaRef {
     let field = |c: &Column| {
         let kind = match c.kind {
             Type::F64 => DataType::Float64,
@@ -40,6 +42,23 @@ fn integer(text: &str, field: &Field) -> io::Result<Option<i64>> {
     text.parse().map(Some).map_err(|_| failed(format!("`{text}` in column `{}` is no whole number", field.name())))
 }
 
+/// These rows of every column as arrays of the schema.
+pub(crate) fn arrays(schema: &SchemaRef, cells: &[Cells<'_>], rows: Range<usize>) -> io::Result<Vec<ArrayRef>> {
+    let array = |(cells, field): (&Cells<'_>, &Arc<Field>)| -> io::Result<ArrayRef> {
+        Ok(match cells {
+            Cells::Text(texts) if *field.data_type() == DataType::Int64 => {
+                Arc::new(texts[rows.clone()].iter().map(|t| integer(t, field)).collect::<io::Result<Int64Array>>()?)
+            }
+            Cells::Text(texts) => Arc::new(StringArray::from_iter_values(&texts[rows.clone()])),
+            Cells::Numbers(v) if *field.data_type() == DataType::Float32 => {
+                Arc::new(Float32Array::from_iter_values(rows.clone().map(|i| v[i] as f32)))
+            }
+            Cells::Numbers(v) => Arc::new(Float64Array::from_iter_values(rows.clone().map(|i| v[i]))),
+        })
+    };
+    cells.iter().zip(schema.fields()).map(array).collect()
+}
+
 /// Calls `write` with the rows in batches of at most [`BATCH`].
 fn batches(
     schema: &SchemaRef,
@@ -49,19 +68,7 @@ fn batches(
     let rows = cells[0].len();
     for from in (0..rows).step_by(BATCH) {
         let to = rows.min(from + BATCH);
-        let array = |(cells, field): (&Cells<'_>, &Arc<Field>)| -> io::Result<ArrayRef> {
-            Ok(match cells {
-                Cells::Text(texts) if *field.data_type() == DataType::Int64 => {
-                    Arc::new(texts[from..to].iter().map(|t| integer(t, field)).collect::<io::Result<Int64Array>>()?)
-                }
-                Cells::Text(texts) => Arc::new(StringArray::from_iter_values(&texts[from..to])),
-                Cells::Numbers(v) if *field.data_type() == DataType::Float32 => {
-                    Arc::new(Float32Array::from_iter_values((from..to).map(|i| v[i] as f32)))
-                }
-                Cells::Numbers(v) => Arc::new(Float64Array::from_iter_values((from..to).map(|i| v[i]))),
-            })
-        };
-        let arrays = cells.iter().zip(schema.fields()).map(array).collect::<io::Result<_>>()?;
+        let arrays = arrays(schema, cells, from..to)?;
         write(RecordBatch::try_new(schema.clone(), arrays).map_err(failed)?)?;
     }
     Ok(())

@@ -10,7 +10,7 @@ mod method;
 mod pool;
 mod sets;
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Axis, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -190,11 +190,14 @@ impl FittedClassifier {
 
     /// The class probabilities of every row; a row's do not depend on the other rows.
     pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
-        let blocks: Vec<Array2<f64>> =
-            blocks(inputs.rows()).into_par_iter().map(|rows| self.block(&inputs.slice(rows))).collect::<Result<_>>()?;
+        let block = |rows| inputs.tiled(rows, |tiled| self.block(tiled));
+        let blocks: Vec<Array2<f64>> = blocks(inputs.rows()).into_par_iter().map(block).collect::<Result<_>>()?;
         let mut all = Array2::zeros((inputs.rows(), self.classes));
         let parts = all.axis_chunks_iter_mut(Axis(0), BLOCK);
-        parts.zip(&blocks).for_each(|(mut part, block)| part.assign(block));
+        for (mut part, block) in parts.zip(&blocks) {
+            let rows = part.nrows();
+            part.assign(&block.slice(s![..rows, ..]));
+        }
         Ok(all)
     }
 

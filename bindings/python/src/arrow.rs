@@ -1,0 +1,265 @@
+//! Record batches of any library in, record batches of predictions out, by the Arrow PyCapsule interface.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use ndarray::Array2;
+use numpy::{IntoPyArray, PyArray2};
+use pyo3::prelude::*;
+use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
+use serde::Deserialize;
+use stonet::Side;
+use stonet_io::{BatchInputs, BatchScorer, Fitted, Model, ScoreSettings, Table};
+use stonet_onnx::{Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
+
+use crate::arrays::{self, Matrix, view};
+use crate::error::Raise;
+use crate::work;
+
+/// A fitted head, perhaps behind a network, on record batches.
+#[pyclass(frozen, module = "stonet._core")]
+pub struct Scorer {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    model: Model,
+    settings: ScoreSettings,
+    inputs: BatchInputs,
+    keep: Vec<String>,
+    network: Option<Tapped>,
+    jobs: Option<usize>,
+    /// The columns of the schema that came last.
+    last: Mutex<Option<(SchemaRef, Arc<BatchScorer>)>>,
+}
+
+/// A network ready to run.
+struct Tapped {
+    runner: Runner<'static>,
+    preprocess: Preprocess,
+}
+
+/// What to predict and from which columns, as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    levels: Vec<f64>,
+    side: Side,
+    joint: bool,
+    single: bool,
+    /// Of the head, or of the network in front of it.
+    inputs: Option<Vec<String>>,
+    prediction: Option<Vec<String>>,
+    features: Option<Vec<String>>,
+    /// Whether a network stands in front of the head; it may be Python's.
+    network: bool,
+    keep: Vec<String>,
+}
+
+/// How an ONNX network is run, as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Running {
+    name: String,
+    tap: Option<String>,
+    scale: f32,
+    mean: Vec<f32>,
+    std: Vec<f32>,
+    batch: usize,
+    runtime: String,
+}
+
+impl Tapped {
+    fn new(bytes: &[u8], running: &Running) -> PyResult<(Self, Option<Vec<String>>)> {
+        let network = Network::from_bytes(bytes.to_vec(), Path::new(&running.name)).raise()?;
+        let tap = running.tap.as_deref().map_or_else(|| network.default_tap(), |name| network.tap(name)).raise()?;
+        let runtime = running.runtime.parse::<Runtime>().raise()?;
+        let settings = RunSettings { runtime, batch: running.batch, outputs: true };
+        let runner = network.runner(&tap, &settings).raise()?.into_owned();
+        let preprocess = Preprocess { scale: running.scale, mean: running.mean.clone(), std: running.std.clone() };
+        Ok((Tapped { runner, preprocess }, network.columns()))
+    }
+
+    /// What it says of rows, in the columns of the head.
+    fn said(&self, model: &Model, source: &Path, x: &Array2<f64>) -> PyResult<Table> {
+        let values = x.iter().map(|&v| v as f32).collect();
+        let inputs = Inputs::array(values, &[x.nrows(), x.ncols()]).raise()?;
+        let inputs = inputs.with_preprocess(&self.preprocess).raise()?;
+        let said = self.runner.features(&inputs, 0..x.nrows(), &|_, _| true).raise()?;
+        let outputs = said.outputs.iter().map(|(_, o)| o.mapv(f64::from)).collect();
+        model.said(source, said.features.mapv(f64::from), outputs).raise()
+    }
+}
+
+impl Inner {
+    /// The columns of a batch's schema.
+    fn ready(&self, batch: &RecordBatch, source: &str) -> PyResult<Arc<BatchScorer>> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((schema, scorer)) = &*last
+            && *schema == batch.schema()
+            && scorer.source() == Path::new(source)
+        {
+            return Ok(scorer.clone());
+        }
+        let scorer = Arc::new(self.find(&batch.schema(), source, Some(batch))?);
+        *last = Some((batch.schema(), scorer.clone()));
+        Ok(scorer)
+    }
+
+    fn find(&self, schema: &SchemaRef, source: &str, first: Option<&RecordBatch>) -> PyResult<BatchScorer> {
+        BatchScorer::new(&self.model, &self.settings, &self.inputs, &self.keep, source, schema, first).raise()
+    }
+
+    fn shown(&self, schema: &SchemaRef, source: &str) -> PyResult<SchemaRef> {
+        BatchScorer::schema_for(&self.model, &self.settings, &self.keep, source, schema).raise()
+    }
+
+    fn score(&self, batch: &RecordBatch, source: &str, first_row: u64) -> PyResult<RecordBatch> {
+        if batch.num_rows() == 0 {
+            return Ok(RecordBatch::new_empty(self.shown(&batch.schema(), source)?));
+        }
+        let scorer = self.ready(batch, source)?;
+        let Some(network) = &self.network else { return scorer.score(batch, first_row).raise() };
+        let x = scorer.network_inputs(batch, first_row).raise()?;
+        let said = network.said(&self.model, scorer.source(), &x)?;
+        scorer.score_said(batch, &said).raise()
+    }
+}
+
+#[pymethods]
+impl Scorer {
+    /// From the bytes of a `.stonet` file, and perhaps of an ONNX file.
+    #[new]
+    #[pyo3(signature = (head, wanted, network=None, running="", n_jobs=None))]
+    fn new(
+        py: Python<'_>,
+        head: &[u8],
+        wanted: &str,
+        network: Option<&[u8]>,
+        running: &str,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Self> {
+        let jobs = work::jobs(n_jobs)?;
+        let wanted: Wanted = serde_json::from_str(wanted).raise()?;
+        let model = Model::from_bytes(head).raise()?;
+        let levels = arrays::levels(&wanted.levels)?;
+        let settings = ScoreSettings { levels, side: wanted.side, joint: wanted.joint, single: wanted.single };
+        let (tapped, known) = match network {
+            None => (None, None),
+            Some(bytes) => {
+                let running: Running = serde_json::from_str(running).raise()?;
+                let (tapped, known) = work::run(py, jobs, || Tapped::new(bytes, &running))?;
+                (Some(tapped), known)
+            }
+        };
+        let inputs = match (wanted.network, &model.head) {
+            (true, _) => BatchInputs::Network(wanted.inputs.or(known)),
+            (false, Fitted::Regression(_)) => {
+                BatchInputs::Head { features: wanted.inputs, prediction: wanted.prediction, logits: None }
+            }
+            (false, Fitted::Classification(_)) if model.columns.logits.is_empty() => {
+                BatchInputs::Head { features: wanted.inputs.or(wanted.features), prediction: None, logits: None }
+            }
+            (false, Fitted::Classification(_)) => {
+                BatchInputs::Head { features: wanted.features, prediction: None, logits: wanted.inputs }
+            }
+        };
+        let inner = Inner { model, settings, inputs, keep: wanted.keep, network: tapped, jobs, last: Mutex::new(None) };
+        Ok(Scorer { inner: Arc::new(inner) })
+    }
+
+    /// The schema of what comes out for batches of a schema; its inputs are not looked at.
+    fn schema(&self, schema: PySchema, source: &str) -> PyResult<PySchema> {
+        Ok(PySchema::new(self.inner.shown(&schema.into_inner(), source)?))
+    }
+
+    /// The names of the columns of a schema that are read; columns that are missing or of a wrong type are errors.
+    fn reads(&self, schema: PySchema, source: &str) -> PyResult<Vec<String>> {
+        let schema = schema.into_inner();
+        let scorer = self.inner.find(&schema, source, None)?;
+        Ok(scorer.projection().iter().map(|&i| schema.field(i).name().clone()).collect())
+    }
+
+    /// Predictions for a batch, whose first row is number `first_row` in messages.
+    #[pyo3(signature = (batch, source, first_row=0))]
+    fn score(&self, py: Python<'_>, batch: PyRecordBatch, source: &str, first_row: u64) -> PyResult<PyRecordBatch> {
+        let batch = batch.into_inner();
+        let scored = work::run(py, self.inner.jobs, || self.inner.score(&batch, source, first_row))?;
+        Ok(PyRecordBatch::new(scored))
+    }
+
+    /// Predictions for the batches of a stream, as they are asked for.
+    fn stream(&self, stream: PyRecordBatchReader, source: String) -> PyResult<PyRecordBatchReader> {
+        let reader = stream.into_reader()?;
+        let schema = self.inner.shown(&reader.schema(), &source)?;
+        let scored = Stream { inner: self.inner.clone(), reader, schema, source, row: 0 };
+        Ok(PyRecordBatchReader::new(Box::new(scored)))
+    }
+
+    /// The inputs of a network for a batch.
+    #[pyo3(signature = (batch, source, first_row=0))]
+    fn network_inputs<'py>(
+        &self,
+        py: Python<'py>,
+        batch: PyRecordBatch,
+        source: &str,
+        first_row: u64,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let batch = batch.into_inner();
+        let x = self.inner.ready(&batch, source)?.network_inputs(&batch, first_row).raise()?;
+        Ok(x.into_pyarray(py))
+    }
+
+    /// Predictions for a batch of which a network of Python said this.
+    #[pyo3(signature = (batch, source, features, output=None))]
+    fn score_said(
+        &self,
+        py: Python<'_>,
+        batch: PyRecordBatch,
+        source: &str,
+        features: Matrix<'_>,
+        output: Option<Matrix<'_>>,
+    ) -> PyResult<PyRecordBatch> {
+        let batch = batch.into_inner();
+        let scorer = self.inner.ready(&batch, source)?;
+        let outputs = view(&output).map(|o| o.to_owned()).into_iter().collect();
+        let said = self.inner.model.said(scorer.source(), features.as_array().to_owned(), outputs).raise()?;
+        let scored = work::run(py, self.inner.jobs, || scorer.score_said(&batch, &said).raise())?;
+        Ok(PyRecordBatch::new(scored))
+    }
+}
+
+/// Batches scored as they are asked for, on whatever thread asks.
+struct Stream {
+    inner: Arc<Inner>,
+    reader: Box<dyn RecordBatchReader + Send>,
+    schema: SchemaRef,
+    source: String,
+    row: u64,
+}
+
+impl Iterator for Stream {
+    type Item = Result<RecordBatch, ArrowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let score = |batch: RecordBatch| {
+            let scored = work::pooled(self.inner.jobs, || self.inner.score(&batch, &self.source, self.row));
+            self.row += batch.num_rows() as u64;
+            scored.and_then(|s| s).map_err(|e| ArrowError::InvalidArgumentError(plain(&e)))
+        };
+        Some(self.reader.next()?.and_then(score))
+    }
+}
+
+impl RecordBatchReader for Stream {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// The words of an exception.
+fn plain(error: &PyErr) -> String {
+    Python::attach(|py| error.value(py).to_string())
+}

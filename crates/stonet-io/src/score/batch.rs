@@ -1,0 +1,274 @@
+//! A saved model on Arrow record batches in memory: a batch in, a batch of predictions out.
+
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Field, Schema, SchemaRef};
+use rayon::prelude::*;
+
+use super::{ModelScorer, ScoreSettings, Scored};
+use crate::arrow::columns::{self, Columns};
+use crate::header::Header;
+use crate::location::{Format, Location};
+use crate::pieces::Piece;
+use crate::reading::Ask;
+use crate::write::columnar;
+use crate::{Error, Model, ModelColumns, Reading, Result, Table};
+
+/// Which columns of record batches go in, by name or pattern.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BatchInputs {
+    /// What the head sees, in the order of the fit; those called as they were at the fit where nothing is said.
+    Head {
+        /// The last hidden layer.
+        features: Option<Vec<String>>,
+        /// The network's own predictions, one per target; regression only.
+        prediction: Option<Vec<String>>,
+        /// The network's output per class; classification only.
+        logits: Option<Vec<String>>,
+    },
+    /// What a network sees, in its order: it stands between the batches and the head. All columns of numbers that are not kept, where
+    /// nothing is said.
+    Network(Option<Vec<String>>),
+}
+
+impl Default for BatchInputs {
+    fn default() -> Self {
+        BatchInputs::Head { features: None, prediction: None, logits: None }
+    }
+}
+
+/// A model on record batches of one schema.
+///
+/// A row's predictions do not depend on the batch that it comes in.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
+/// # use ndarray::{Array2, Axis};
+/// # use stonet::{Calibration, Kind, PostStoNet, Seed};
+/// use stonet_io::{BatchInputs, BatchScorer, Fitted, Model, ModelColumns, ScoreSettings};
+/// # let x = Array2::from_shape_fn((90, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
+/// # let y = x.map_axis(Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(Axis(1));
+/// # let rows = Calibration::new(x.view(), y.view())?;
+/// # let fitted = PostStoNet { kind: Kind::Fast, ..PostStoNet::default() }.fit(&rows, Seed::new(1), &|_, _| true)?;
+/// # let columns = ModelColumns {
+/// #     features: vec!["f0".into(), "f1".into()],
+/// #     targets: vec!["y".into()],
+/// #     ..ModelColumns::default()
+/// # };
+/// # let head = Fitted::Regression(Box::new(fitted));
+/// # let model = Model {
+/// #     head, columns, kind: None, labels: None, level: None, seed: 1, fingerprint: String::new(), version: String::new(),
+/// # };
+/// // `model` was fitted on columns f0 and f1.
+/// let column = |j: usize| Arc::new(Float64Array::from(x.column(j).to_vec())) as ArrayRef;
+/// let batch = RecordBatch::try_from_iter([("id", column(0)), ("f0", column(0)), ("f1", column(1))])?;
+/// let (settings, inputs) = (ScoreSettings::default(), BatchInputs::default());
+/// let scorer = BatchScorer::new(&model, &settings, &inputs, &["id".into()], "rows", &batch.schema(), None)?;
+/// let scored = scorer.score(&batch, 0)?;
+/// assert_eq!(scored.num_rows(), 90);
+/// let names: Vec<String> = scored.schema().fields().iter().map(|f| f.name().clone()).collect();
+/// assert_eq!(names, ["id", "prediction", "lower_90", "upper_90"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct BatchScorer {
+    source: PathBuf,
+    scorer: ModelScorer,
+    columns: Columns,
+    /// The wanted columns in the order of the network, where there is one.
+    inputs: Vec<String>,
+    /// Columns of the batches that stand in front of the predictions.
+    kept: Vec<usize>,
+    outputs: SchemaRef,
+    schema: SchemaRef,
+}
+
+impl BatchScorer {
+    /// Finds the columns of a schema, which `source` names in messages. `first` has the first row, which tells how long lists are; without it
+    /// a column of lists is no input. Columns called `keep` stand in front of the predictions, as they are.
+    pub fn new(
+        model: &Model,
+        settings: &ScoreSettings,
+        inputs: &BatchInputs,
+        keep: &[String],
+        source: &str,
+        schema: &Schema,
+        first: Option<&RecordBatch>,
+    ) -> Result<Self> {
+        let at = location(source);
+        let first = |wanted: &[usize]| {
+            let some = first.map(|batch| batch.project(wanted));
+            some.transpose().map_err(|e| at.damaged(e))
+        };
+        let scorer = ModelScorer::new(model, settings)?;
+        let Shown { kept, outputs, schema: shown } = Shown::new(&scorer, keep, &at, schema)?;
+        // Names that this schema has for what the scorer calls by the names of the fit, in the same order.
+        let (scorer, reading, inputs) = match inputs {
+            BatchInputs::Head { .. } => {
+                let all = Leaves::of(&at, schema, first)?;
+                let scorer = ModelScorer::new(&model.with_columns(all.named(model, inputs)?)?, settings)?;
+                let names = scorer.inputs().to_vec();
+                all.header.exact(&names)?;
+                (scorer, Reading { numbers: Some(names.clone()), ..Reading::default() }, names)
+            }
+            BatchInputs::Network(Some(names)) => {
+                let names = Leaves::of(&at, schema, first)?.find(names)?;
+                (scorer, Reading { numbers: Some(names.clone()), ..Reading::default() }, names)
+            }
+            BatchInputs::Network(None) => {
+                (scorer, Reading { exclude: keep.to_vec(), ..Reading::default() }, Vec::new())
+            }
+        };
+        let ask = Ask { reading: &reading, among: false, name: None };
+        let (columns, _, _) = Columns::new(&at, schema, &ask, first)?;
+        let inputs = if inputs.is_empty() { columns.names().to_vec() } else { inputs };
+        Ok(BatchScorer { source: at.path, scorer, columns, inputs, kept, outputs, schema: shown })
+    }
+
+    /// The schema of what comes out for batches of a schema, without a look at the inputs.
+    pub fn schema_for(
+        model: &Model,
+        settings: &ScoreSettings,
+        keep: &[String],
+        source: &str,
+        schema: &Schema,
+    ) -> Result<SchemaRef> {
+        Ok(Shown::new(&ModelScorer::new(model, settings)?, keep, &location(source), schema)?.schema)
+    }
+
+    /// The schema of what comes out: the columns that are kept, then the predictions.
+    pub fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    /// The columns that are read: of the head, or of the network before it.
+    pub fn inputs(&self) -> &[String] {
+        &self.inputs
+    }
+
+    /// The columns of the schema that are needed for them, by number.
+    pub fn projection(&self) -> &[usize] {
+        &self.columns.projection
+    }
+
+    /// Predictions for a batch of the schema, on the threads of the current rayon pool. `first_row` is the number of its first row in messages.
+    pub fn score(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let most = self.scorer.batch_rows();
+        let starts: Vec<usize> = (0..rows).step_by(most).collect();
+        let part = |&from: &usize| {
+            let part = batch.slice(from, most.min(rows - from));
+            self.scorer.score(&self.table(&part, first_row + from as u64)?)
+        };
+        let parts: Vec<Scored> = starts.par_iter().map(part).collect::<Result<_>>()?;
+        self.beside(batch, Scored::join(parts))
+    }
+
+    /// The inputs of a network for a batch, in its order.
+    pub fn network_inputs(&self, batch: &RecordBatch, first_row: u64) -> Result<ndarray::Array2<f64>> {
+        let table = self.table(batch, first_row)?;
+        Ok(table.select(&table.find(&self.inputs)?))
+    }
+
+    /// Predictions for a batch of which a network has [said](Model::said) something.
+    pub fn score_said(&self, batch: &RecordBatch, said: &Table) -> Result<RecordBatch> {
+        if said.rows() != batch.num_rows() {
+            let what = format!("{}: rows that the network gave back", self.source.display());
+            return Err(stonet::Error::Shape { what, expected: batch.num_rows(), found: said.rows() }.into());
+        }
+        let scored = if said.rows() == 0 { None } else { Some(self.scorer.score(said)?) };
+        self.beside(batch, scored)
+    }
+
+    /// What messages call the rows.
+    pub fn source(&self) -> &Path {
+        &self.source
+    }
+
+    fn table(&self, batch: &RecordBatch, first_row: u64) -> Result<Table> {
+        let wrong = |why: String| Error::Damaged { path: self.source.clone(), format: Format::Arrow.name(), why };
+        let mut piece = Piece::default();
+        let chosen = batch.project(&self.columns.projection).map_err(|e| wrong(e.to_string()))?;
+        self.columns.append_from(first_row, &chosen, &mut piece)?;
+        let shape = (piece.rows, self.columns.names().len());
+        let values = ndarray::Array2::from_shape_vec(shape, piece.values).map_err(|e| wrong(e.to_string()))?;
+        Table::new(&self.source, self.columns.names().to_vec(), values)
+    }
+
+    /// Kept columns and predictions side by side.
+    fn beside(&self, batch: &RecordBatch, scored: Option<Scored>) -> Result<RecordBatch> {
+        let Some(scored) = scored else { return Ok(RecordBatch::new_empty(self.schema())) };
+        let wrong = |why: String| Error::Damaged { path: self.source.clone(), format: Format::Arrow.name(), why };
+        let mut arrays: Vec<_> = self.kept.iter().map(|&i| batch.column(i).clone()).collect();
+        arrays.extend(
+            columnar::arrays(&self.outputs, &scored.cells(), 0..scored.rows()).map_err(|e| wrong(e.to_string()))?,
+        );
+        RecordBatch::try_new(self.schema(), arrays).map_err(|e| wrong(e.to_string()))
+    }
+}
+
+fn location(source: &str) -> Location {
+    Location { path: source.into(), file: source.into(), member: None, format: Format::Arrow }
+}
+
+/// What comes out.
+struct Shown {
+    kept: Vec<usize>,
+    outputs: SchemaRef,
+    schema: SchemaRef,
+}
+
+impl Shown {
+    fn new(scorer: &ModelScorer, keep: &[String], at: &Location, schema: &Schema) -> Result<Self> {
+        let all = Header::new(&at.path, schema.fields().iter().map(|f| f.name().clone()).collect())?;
+        let kept = all.exact(keep)?;
+        let outputs = columnar::schema(scorer.outputs());
+        if let Some(both) = outputs.fields().iter().find(|f| keep.contains(f.name())) {
+            return Err(Error::KeptOutput { path: at.path.clone(), name: both.name().clone() });
+        }
+        let mut fields: Vec<Field> = kept.iter().map(|&i| schema.field(i).clone()).collect();
+        fields.extend(outputs.fields().iter().map(|f| f.as_ref().clone()));
+        Ok(Shown { kept, outputs, schema: SchemaRef::new(Schema::new(fields)) })
+    }
+}
+
+/// All columns of numbers that a schema has, lists laid out.
+struct Leaves {
+    header: Header,
+    /// The column of the schema that each one stands in, by name.
+    columns: Vec<String>,
+}
+
+impl Leaves {
+    fn of(at: &Location, schema: &Schema, first: impl FnOnce(&[usize]) -> Result<Option<RecordBatch>>) -> Result<Self> {
+        let (leaves, header) = columns::leaves(at, schema, first)?;
+        let columns = leaves.iter().map(|l| schema.field(l.column).name().clone()).collect();
+        Ok(Leaves { header, columns })
+    }
+
+    /// The names that patterns stand for; the name of a column of lists stands for all of its places.
+    fn find(&self, patterns: &[String]) -> Result<Vec<String>> {
+        let whole = |pattern: &String| -> Vec<String> {
+            let places = (0..self.columns.len()).filter(|&i| self.columns[i] == *pattern && !self.header.has(pattern));
+            let places: Vec<String> = places.map(|i| self.header.names[i].clone()).collect();
+            if places.is_empty() { vec![pattern.clone()] } else { places }
+        };
+        let names: Vec<String> = patterns.iter().flat_map(whole).collect();
+        Ok(self.header.columns(&names)?.into_iter().map(|i| self.header.names[i].clone()).collect())
+    }
+
+    /// The head's columns by the names that the schema has for them.
+    fn named(&self, model: &Model, inputs: &BatchInputs) -> Result<ModelColumns> {
+        let mut columns = model.columns.clone();
+        let BatchInputs::Head { features, prediction, logits } = inputs else { return Ok(columns) };
+        let given = [features, prediction, logits];
+        let known = [&mut columns.features, &mut columns.prediction, &mut columns.logits];
+        for (patterns, names) in given.into_iter().zip(known) {
+            if let Some(patterns) = patterns {
+                *names = self.find(patterns)?;
+            }
+        }
+        Ok(columns)
+    }
+}
