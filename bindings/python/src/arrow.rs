@@ -1,6 +1,6 @@
 //! Record batches of any library in, record batches of predictions out, by the Arrow PyCapsule interface.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -8,6 +8,7 @@ use arrow_schema::{ArrowError, SchemaRef};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use serde::Deserialize;
 use stonet::Side;
@@ -182,6 +183,11 @@ impl Scorer {
         Ok(scorer.projection().iter().map(|&i| schema.field(i).name().clone()).collect())
     }
 
+    /// The names of the columns of a schema that go in; those that are missing are not told.
+    fn taken(&self, schema: PySchema) -> Vec<String> {
+        BatchScorer::taken(&self.inner.model, &self.inner.inputs, &schema.into_inner())
+    }
+
     /// Predictions for a batch, whose first row is number `first_row` in messages.
     #[pyo3(signature = (batch, source, first_row=0))]
     fn score(&self, py: Python<'_>, batch: PyRecordBatch, source: &str, first_row: u64) -> PyResult<PyRecordBatch> {
@@ -229,6 +235,12 @@ impl Scorer {
         let scored = work::run(py, self.inner.jobs, || scorer.score_said(&batch, &said).raise())?;
         Ok(PyRecordBatch::new(scored))
     }
+}
+
+/// An ONNX file as bytes that need no other file.
+#[pyfunction]
+pub fn network_bytes(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+    Ok(PyBytes::new(py, Network::open(&path).raise()?.bytes()))
 }
 
 /// Batches scored as they are asked for, on whatever thread asks.

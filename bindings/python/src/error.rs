@@ -38,7 +38,10 @@ impl<T> Raise<T> for stonet_io::Result<T> {
 
 impl<T> Raise<T> for stonet_onnx::Result<T> {
     fn raise(self) -> PyResult<T> {
-        self.map_err(|e| PyValueError::new_err(e.to_string()))
+        self.or_else(|e| match e {
+            stonet_onnx::Error::Io(e) => Err(e).raise(),
+            _ => Err(PyValueError::new_err(e.to_string())),
+        })
     }
 }
 

@@ -17,7 +17,7 @@ mod work;
 #[pyo3::pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::arrow::Scorer;
+    use crate::arrow::{Scorer, network_bytes};
     #[pymodule_export]
     use crate::baseline::Baseline;
     #[pymodule_export]

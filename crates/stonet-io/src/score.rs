@@ -6,6 +6,7 @@ mod file;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, CowArray, Ix2, s};
 use stonet::anatomy::View;
+use stonet::metrics::top_class;
 use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, Labels, Level, Scorer, Side};
 
 use crate::{Cells, Column, Error, Fitted, Model, Result, Table, Type, Writer};
@@ -198,10 +199,7 @@ fn ends(all: Vec<Intervals>, side: Side) -> Vec<Values> {
 
 /// The most probable class, the first of equals, and all probabilities.
 fn class_columns(p: &Array2<f64>, labels: &Labels) -> Vec<Values> {
-    let best = |row: ArrayView1<'_, f64>| {
-        let first = (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0);
-        labels.names()[first].clone()
-    };
+    let best = |row: ArrayView1<'_, f64>| labels.names()[top_class(row)].clone();
     let class = Values::Text(p.outer_iter().map(best).collect());
     [class].into_iter().chain(p.axis_iter(Axis(1)).map(|c| Values::Numbers(c.to_owned()))).collect()
 }

@@ -37,6 +37,7 @@ from ._files import load
 from ._network import PostStoNet
 from ._regression import Guarantee, PostStoNetRegressor
 from ._report import report
+from ._score import OnnxNetwork, score
 
 __all__ = [
     "CQR",
@@ -46,6 +47,7 @@ __all__ = [
     "MatrixScaling",
     "MatrixScalingODIR",
     "NormalisedConformal",
+    "OnnxNetwork",
     "PostLinear",
     "PostLinearRegressor",
     "PostStoNet",
@@ -59,12 +61,13 @@ __all__ = [
     "load",
     "metrics",
     "report",
+    "score",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `stonet.plot` and `stonet.torch` when they are asked for."""
-    if name in ("plot", "torch"):
+    """Import `stonet.plot`, `stonet.ray`, `stonet.spark` and `stonet.torch` when they are asked for."""
+    if name in ("plot", "ray", "spark", "torch"):
         from importlib import import_module
 
         return import_module(f"{__name__}.{name}")

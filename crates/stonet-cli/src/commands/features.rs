@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use ndarray::{Array1, Array2};
 use serde::Serialize;
+use stonet::metrics::top_class;
 use stonet_io::{Cells, Column, Reading, Type, Writer};
 use stonet_onnx::{Features as Said, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
@@ -263,9 +264,7 @@ fn images(path: &Path) -> Result<Option<Inputs>> {
 /// Rows whose largest output stands at the label.
 fn hits(said: &Said, labels: &[usize]) -> usize {
     let Some((_, z)) = said.outputs.iter().find(|(_, z)| z.ncols() > 1) else { return 0 };
-    let best =
-        |row: ndarray::ArrayView1<'_, f32>| (1..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best });
-    z.outer_iter().zip(labels).filter(|(row, label)| best(row.view()) == **label).count()
+    z.outer_iter().zip(labels).filter(|(row, label)| top_class(row.view()) == **label).count()
 }
 
 /// The file of features, begun when the first block tells its columns.

@@ -10,6 +10,7 @@ use super::{ModelScorer, ScoreSettings, Scored};
 use crate::arrow::columns::{self, Columns};
 use crate::header::Header;
 use crate::location::{Format, Location};
+use crate::pattern::matches;
 use crate::pieces::Piece;
 use crate::reading::Ask;
 use crate::write::columnar;
@@ -137,6 +138,20 @@ impl BatchScorer {
         Ok(Shown::new(&ModelScorer::new(model, settings)?, keep, &location(source), schema)?.schema)
     }
 
+    /// The columns of a schema that go in, whether a prediction depends on them or not; columns that are missing are not told. Empty where a
+    /// network takes whatever there is.
+    pub fn taken(model: &Model, inputs: &BatchInputs, schema: &Schema) -> Vec<String> {
+        let ModelColumns { features, prediction, logits, .. } = &model.columns;
+        let patterns = match inputs {
+            BatchInputs::Network(names) => names.clone().unwrap_or_default(),
+            BatchInputs::Head { features: f, prediction: p, logits: z } => {
+                let given = [(f, features), (p, prediction), (z, logits)];
+                given.into_iter().flat_map(|(given, own)| given.as_ref().unwrap_or(own)).cloned().collect()
+            }
+        };
+        taken_by(&patterns, schema)
+    }
+
     /// The schema of what comes out: the columns that are kept, then the predictions.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
@@ -206,6 +221,22 @@ impl BatchScorer {
         );
         RecordBatch::try_new(self.schema(), arrays).map_err(|e| wrong(e.to_string()))
     }
+}
+
+/// The fields that names or patterns mean, a list also where one of its places is meant.
+fn taken_by(patterns: &[String], schema: &Schema) -> Vec<String> {
+    let place = |pattern: &str, field: &str| {
+        let number = pattern.strip_prefix(field).and_then(|rest| rest.strip_prefix('_'));
+        number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let meant = |field: &Field| {
+        patterns.iter().any(|p| {
+            let of_list =
+                field.data_type().is_list() && (place(p, field.name()) || matches(p, &format!("{}_0", field.name())));
+            p == field.name() || matches(p, field.name()) || of_list
+        })
+    };
+    schema.fields().iter().filter(|f| meant(f)).map(|f| f.name().clone()).collect()
 }
 
 fn location(source: &str) -> Location {

@@ -57,8 +57,8 @@ impl<T> ClassScores<T> {
     }
 }
 
-/// The first of the largest entries.
-pub(crate) fn top_class(row: ArrayView1<'_, f64>) -> usize {
+/// The first of the largest entries of a row of probabilities or logits.
+pub fn top_class<T: PartialOrd>(row: ArrayView1<'_, T>) -> usize {
     (1..row.len()).fold(0, |best, k| if row[k] > row[best] { k } else { best })
 }
 

@@ -8,7 +8,8 @@ mod judge;
 
 pub use bins::{ReliabilityBin, bin_of, reliability};
 pub(crate) use check::{check_labels, check_probabilities};
-pub(crate) use classes::top_class;
-pub use classes::{BINS, ClassScores, accuracy, adaptive_ece, brier, class_scores, class_wise_ece, ece, nll};
+pub use classes::{
+    BINS, ClassScores, accuracy, adaptive_ece, brier, class_scores, class_wise_ece, ece, nll, top_class,
+};
 pub use intervals::{coverage, coverage_by_width, covered, mean_length, mean_sd, median_length, rmse, winkler};
 pub use judge::{Band, ClassReport, JudgeSettings, Measured, judge, noise_floor};

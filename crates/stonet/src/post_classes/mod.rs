@@ -20,6 +20,7 @@ pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 
 use crate::calibration::{Corrected, IsotonicOvr};
+use crate::metrics::top_class;
 use crate::ridge::{BLOCK, blocks};
 use crate::{ClassInputs, Error, Head, KappaPath, Result};
 
@@ -224,9 +225,6 @@ impl FittedClassifier {
     /// The most probable class of every row; the first of equals.
     pub fn classify(&self, inputs: &ClassInputs<'_>) -> Result<Array1<usize>> {
         let p = self.probabilities(inputs)?;
-        let first_largest = |row: ndarray::ArrayView1<'_, f64>| {
-            (0..row.len()).rev().max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap_or(0)
-        };
-        Ok(p.outer_iter().map(first_largest).collect())
+        Ok(p.outer_iter().map(top_class).collect())
     }
 }

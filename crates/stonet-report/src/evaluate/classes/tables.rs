@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ndarray::ArrayView2;
-use stonet::metrics::bin_of;
+use ndarray::{ArrayView1, ArrayView2};
+use stonet::metrics::{bin_of, top_class};
 
 use super::{ClassRow, ConfidenceBin, Confusion};
 
@@ -14,8 +14,8 @@ const CONFUSIONS: usize = 10;
 
 /// The first of the most probable classes, and its probability.
 pub fn guesses(p: ArrayView2<'_, f64>) -> Vec<(usize, f64)> {
-    let first_largest = |best: (usize, f64), (k, &v): (usize, &f64)| if v > best.1 { (k, v) } else { best };
-    p.outer_iter().map(|row| row.iter().enumerate().fold((0, f64::NEG_INFINITY), first_largest)).collect()
+    let guess = |row: ArrayView1<'_, f64>| (top_class(row), row.fold(f64::NEG_INFINITY, |best, v| best.max(*v)));
+    p.outer_iter().map(guess).collect()
 }
 
 pub fn confidence_bins(guesses: &[(usize, f64)], labels: &[usize]) -> Vec<ConfidenceBin> {

@@ -1,0 +1,305 @@
+"""Arrow in, Arrow out: a head, perhaps behind a network, on record batches, here or on the workers of an engine."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from ._base import to_json
+from ._network import PostStoNet
+
+# What has no name of its own.
+SOURCE = "rows"
+# Heads that a process keeps ready.
+_MOST_READY = 8
+_ready: dict[tuple[str, int | None, int], _core.Scorer] = {}
+
+
+@dataclass(frozen=True)
+class OnnxNetwork:
+    """An ONNX network in front of a head, with the preprocessing of its inputs: ``(scale * x - mean) / std``.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. It is read when this is made, with weights that lie beside it, so that workers need no files.
+    tap : str, optional
+        The tensor or node whose output is the features; the last hidden layer if not given.
+    scale : float
+        Every input is multiplied by it first.
+    mean, std : float or sequence of float
+        One number, or one per channel.
+    batch : int
+        Rows that the network takes at once.
+    runtime : {"rten", "onnxruntime"}
+        What runs it.
+    """
+
+    path: str | PathLike[str]
+    tap: str | None = None
+    scale: float = 1.0
+    mean: float | Sequence[float] = 0.0
+    std: float | Sequence[float] = 1.0
+    batch: int = 32
+    runtime: str = "rten"
+    _bytes: bytes = field(default=b"", init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_bytes", _core.network_bytes(fspath(self.path)))
+
+    def _running(self) -> str:
+        return to_json(
+            {
+                "name": os.path.basename(fspath(self.path)),
+                "tap": self.tap,
+                "scale": float(self.scale),
+                "mean": np.atleast_1d(self.mean).tolist(),
+                "std": np.atleast_1d(self.std).tolist(),
+                "batch": int(self.batch),
+                "runtime": self.runtime,
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is needed to score: the same on the driver and on every worker."""
+
+    head: bytes
+    wanted: str
+    network: OnnxNetwork | Callable[[Any], Any] | None
+
+    def scorer(self, n_jobs: int | None) -> _core.Scorer:
+        """Return the scorer, which a process makes ready once."""
+        onnx = self.network if isinstance(self.network, OnnxNetwork) else None
+        running = "" if onnx is None else onnx._running()
+        parts = (self.head, self.wanted.encode(), running.encode(), b"" if onnx is None else onnx._bytes)
+        digest = hashlib.sha256(b"".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
+        # A fork has none of the threads that its parent had.
+        key = (digest, n_jobs, os.getpid())
+        if key not in _ready:
+            while len(_ready) >= _MOST_READY:
+                del _ready[next(iter(_ready))]
+            _ready[key] = _core.Scorer(self.head, self.wanted, None if onnx is None else onnx._bytes, running, n_jobs)
+        return _ready[key]
+
+    def one(self, batch: Any, source: str, first_row: int, n_jobs: int | None) -> Any:
+        """Return the predictions for one record batch."""
+        scorer = self.scorer(n_jobs)
+        if self.network is None or isinstance(self.network, OnnxNetwork) or batch.num_rows == 0:
+            return scorer.score(batch, source, first_row)
+        said = self.network(scorer.network_inputs(batch, source, first_row))
+        features, output = (said[0], said[1]) if isinstance(said, tuple) else (said, None)
+        return scorer.score_said(batch, source, _rows(features), None if output is None else _rows(output))
+
+    def batches(self, batches: Iterable[Any], source: str, n_jobs: int | None) -> Iterator[Any]:
+        """Return the predictions for record batches, one after the other."""
+        row = 0
+        for batch in batches:
+            yield self.one(batch, source, row, n_jobs)
+            row += batch.num_rows
+
+
+def _rows(values: Any) -> Any:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    return array.reshape(len(array), -1)
+
+
+def head_bytes(head: Any) -> tuple[bytes, Any]:
+    """Return the `.stonet` bytes of a head and, where it brings one, its network."""
+    if isinstance(head, (bytes, bytearray, memoryview)):
+        return bytes(head), None
+    if isinstance(head, (str, PathLike)):
+        return _core.load(fspath(head)).to_bytes(), None
+    if isinstance(head, PostStoNet):
+        if not hasattr(head, "head_"):
+            raise ValueError("this PostStoNet is not fitted yet; call fit first")
+        return head.head_._fitted().to_bytes(), head._tap
+    fitted = getattr(head, "_fitted", None)
+    core = fitted() if fitted is not None else None
+    if isinstance(core, (_core.Regression, _core.Classification)):
+        return core.to_bytes(), None
+    raise TypeError(
+        f"head is a {type(head).__name__}; give a fitted PostStoNetRegressor or PostStoNetClassifier, "
+        "or the path of a .stonet file"
+    )
+
+
+def plan(
+    head: Any,
+    *,
+    inputs: Any = None,
+    prediction: Any = None,
+    features: Any = None,
+    level: Any = None,
+    side: str = "both",
+    joint: bool = False,
+    single: bool = False,
+    keep: Any = (),
+    network: Any = None,
+    schema: Any = None,
+) -> Plan:
+    """Return what to do, looked through as far as it can be without rows.
+
+    With `keep` None all columns of `schema` are kept that do not go in.
+    """
+    data, own = head_bytes(head)
+    network = own if network is None else network
+    if isinstance(network, (str, PathLike)):
+        network = OnnxNetwork(network)
+    if network is not None and not isinstance(network, OnnxNetwork) and not callable(network):
+        raise TypeError(f"network is a {type(network).__name__}; give an ONNX file, an OnnxNetwork or a function")
+    if network is not None and (prediction is not None or features is not None):
+        raise ValueError("prediction and features come from the network; leave them out, or the network")
+    wanted = {
+        "levels": [] if level is None else np.atleast_1d(level).astype(float).tolist(),
+        "side": side,
+        "joint": joint,
+        "single": single,
+        "inputs": _names(inputs),
+        "prediction": _names(prediction),
+        "features": _names(features),
+        "network": network is not None,
+        "keep": _names(keep) or [],  # None: those of the schema, below
+    }
+    made = Plan(data, to_json(wanted), network)
+    taken = made.scorer(None).taken(schema) if keep is None else []
+    if keep is not None:
+        return made
+    if not taken:
+        raise ValueError("which columns go in is not known: name inputs, or the columns to keep")
+    return Plan(data, to_json({**wanted, "keep": [n for n in schema.names if n not in taken]}), network)
+
+
+def _names(names: Any) -> list[str] | None:
+    if names is None:
+        return None
+    return [names] if isinstance(names, str) else [str(n) for n in names]
+
+
+def score(
+    data: Any,
+    head: Any,
+    *,
+    inputs: Any = None,
+    prediction: Any = None,
+    features: Any = None,
+    level: Any = None,
+    side: str = "both",
+    joint: bool = False,
+    single: bool = False,
+    keep: Any = (),
+    network: Any = None,
+    n_jobs: int | None = None,
+) -> Any:
+    """Predict for a record batch, table, frame or stream that speaks Arrow; no column is copied on its way in.
+
+    Columns are found by name. They are those that ``stonet predict`` writes: ``prediction``, ``lower_90``, ``upper_90``, … or ``class`` and
+    ``p_<label>``, row by row the same numbers.
+
+    Parameters
+    ----------
+    data : pyarrow, polars, pandas or DuckDB object, or any other with ``__arrow_c_array__`` or ``__arrow_c_stream__``
+        The rows. A stream such as ``pyarrow.RecordBatchReader`` is read as its result is, so it may be longer than memory.
+    head : estimator, path or bytes
+        A fitted head or its ``.stonet`` file; a `PostStoNet` brings its network along.
+    inputs : str or sequence of str, optional
+        What the head sees, by name or pattern such as ``"f*"``, in the order of the fit: features for intervals, logits for classes. With
+        ``network``, what the network sees. By the names of the fit if not given. The name of a column of lists stands for all its places.
+    prediction : str or sequence of str, optional
+        The network's own prediction, one column per target.
+    features : str or sequence of str, optional
+        For classes: features beside the logits.
+    level : float or sequence of float, optional
+        Coverage; that of the fit if not given.
+    side : {"both", "lower", "upper"}
+        Which ends.
+    joint : bool
+        Intervals that hold all targets of a row at once.
+    single : bool
+        Numbers of 32 bits.
+    keep : sequence of str
+        Columns that stand in front of the predictions.
+    network : path-like, OnnxNetwork or callable, optional
+        What turns raw inputs into features: an ONNX file, or a function from an array (n, n_inputs) to features, or to features and outputs.
+    n_jobs : int, optional
+        Threads; all cores if None or -1.
+
+    Returns
+    -------
+    object
+        As what came: pyarrow for pyarrow, polars for polars, pandas for pandas; for anything else an object with ``__arrow_c_array__`` or
+        ``__arrow_c_stream__``.
+
+    Examples
+    --------
+    >>> import numpy as np, pyarrow as pa, stonet
+    >>> rng = np.random.default_rng(1)
+    >>> x, noise = rng.normal(size=(300, 2)), rng.normal(size=300)
+    >>> table = pa.table({"id": np.arange(300), "c0": x[:, 0], "c1": x[:, 1]})
+    >>> head = stonet.PostStoNetRegressor(interval="fast").fit(x, x[:, 0] + noise)
+    >>> stonet.score(table, head, level=0.8, keep=["id"]).column_names
+    ['id', 'prediction', 'lower_80', 'upper_80']
+    """
+    made = plan(
+        head,
+        inputs=inputs,
+        prediction=prediction,
+        features=features,
+        level=level,
+        side=side,
+        joint=joint,
+        single=single,
+        keep=keep,
+        network=network,
+    )
+    scorer = made.scorer(n_jobs)
+    if callable(made.network) and not isinstance(made.network, OnnxNetwork):
+        return _like(data, _through(made, data, n_jobs))
+    if hasattr(data, "__arrow_c_array__"):
+        return _like(data, scorer.score(data, SOURCE))
+    if hasattr(data, "__arrow_c_stream__"):
+        return _like(data, scorer.stream(data, SOURCE))
+    raise TypeError(
+        f"data is a {type(data).__name__}, which does not speak Arrow; give a record batch, a table or a frame "
+        "(for arrays there are predict_interval and predict_proba)"
+    )
+
+
+def _through(made: Plan, data: Any, n_jobs: int | None) -> Any:
+    """Batches through a network of Python, which pyarrow hands over."""
+    import pyarrow
+
+    if hasattr(data, "__arrow_c_array__"):
+        return made.one(pyarrow.record_batch(data), SOURCE, 0, n_jobs)
+    reader = pyarrow.RecordBatchReader.from_stream(data)
+    schema = pyarrow.schema(made.scorer(n_jobs).schema(reader.schema, SOURCE))
+    scored = (pyarrow.record_batch(b) for b in made.batches(reader, SOURCE, n_jobs))
+    return pyarrow.RecordBatchReader.from_batches(schema, scored)
+
+
+def _like(data: Any, result: Any) -> Any:
+    """Return a result as an object of the library that the data are of."""
+    library, name = type(data).__module__.split(".")[0], type(data).__name__
+    if library == "pyarrow":
+        import pyarrow
+
+        if name == "RecordBatch":
+            return pyarrow.record_batch(result)
+        return pyarrow.table(result) if name == "Table" else pyarrow.RecordBatchReader.from_stream(result)
+    if library == "polars":
+        import polars
+
+        return polars.DataFrame(result)
+    if library == "pandas":
+        import pyarrow
+
+        return pyarrow.table(result).to_pandas().set_axis(data.index)
+    return result

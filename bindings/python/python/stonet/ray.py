@@ -1,0 +1,109 @@
+"""Ray: a fitted head on a Dataset of any size, and many fits at once. ray itself is imported when it is used.
+
+Workers need the same version of stonet as the driver, numpy and pyarrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from . import _workers
+from ._score import plan
+
+__all__ = ["score"]
+
+
+def score(
+    dataset: Any,
+    head: Any,
+    *,
+    inputs: Any = None,
+    prediction: Any = None,
+    features: Any = None,
+    level: Any = None,
+    side: str = "both",
+    joint: bool = False,
+    single: bool = False,
+    keep: Any = None,
+    network: Any = None,
+    **options: Any,
+) -> Any:
+    """Predict for the rows of a Dataset, block by block where they lie.
+
+    Every worker makes the head ready once. The numbers of a row are exactly those of `stonet.score` and of ``stonet predict``, however the rows
+    are divided.
+
+    Parameters
+    ----------
+    dataset : ray.data.Dataset
+        The rows.
+    head, inputs, prediction, features, level, side, joint, single, network
+        As for `stonet.score`. The head and the network are sent along; no worker needs their files.
+    keep : sequence of str, optional
+        Columns that stand in front of the predictions. All that do not go into the head or the network if not given.
+    **options
+        Of ``Dataset.map_batches``, such as ``batch_size``, ``num_cpus`` or ``concurrency``.
+
+    Returns
+    -------
+    ray.data.Dataset
+        Not computed yet. Columns that are missing or of a wrong type are errors at once; what is wrong with a row is an error of whatever
+        computes it, which names the block, the row in it and the column.
+    """
+    import pyarrow
+    import ray
+    from ray import cloudpickle
+
+    schema = dataset.schema()
+    schema = None if schema is None else schema.base_schema
+    if not isinstance(schema, pyarrow.Schema):
+        raise TypeError(f"the blocks of this Dataset are no Arrow tables but of {type(schema).__name__}")
+    made = plan(
+        head,
+        inputs=inputs,
+        prediction=prediction,
+        features=features,
+        level=level,
+        side=side,
+        joint=joint,
+        single=single,
+        keep=keep,
+        network=network,
+        schema=schema,
+    )
+    _, needed = _workers.columns(made, schema, "dataset")
+    sent = ray.put(tuple(_workers.pack(made, cloudpickle.dumps)))
+    options = {"batch_format": "pyarrow", "zero_copy_batch": True, "num_cpus": 1, **options}
+    threads = max(1, int(options["num_cpus"] or 1))
+    return dataset.select_columns(needed).map_batches(_score, fn_args=(sent, threads), **options)
+
+
+_sent: dict[Any, _workers.Packed] = {}
+
+
+def _score(table: Any, sent: Any, threads: int) -> Any:
+    """What a task does with a batch of its block."""
+    import pyarrow
+    import ray
+    from ray import cloudpickle
+
+    if isinstance(sent, ray.ObjectRef):
+        if sent not in _sent:
+            _sent.clear()
+            _sent[sent] = _workers.Packed(*ray.get(sent))
+        sent = _sent[sent]
+    packed = _workers.Packed(*sent)
+    batches = table.to_batches() or [pyarrow.RecordBatch.from_pylist([], schema=table.schema)]
+    return pyarrow.Table.from_batches(_workers.work(packed, cloudpickle.loads, batches, _block(), threads))
+
+
+def _block() -> str:
+    """Return the name of the block that is worked on, where Ray tells."""
+    try:
+        from ray.data._internal.execution.interfaces import TaskContext
+
+        task = TaskContext.get_current()
+    except (ImportError, AttributeError):
+        task = None
+    return "block" if task is None else f"block {task.task_idx}"

@@ -1,0 +1,101 @@
+"""Rows, a head and the command's predictions, for the tests of engines; large enough that many tasks are needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import stonet
+
+OUTPUTS = ["prediction", "lower_80", "upper_80", "lower_95", "upper_95"]
+LEVELS = [0.8, 0.95]
+
+
+class Rows(NamedTuple):
+    folder: Path
+    head: Path
+    expected: pa.Table
+
+
+def rows(place: Path, count: int, files: int = 16) -> Rows:
+    """A folder of Parquet files, a head on disk, and what the command predicts, in the order of the key."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(400, 100))
+    y = x[:, 0] + np.tanh(x[:, 1]) + 0.3 * np.exp(0.5 * x[:, 2]) * rng.normal(size=400)
+    settings = {"stonet": {"steps": 50}}
+    head = stonet.PostStoNetRegressor(kappa=0.01, settings=settings).fit(x, y, x[:, 0])
+    head.save(place / "head.stonet")
+    names = [f"c{i}" for i in range(100)]
+    folder = place / "rows"
+    folder.mkdir()
+    keys = rng.permutation(count)
+    for part in range(files):
+        some = keys[part::files]
+        columns = {"key": some, "group": [f"g{k % 7}" for k in some]}
+        values = np.random.default_rng([2, part]).normal(size=(100, len(some))).astype(np.float32)
+        columns |= dict(zip(names, values, strict=True))
+        pq.write_table(pa.table({**columns, "prediction": values[0]}), folder / f"part-{part:02}.parquet")
+    command = [sys.executable, "-m", "stonet._cli", "predict", "head.stonet", "rows", "-o", "expected.parquet"]
+    subprocess.run([*command, "--level", "0.8,0.95", "--keep", "key"], cwd=place, check=True, capture_output=True)
+    return Rows(folder, place / "head.stonet", pq.read_table(place / "expected.parquet").sort_by("key"))
+
+
+def same(found: pa.Table, expected: pa.Table) -> None:
+    """Fail unless all rows are the same, bit by bit, in the order of the key."""
+    found = found.select(expected.column_names).sort_by("key")
+    assert found.num_rows == expected.num_rows
+    for name in expected.column_names:
+        a, b = (t.column(name).combine_chunks().cast(expected.schema.field(name).type) for t in (found, expected))
+        assert a.equals(b), name
+
+
+def other_version(place: Path) -> Path:
+    """A folder with the package as it would be in another version."""
+    folder = place / "other"
+    shutil.copytree(Path(stonet.__file__).parent, folder / "stonet")
+    init = folder / "stonet" / "__init__.py"
+    init.write_text(init.read_text() + '\nfrom . import _core\n\n_core.__version__ = __version__ = "0.0.1"\n')
+    return folder
+
+
+def processes(words: str) -> list[int]:
+    """The processes whose command line holds these words."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if words in line:
+                found.append(int(entry.name))
+    return found
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.02)
+
+
+def later(head: bytes) -> bytes:
+    """The bytes of a head as a later program would write them: another format version, and the checksum that belongs to it."""
+    head = head.replace(b'"format_version":"1"', b'"format_version":"9"').replace(b'"needs":"0.1.0"', b'"needs":"9.9.0"')
+    place = head.index(b'"checksum":"') + len(b'"checksum":"')
+    blank = head[:place] + b"0" * 16 + head[place + 16 :]
+    digest = 0xCBF29CE484222325
+    for byte in blank:
+        digest = (digest ^ byte) * 0x100000001B3 % 2**64
+    return head[:place] + f"{digest:016x}".encode() + head[place + 16 :]

@@ -1,0 +1,127 @@
+"""Ray on a cluster of two nodes: the command's rows, whatever happens, and errors that name the block."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ray", reason="ray is not installed: nothing ran on Ray")
+pytest.importorskip("ray.data", reason="ray.data is not installed: nothing ran on Ray")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import engines
+import stonet
+import stonet.ray
+
+ROWS = int(os.environ.get("STONET_TEST_ROWS", "200000"))
+STORE = 200 * 2**20
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> engines.Rows:
+    return engines.rows(tmp_path_factory.mktemp("ray-rows"), ROWS)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    # Two nodes that work, and one that only leads.
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE})
+    for _ in range(2):
+        made.add_node(num_cpus=1, object_store_memory=STORE)
+    ray.init(made.address, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def dataset(rows: int = 40, **changes: Any) -> Any:
+    import ray
+
+    rng = np.random.default_rng(3)
+    columns: dict[str, Any] = {"key": np.arange(rows), **{f"c{i}": rng.normal(size=rows) for i in range(100)}}
+    return ray.data.from_arrow(pa.table({**columns, "prediction": rng.normal(size=rows), **changes}))
+
+
+def collect(scored: Any) -> pa.Table:
+    import ray
+
+    return pa.concat_tables(ray.get(scored.to_arrow_refs()))
+
+
+def test_exactly_the_rows_of_the_command(cluster: Any, data: engines.Rows, tmp_path: Path) -> None:
+    import ray
+
+    rows = ray.data.read_parquet(str(data.folder))
+    scored = stonet.ray.score(rows, data.head, level=engines.LEVELS)
+    assert scored.schema().names == ["key", "group", *engines.OUTPUTS], "what does not go in is kept"
+    scored.write_parquet(str(tmp_path / "out"))
+    engines.same(pq.read_table(tmp_path / "out"), data.expected)
+    head = stonet.load(data.head)
+    by_estimator = stonet.ray.score(rows, head, level=engines.LEVELS, keep=["key"], batch_size=777)
+    engines.same(collect(by_estimator), data.expected)
+
+
+def test_a_node_dies_and_no_row_is_lost(cluster: Any, data: engines.Rows, tmp_path: Path) -> None:
+    import ray
+
+    rows = ray.data.read_parquet(str(data.folder), override_num_blocks=32)
+    scored = stonet.ray.score(rows, data.head, level=engines.LEVELS, keep=["key"])
+    out = tmp_path / "out"
+    raised: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            scored.write_parquet(str(out))
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    engines.wait_for(lambda: len(list(out.glob("*.parquet"))) >= 3 or not thread.is_alive())
+    assert thread.is_alive()
+    cluster.remove_node(sorted(cluster.worker_nodes, key=id)[0], allow_graceful=False)
+    thread.join()
+    cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    assert not raised, raised
+    engines.same(pq.read_table(out), data.expected)
+
+
+def test_empty_blocks_and_wrong_columns(cluster: Any, data: engines.Rows) -> None:
+    few = dataset().filter(lambda row: row["key"] < 10)
+    assert stonet.ray.score(few, data.head).count() == 10
+    with pytest.raises(ValueError, match="dataset: 2 columns are missing: `c3`"):
+        stonet.ray.score(dataset().drop_columns(["c3", "c4"]), data.head)
+    with pytest.raises(ValueError, match="column `c3` .*Utf8"):
+        stonet.ray.score(dataset(c3=[str(i) for i in range(40)]), data.head)
+
+
+def test_bad_rows_name_block_row_and_column(cluster: Any, data: engines.Rows) -> None:
+    from ray.exceptions import RayTaskError
+
+    rows = dataset(c7=[None if i == 25 else 1.0 for i in range(40)])
+    with pytest.raises(RayTaskError) as info:
+        stonet.ray.score(rows, data.head).materialize()
+    assert "block 0, row 25 (from 0), column `c7`: missing value" in str(info.value)
+
+
+def test_a_worker_of_another_version(cluster: Any, data: engines.Rows, tmp_path: Path) -> None:
+    from ray.exceptions import RayTaskError
+
+    other = {"env_vars": {"PYTHONPATH": str(engines.other_version(tmp_path))}}
+    with pytest.raises(RayTaskError) as info:
+        stonet.ray.score(dataset(), data.head, runtime_env=other).materialize()
+    text = str(info.value)
+    assert "block 0: stonet 0.0.1 is installed on" in text
+    assert f"the driver has {stonet.__version__}; install the same version" in text

@@ -1,0 +1,200 @@
+"""Arrow in, Arrow out: every library's tables, the numbers of the estimator and of the command, and errors that name the place."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import stonet
+from conftest import Classes, Regression
+from stonet import _core, _workers
+from stonet._score import plan
+
+pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: Arrow data were not scored")
+
+FEATURES = [f"f{i}" for i in range(6)]
+
+
+@pytest.fixture(scope="module")
+def head(regression: Regression) -> stonet.PostStoNetRegressor:
+    pandas = pytest.importorskip("pandas")
+    x = pandas.DataFrame(regression.features, columns=FEATURES)
+    settings = {"stonet": {"steps": 50}}
+    return stonet.PostStoNetRegressor(kappa=0.01, settings=settings).fit(x, regression.y, regression.prediction)
+
+
+@pytest.fixture(scope="module")
+def table(regression: Regression) -> Any:
+    columns = {"id": np.arange(400), **dict(zip(FEATURES, regression.features.T, strict=True))}
+    return pa.table({**columns, "prediction": regression.prediction, "name": [f"row {i}" for i in range(400)]})
+
+
+@pytest.fixture(scope="module")
+def expected(head: Any, regression: Regression) -> Any:
+    y, bounds = head.predict_interval(regression.features, regression.prediction, confidence_level=0.8)
+    return np.column_stack([y, bounds[:, 0, 0], bounds[:, 1, 0]])
+
+
+def numbers(scored: Any) -> Any:
+    table = scored if isinstance(scored, pa.Table) else pa.Table.from_batches([scored])
+    return np.column_stack([table.column(n).to_numpy() for n in ("prediction", "lower_80", "upper_80")])
+
+
+def test_every_library_gets_its_own_back(head: Any, table: Any, expected: Any) -> None:
+    batch = table.combine_chunks().to_batches()[0]
+    scored = stonet.score(batch, head, level=0.8, keep=["id"])
+    assert isinstance(scored, pa.RecordBatch) and scored.schema.names[:2] == ["id", "prediction"]
+    np.testing.assert_array_equal(numbers(scored), expected)
+
+    scored = stonet.score(table, head, level=0.8, keep=["name", "id"])
+    assert isinstance(scored, pa.Table) and scored.column("name").equals(table.column("name"))
+    np.testing.assert_array_equal(numbers(scored), expected)
+
+    read = []
+
+    def batches() -> Any:
+        for part in table.to_batches(max_chunksize=50):
+            read.append(len(part))
+            yield part
+
+    scored = stonet.score(pa.RecordBatchReader.from_batches(table.schema, batches()), head, level=0.8)
+    assert isinstance(scored, pa.RecordBatchReader) and read == []
+    first = scored.read_next_batch()
+    assert len(first) == 50 and read == [50], "a stream is read as its result is"
+    np.testing.assert_array_equal(numbers(pa.Table.from_batches([first, *scored])), expected)
+
+
+def test_pandas_keeps_its_index(head: Any, table: Any, expected: Any) -> None:
+    pytest.importorskip("pandas")
+    frame = table.to_pandas().set_index("name")
+    scored = stonet.score(frame, head, level=0.8)
+    assert list(scored.columns) == ["prediction", "lower_80", "upper_80"] and scored.index.equals(frame.index)
+    np.testing.assert_array_equal(scored.to_numpy(), expected)
+
+
+def test_polars(head: Any, table: Any, expected: Any) -> None:
+    polars = pytest.importorskip("polars", reason="polars is not installed: its frames were not scored")
+    scored = stonet.score(polars.from_arrow(table), head, level=0.8, keep=["name"])
+    assert isinstance(scored, polars.DataFrame) and scored.columns[0] == "name"
+    np.testing.assert_array_equal(scored.drop("name").to_numpy(), expected)
+
+
+def test_duckdb(head: Any, table: Any, expected: Any) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: its relations were not scored")
+    relation = duckdb.from_arrow(table).order("id")
+    scored = stonet.score(relation, head, level=0.8, keep=["id"])
+    back = duckdb.from_arrow(pa.table(scored)).order("id").to_arrow_table()
+    np.testing.assert_array_equal(numbers(back), expected)
+
+
+def test_the_same_numbers_as_the_command(head: Any, table: Any, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, tmp_path / "rows.parquet")
+    head.save(tmp_path / "head.stonet")
+    command = [sys.executable, "-m", "stonet._cli", "predict", "head.stonet", "rows.parquet", "-o", "out.parquet"]
+    subprocess.run([*command, "--level", "0.8,0.95", "--keep", "id"], cwd=tmp_path, check=True, capture_output=True)
+    expected = pq.read_table(tmp_path / "out.parquet")
+    scored = stonet.score(table, tmp_path / "head.stonet", level=[0.8, 0.95], keep=["id"])
+    assert scored.column_names == expected.column_names
+    assert all(scored.column(n).combine_chunks().equals(expected.column(n).combine_chunks()) for n in scored.column_names)
+
+
+def test_classes_sides_and_single_precision(classes: Classes, head: Any, table: Any) -> None:
+    classifier = stonet.PostStoNetClassifier(method="temperature").fit(classes.logits, classes.y)
+    rows = pa.table({f"z{i}": classes.logits[:, i] for i in range(3)})
+    scored = stonet.score(rows, classifier, inputs="z*")
+    assert scored.column_names == ["class", "p_0", "p_1", "p_2"]
+    p = np.column_stack([scored.column(f"p_{k}") for k in range(3)])
+    np.testing.assert_array_equal(p, classifier.predict_proba(classes.logits))
+    one = stonet.score(table, head, side="upper", single=True)
+    assert one.column_names == ["prediction", "upper_90"] and one.schema.field("upper_90").type == pa.float32()
+
+
+def test_lists_and_other_names(head: Any, table: Any, regression: Regression, expected: Any) -> None:
+    rows = pa.table({"hidden": regression.features.tolist(), "own": regression.prediction})
+    np.testing.assert_array_equal(
+        numbers(stonet.score(rows, head, inputs="hidden", prediction="own", level=0.8)), expected
+    )
+
+
+def test_networks_of_python_and_of_onnx(regression: Regression, tmp_path: Path) -> None:
+    def network(x: Any) -> Any:
+        return np.tanh(x), x[:, 0] + 0.1
+
+    both = stonet.PostStoNet(lambda x: network(x)[0], lambda x: network(x)[1], interval="fast")
+    both.fit(regression.features, regression.y)
+    y, bounds = both.predict_interval(regression.features)
+    rows = pa.table({"id": np.arange(400), **{f"x{i}": regression.features[:, i] for i in range(6)}})
+    for head, given in ((both, None), (both.head_, network)):
+        scored = stonet.score(rows, head, inputs="x*", network=given, keep=["id"])
+        assert scored.column_names == ["id", "prediction", "lower_90", "upper_90"]
+        np.testing.assert_array_equal(scored.column("prediction").to_numpy(), y)
+        np.testing.assert_array_equal(scored.column("upper_90").to_numpy(), bounds[:, 1, 0])
+
+
+def test_an_onnx_network_in_front(regression: Regression, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    def run(arguments: str) -> None:
+        command = [sys.executable, "-m", "stonet._cli", *arguments.split()]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+
+    rows = pa.table({"id": np.arange(400), **{f"x{i}": regression.features[:, i] for i in range(6)}})
+    pq.write_table(rows.append_column("y", pa.array(regression.y)), tmp_path / "rows.parquet")
+    run("train rows.parquet --task regression --inputs x* --hidden 8 --epochs 5 -o net.onnx")
+    run("features net.onnx rows.parquet --keep y -o f.parquet")
+    run("fit f.parquet --task regression --inputs f* --prediction prediction --interval fast -o h.stonet")
+    run("predict h.stonet f.parquet -o out.parquet")
+    expected = pq.read_table(tmp_path / "out.parquet")
+    for network in (tmp_path / "net.onnx", stonet.OnnxNetwork(tmp_path / "net.onnx", batch=64)):
+        # The inputs are known to networks that the command has trained.
+        for inputs in (None, "x*"):
+            scored = stonet.score(rows, tmp_path / "h.stonet", network=network, inputs=inputs)
+            for name in expected.column_names:
+                np.testing.assert_allclose(scored.column(name).to_numpy(), expected.column(name).to_numpy(), rtol=1e-5)
+    with pytest.raises(FileNotFoundError, match="no.onnx"):
+        stonet.score(rows, tmp_path / "h.stonet", network="no.onnx")
+    with pytest.raises(ValueError, match="come from the network"):
+        stonet.score(rows, tmp_path / "h.stonet", network=tmp_path / "net.onnx", prediction="x0")
+
+
+def test_what_is_wrong_is_named(head: Any, table: Any, regression: Regression) -> None:
+    def fails(rows: Any, **arguments: Any) -> str:
+        with pytest.raises(ValueError) as info:  # noqa: PT011
+            stonet.score(rows, head, **arguments)
+        return str(info.value)
+
+    assert "2 columns are missing: `f1`" in fails(table.drop_columns(["f1", "f2"]))
+    text = table.set_column(1, "f0", table.column("name"))
+    assert "`f0`" in fails(text) and "Utf8" in fails(text)
+    nulls = table.set_column(3, "f2", pa.array([None if i == 211 else 1.0 for i in range(400)]))
+    for rows in (nulls, nulls.combine_chunks().to_batches()[0]):
+        assert "row 211 (from 0), column `f2`: missing value" in fails(rows)
+    pieces = pa.Table.from_batches(nulls.to_batches(max_chunksize=100))
+    assert "row 211 (from 0), column `f2`" in fails(pieces), "rows are counted on over batches"
+    assert "`prediction` is to be kept" in fails(table, keep=["prediction"])
+    assert "3" in fails(table, inputs=["f0", "f1", "f2"]) and "6" in fails(table, inputs=["f0", "f1", "f2"])
+    assert "level" in fails(table, level=1.5)
+    with pytest.raises(TypeError, match="does not speak Arrow"):
+        stonet.score(regression.features, head)
+    with pytest.raises(TypeError, match="head is a dict"):
+        stonet.score(table, {})
+    with pytest.raises(ValueError, match="not fitted"):
+        stonet.score(table, stonet.PostStoNetRegressor())
+    assert stonet.score(table.slice(0, 0), head).num_rows == 0
+
+
+def test_workers_of_another_version_say_so(head: Any, table: Any) -> None:
+    packed = _workers.pack(plan(head), pickle.dumps)
+    assert list(_workers.work(packed, pickle.loads, [], "partition 2", 1)) == []
+    other = packed._replace(version="0.0.1")
+    with pytest.raises(ValueError, match=r"^partition 2: stonet .* the driver has 0\.0\.1; install the same"):
+        list(_workers.work(other, pickle.loads, table.to_batches(), "partition 2", 1))
+    assert packed.version == _core.__version__
