@@ -3,6 +3,7 @@
 
 mod arrays;
 mod baseline;
+mod benchmark;
 mod classification;
 mod command;
 mod error;
@@ -17,6 +18,8 @@ mod work;
 mod _core {
     #[pymodule_export]
     use crate::baseline::Baseline;
+    #[pymodule_export]
+    use crate::benchmark::{Benchmark, benchmark_split};
     #[pymodule_export]
     use crate::classification::Classification;
     #[pymodule_export]

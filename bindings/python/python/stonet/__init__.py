@@ -34,12 +34,15 @@ from ._calibrators import (
 from ._classification import PostStoNetClassifier
 from ._core import __version__
 from ._files import load
+from ._fits import Fits
+from ._local import benchmark, fit_many
 from ._network import PostStoNet
 from ._regression import Guarantee, PostStoNetRegressor
 from ._report import report
 
 __all__ = [
     "CQR",
+    "Fits",
     "Guarantee",
     "IsotonicCalibration",
     "LastLayerLaplace",
@@ -56,6 +59,8 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "__version__",
+    "benchmark",
+    "fit_many",
     "load",
     "metrics",
     "report",
