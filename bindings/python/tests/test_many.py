@@ -118,6 +118,16 @@ def test_all_rows_give_heads(regression: Any) -> None:
     assert stonet.fit_many(head, frame, target).summary()["fits"] == [1]
 
 
+def test_a_generator_is_asked_once_per_estimator(regression: Any) -> None:
+    x, y, d = regression
+    heads = []
+    for spread in SPREADS:
+        head = PostStoNetRegressor(interval="fast", random_state=np.random.RandomState(3))
+        fits = _many.fit_many(spread, head, x, y, prediction=d, splits=3, keep_heads=True)
+        heads.append([f.estimator._head.to_bytes() for f in fits])
+    assert heads[0] == heads[1]
+
+
 def test_groups_are_whole(regression: Any) -> None:
     x, y, d = regression
     groups = np.array([f"subject {i % 37}" for i in range(len(x))])

@@ -75,8 +75,12 @@ fn splits_from_elsewhere_give_the_same_summary_and_journal() {
     assert_eq!(left, [0, 1]);
     // As text, in another order, and with a new start in between.
     for i in left.into_iter().rev() {
-        let text = serde_json::to_string(&plan(0.9).record(&sets[0], i, GO_ON).unwrap()).unwrap();
-        pieces.add(serde_json::from_str(&text).unwrap()).unwrap();
+        let mut record = serde_json::to_value(plan(0.9).record(&sets[0], i, GO_ON).unwrap()).unwrap();
+        if i == 1 {
+            // Version 0.1.0 did not tell whose rows it had.
+            record.as_object_mut().unwrap().remove("fingerprint").unwrap();
+        }
+        pieces.add(serde_json::from_str(&record.to_string()).unwrap()).unwrap();
         pieces = Run::open(plan(0.9), &out).unwrap();
         assert_eq!(pieces.left(&sets).unwrap().len(), i);
     }
