@@ -50,6 +50,13 @@ impl<T> Raise<T> for stonet_repro::Result<T> {
         use stonet_repro::Error;
         self.map_err(|e| match e {
             Error::Io { .. } => PyOSError::new_err(e.to_string()),
+            // Flags in the words of Python.
+            Error::Range { name, range } => {
+                PyValueError::new_err(format!("{} must be {range}", name.trim_start_matches('-')))
+            }
+            Error::OtherJournal { .. } | Error::OtherRows { .. } | Error::BrokenJournal { .. } => {
+                PyValueError::new_err(e.to_string().replace("another --out", "another out="))
+            }
             _ => PyValueError::new_err(e.to_string()),
         })
     }

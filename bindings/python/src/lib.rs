@@ -4,6 +4,7 @@
 mod arrays;
 mod arrow;
 mod baseline;
+mod benchmark;
 mod classification;
 mod command;
 mod error;
@@ -20,6 +21,8 @@ mod _core {
     use crate::arrow::{Scorer, network_bytes};
     #[pymodule_export]
     use crate::baseline::Baseline;
+    #[pymodule_export]
+    use crate::benchmark::{Benchmark, benchmark_split};
     #[pymodule_export]
     use crate::classification::Classification;
     #[pymodule_export]

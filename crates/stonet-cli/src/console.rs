@@ -59,7 +59,7 @@ pub fn stopped() -> bool {
 impl Console {
     /// A result on standard output: JSON, or the text for people.
     pub fn result<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> Result<()> {
-        say(&if self.json { pretty(value) } else { text() })
+        say(&if self.json { files::pretty(value) } else { text() })
     }
 
     /// A report's files (beside `name.json` and `name.md`), written and announced; printed as JSON or as text.
@@ -68,12 +68,10 @@ impl Console {
         report: &T,
         text: &str,
         name: &str,
-        mut contents: Vec<(String, String)>,
+        contents: Vec<(String, String)>,
         out: &Path,
     ) -> Result<()> {
-        contents.push((format!("{name}.json"), pretty(report)));
-        contents.push((format!("{name}.md"), text.to_owned()));
-        write_all(out, &contents)?;
+        files::publish(out, name, report, text, contents)?;
         self.result(report, || format!("{text}\nTables, figures and JSON are in {}\n", out.display()))
     }
 
@@ -149,19 +147,6 @@ impl Progress {
         self.bar.set_position(done as u64);
         !stopped()
     }
-}
-
-/// Writes files into a directory, each whole or not at all.
-pub fn write_all(dir: &Path, contents: &[(String, String)]) -> Result<()> {
-    files::create_dir(dir)?;
-    Ok(contents.iter().try_for_each(|(name, text)| files::write(&dir.join(name), text))?)
-}
-
-/// Indented JSON with a final line end.
-pub fn pretty<T: Serialize>(value: &T) -> String {
-    let mut text = serde_json::to_string_pretty(value).expect("plain data serialises");
-    text.push('\n');
-    text
 }
 
 /// Prints to standard output. A reader that has seen enough (`| head`) is no error.

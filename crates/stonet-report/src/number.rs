@@ -51,10 +51,12 @@ pub mod real {
         Text(String),
     }
 
+    /// A number, or the word for what is none.
     pub fn serialize<S: Serializer>(v: &f64, s: S) -> Result<S::Ok, S::Error> {
         if v.is_finite() { s.serialize_f64(*v) } else { s.serialize_str(&v.to_string()) }
     }
 
+    /// From either.
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
         match Real::deserialize(d)? {
             Real::Number(v) => Ok(v),

@@ -65,6 +65,14 @@ pub enum Error {
         /// The journal.
         path: PathBuf,
     },
+    /// A journal that holds results of a set with other rows.
+    #[error("{path}: what it holds of `{set}` comes from other rows; choose another --out, or remove the file to start over", path = path.display())]
+    OtherRows {
+        /// The journal.
+        path: PathBuf,
+        /// The set.
+        set: String,
+    },
     /// A line of a journal that is not a record.
     #[error("{path}, line {line}: not a record of this experiment ({reason}); remove the line or start over with another --out", path = path.display())]
     BrokenJournal {

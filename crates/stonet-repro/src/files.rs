@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use serde::Serialize;
+
 use crate::{Error, Result};
 
 fn io(path: &Path, action: &'static str) -> impl FnOnce(std::io::Error) -> Error {
@@ -33,6 +35,32 @@ pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
         let _ = fs::remove_file(&temporary);
         io(path, "write")(e)
     })
+}
+
+/// Writes files into a directory, which is made if need be.
+pub fn write_all(dir: &Path, contents: &[(String, String)]) -> Result<()> {
+    create_dir(dir)?;
+    contents.iter().try_for_each(|(name, text)| write(&dir.join(name), text))
+}
+
+/// Writes a report: `name.json`, `name.md`, and whatever else belongs to it.
+pub fn publish<T: Serialize>(
+    dir: &Path,
+    name: &str,
+    report: &T,
+    text: &str,
+    mut contents: Vec<(String, String)>,
+) -> Result<()> {
+    contents.push((format!("{name}.json"), pretty(report)));
+    contents.push((format!("{name}.md"), text.to_owned()));
+    write_all(dir, &contents)
+}
+
+/// Indented JSON with a final line end.
+pub fn pretty<T: Serialize>(value: &T) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("plain data serialises");
+    text.push('\n');
+    text
 }
 
 /// Reads a text file; `None` if there is none.

@@ -34,6 +34,8 @@ from ._calibrators import (
 from ._classification import PostStoNetClassifier
 from ._core import __version__
 from ._files import load
+from ._fits import Fits
+from ._local import benchmark, fit_many
 from ._network import PostStoNet
 from ._regression import Guarantee, PostStoNetRegressor
 from ._report import report
@@ -41,6 +43,7 @@ from ._score import OnnxNetwork, score
 
 __all__ = [
     "CQR",
+    "Fits",
     "Guarantee",
     "IsotonicCalibration",
     "LastLayerLaplace",
@@ -58,6 +61,8 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "__version__",
+    "benchmark",
+    "fit_many",
     "load",
     "metrics",
     "report",

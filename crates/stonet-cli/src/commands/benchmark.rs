@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
 use serde_json::json;
 use stonet_io::Reading;
 use stonet_report::comparison_report;
 use stonet_repro::Error;
-use stonet_repro::benchmark::{self, Protocol, Set, Summary};
+use stonet_repro::benchmark::{self, Plan, Protocol, Report, Set};
 
 use crate::args::{ReportArg, SeedArg};
 use crate::console::Console;
@@ -54,14 +53,6 @@ pub struct Benchmark {
     out: PathBuf,
 }
 
-/// What `benchmark --json` prints.
-#[derive(Serialize)]
-struct Whole<'a> {
-    #[serde(flatten)]
-    summary: &'a Summary,
-    protocol: &'a Protocol,
-}
-
 impl Benchmark {
     pub fn run(self, console: &Console) -> Result<()> {
         stonet::Level::new(self.level)?;
@@ -83,17 +74,17 @@ impl Benchmark {
         let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs, groups };
         let protocol = Protocol { level: self.level, ..Protocol::shipped() };
         let summaries = console.run("benchmark", |tick| {
-            benchmark::run(std::slice::from_ref(&set), &protocol, self.splits, self.seed.seed, &self.out, tick)
+            let plan = Plan { protocol: protocol.clone(), splits: self.splits, seed: self.seed.seed };
+            benchmark::run(std::slice::from_ref(&set), plan, &self.out, tick)
         })?;
         let summary = &summaries[0];
-        let text = format!("{}\n\n{}", summary.headline(), summary.table());
         if let Some(path) = &self.report.report {
             let settings =
                 json!({ "seed": self.seed.seed, "protocol": protocol, "target": self.target, "out": self.out });
             let about = report::about(format!("Methods on {}", summary.set), settings);
             report::write(path, &comparison_report(&report::benchmark(summary), &about), console)?;
         }
-        let whole = Whole { summary, protocol: &protocol };
-        console.publish(&whole, &text, "benchmark", Vec::new(), &self.out)
+        let whole = Report { summary, protocol: &protocol };
+        console.publish(&whole, &whole.text(), "benchmark", Vec::new(), &self.out)
     }
 }

@@ -21,7 +21,7 @@ use stonet_repro::table::Table;
 
 use super::fit::weights;
 use crate::args::SeedArg;
-use crate::console::{Console, write_all};
+use crate::console::Console;
 use crate::error::Result;
 use crate::report;
 
@@ -172,7 +172,7 @@ impl Demo {
         })?;
         let pictures =
             [("intervals.svg".to_owned(), draw_intervals(&sets[0])?), ("levels.svg".to_owned(), draw_levels(&sets)?)];
-        write_all(&self.out, &pictures)?;
+        files::write_all(&self.out, &pictures)?;
         let page = self.report.clone().unwrap_or_else(|| self.out.join("report.html"));
         let mut files: Vec<String> = pictures.iter().map(|(f, _)| self.out.join(f).display().to_string()).collect();
         files.push(page.display().to_string());

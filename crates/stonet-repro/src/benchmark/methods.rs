@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use stonet::baseline::{Cqr, Fitted, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal};
 use stonet::metrics::{coverage, coverage_by_width, mean_length, median_length, winkler};
 use stonet::{Calibration, Intervals, Kind, Level, NewRows, PostStoNet, Seed, Side, Ticker};
+use stonet_report::real;
 
 use super::Prepared;
 use crate::Result;
@@ -37,10 +38,13 @@ pub struct Judged {
     /// Fraction of test rows covered.
     pub coverage: f64,
     /// Mean length.
+    #[serde(with = "real")]
     pub mean_length: f64,
     /// Median length.
+    #[serde(with = "real")]
     pub median_length: f64,
     /// Mean interval (Winkler) score.
+    #[serde(with = "real")]
     pub winkler: f64,
     /// Coverage in the fifth with the shortest intervals.
     pub narrowest: f64,
@@ -50,12 +54,11 @@ pub struct Judged {
     pub seconds: f64,
 }
 
-pub(super) fn all(prepared: &Prepared, level: Level, seed: Seed) -> Result<BTreeMap<String, Judged>> {
+pub(super) fn all(prepared: &Prepared, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<BTreeMap<String, Judged>> {
     let (rows, new) = (prepared.calibration.calibration()?, prepared.test.new_rows()?);
     let test = Test { new, y: prepared.test.y.view() };
-    let one = |(i, name): (usize, &str)| {
-        Ok((name.to_owned(), judge(name, &rows, test, level, seed.child(i as u64), &|_, _| true)?))
-    };
+    let one =
+        |(i, name): (usize, &str)| Ok((name.to_owned(), judge(name, &rows, test, level, seed.child(i as u64), tick)?));
     METHODS.into_iter().enumerate().map(one).collect()
 }
 

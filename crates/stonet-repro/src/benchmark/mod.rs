@@ -3,27 +3,25 @@
 mod compare;
 mod methods;
 mod report;
+mod run;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use ndarray::Array2;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use stonet::mlp::Training;
-use stonet::{Calibration, Dataset, Level, NewRows, Scaling, Seed};
+use stonet::{Calibration, Dataset, Level, NewRows, Progress, Scaling, Seed, Stop, Ticker};
 
 pub use compare::{Compared, IntervalComparison, compare_intervals};
 pub use methods::{DEFAULT, Judged, METHODS};
 pub(crate) use report::number;
-pub use report::{MethodSummary, Summary};
+pub use report::{MethodSummary, Report, Summary};
+pub use run::{Plan, Record, Run, run};
 
-use crate::journal::{Journal, Tick, complete};
-use crate::{Error, Result, files};
-
-/// The journal's name and version.
-const SCHEMA: &str = "stonet.benchmark/1";
+use crate::{Error, Result};
 
 /// How networks are trained and rows are split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -128,8 +126,8 @@ fn parts(set: &Set, protocol: &Protocol, seed: Seed) -> Result<[Vec<usize>; 3]> 
     Ok([units[..first].concat(), units[first..second].concat(), units[second..].concat()])
 }
 
-/// Splits the rows and trains the network.
-pub(crate) fn prepare(set: &Set, protocol: &Protocol, seed: Seed) -> Result<Prepared> {
+/// Splits the rows and trains the network; `tick` hears of every epoch.
+pub(crate) fn prepare(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> Result<Prepared> {
     let data = &set.data;
     let [training_rows, calibration_rows, test_rows] = parts(set, protocol, seed.child(0))?;
     let train = data.select(&training_rows);
@@ -141,7 +139,11 @@ pub(crate) fn prepare(set: &Set, protocol: &Protocol, seed: Seed) -> Result<Prep
         rate: protocol.rate,
         ..Training::default()
     };
-    let network = training.fit(&scaling.apply(&train)?, seed.child(1), &mut ())?.network;
+    let mut observer = |p: &Progress<'_>| match tick(p.epoch, p.epochs) {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(Stop::Cancel),
+    };
+    let network = training.fit(&scaling.apply(&train)?, seed.child(1), &mut observer)?.network;
     let part = |rows: &[usize]| -> Result<Part> {
         let groups = set.groups.as_ref().map(|g| rows.iter().map(|&r| g[r]).collect());
         let rows = data.select(rows);
@@ -153,13 +155,13 @@ pub(crate) fn prepare(set: &Set, protocol: &Protocol, seed: Seed) -> Result<Prep
     Ok(Prepared { calibration: part(&calibration_rows)?, test: part(&test_rows)?, train_mse })
 }
 
-/// One split: the network, then every method on its features.
-pub fn split(set: &Set, protocol: &Protocol, seed: Seed) -> Result<Split> {
+/// One split: the network, then every method on its features. `tick` hears of steps of any kind, and may end the work at each.
+pub fn split(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> Result<Split> {
     let begin = Instant::now();
-    let prepared = prepare(set, protocol, seed)?;
+    let prepared = prepare(set, protocol, seed, tick)?;
     let training_seconds = begin.elapsed().as_secs_f64();
     let level = Level::new(protocol.level)?;
-    let methods = methods::all(&prepared, level, seed.child(2))?;
+    let methods = methods::all(&prepared, level, seed.child(2), tick)?;
     Ok(Split {
         train_mse: prepared.train_mse,
         calibration_mse: prepared.calibration.mse(),
@@ -171,19 +173,12 @@ pub fn split(set: &Set, protocol: &Protocol, seed: Seed) -> Result<Split> {
 
 /// Mean squared error of a split's network in training and on the calibration rows.
 pub fn network_errors(set: &Set, protocol: &Protocol, seed: Seed) -> Result<(f64, f64)> {
-    let prepared = prepare(set, protocol, seed)?;
+    let prepared = prepare(set, protocol, seed, &|_, _| true)?;
     Ok((prepared.train_mse, prepared.calibration.mse()))
 }
 
-/// A finished split, as saved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Record {
-    set: String,
-    index: usize,
-    split: Split,
-}
-
 /// A data set by name, and how long its networks are trained.
+#[derive(Debug, Clone)]
 pub struct Set {
     /// The name in tables and in the journal.
     pub name: String,
@@ -193,41 +188,4 @@ pub struct Set {
     pub epochs: usize,
     /// Groups of rows, such as subjects, that are kept together.
     pub groups: Option<Vec<usize>>,
-}
-
-/// Runs the splits that `dir`'s journal does not hold yet and sums up all of them, set by set. Small sets come first.
-pub fn run(
-    sets: &[Set],
-    protocol: &Protocol,
-    splits: usize,
-    seed: u64,
-    dir: &Path,
-    tick: Tick<'_>,
-) -> Result<Vec<Summary>> {
-    if splits == 0 {
-        return Err(Error::Range { name: "--splits", range: "at least 1" });
-    }
-    files::create_dir(dir)?;
-    let settings = serde_json::json!({ "seed": seed, "protocol": protocol, "version": env!("CARGO_PKG_VERSION") });
-    let (journal, old) = Journal::<Record>::open(&dir.join("benchmark.jsonl"), SCHEMA, settings)?;
-    let mut finished: BTreeMap<(String, usize), Split> = old.into_iter().map(|r| ((r.set, r.index), r.split)).collect();
-    let mut jobs: Vec<(&Set, usize)> = (0..splits)
-        .flat_map(|i| sets.iter().map(move |s| (s, i)))
-        .filter(|(s, i)| !finished.contains_key(&(key(s), *i)))
-        .collect();
-    jobs.sort_by_key(|(s, i)| (*i, s.data.rows()));
-    let total = splits * sets.len();
-    let done = total - jobs.len();
-    let records = complete(&journal, jobs, (done, total), tick, |(set, index)| {
-        let split = split(set, protocol, Seed::new(seed).child(index as u64))?;
-        Ok(Record { set: key(set), index, split })
-    })?;
-    finished.extend(records.into_iter().map(|r| ((r.set, r.index), r.split)));
-    Ok(sets.iter().map(|s| report::summary(s, protocol, splits, seed, &finished)).collect())
-}
-
-/// A set under its epochs and grouping: others are other networks.
-fn key(set: &Set) -> String {
-    let grouped = if set.groups.is_some() { ", grouped" } else { "" };
-    format!("{} at {} epochs{grouped}", set.name, set.epochs)
 }

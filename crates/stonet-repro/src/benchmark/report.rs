@@ -1,12 +1,13 @@
 //! A set's splits summed up: means over splits with standard errors, as a table and as JSON.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 use stonet::metrics::mean_sd;
 
-use super::{DEFAULT, Judged, METHODS, Protocol, Set, Split, key};
+use super::{DEFAULT, Judged, METHODS, Plan, Protocol, Set, Split};
 use crate::table::Table;
+use crate::{Result, files};
 
 /// A set's results.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -66,29 +67,22 @@ pub struct MethodSummary {
     pub seconds: f64,
 }
 
-pub(super) fn summary(
-    set: &Set,
-    protocol: &Protocol,
-    splits: usize,
-    seed: u64,
-    finished: &BTreeMap<(String, usize), Split>,
-) -> Summary {
-    let results: Vec<&Split> = (0..splits).filter_map(|i| finished.get(&(key(set), i))).collect();
+pub(super) fn summary(set: &Set, plan: &Plan, results: &[&Split]) -> Summary {
     let mean = |f: &dyn Fn(&Split) -> f64| mean_sd(&results.iter().map(|s| f(s)).collect::<Vec<_>>()).0;
     Summary {
         schema: "stonet.benchmark/1",
         set: set.name.clone(),
         rows: set.data.rows(),
         inputs: set.data.inputs(),
-        level: protocol.level,
-        splits,
-        seed,
+        level: plan.protocol.level,
+        splits: plan.splits,
+        seed: plan.seed,
         epochs: set.epochs,
         train_mse: mean(&|s| s.train_mse),
         test_mse: mean(&|s| s.test_mse),
         training_seconds: mean(&|s| s.training_seconds),
         default: DEFAULT,
-        methods: METHODS.into_iter().map(|name| method(name, &results)).collect(),
+        methods: METHODS.into_iter().map(|name| method(name, results)).collect(),
     }
 }
 
@@ -163,6 +157,28 @@ impl Summary {
             number(self.train_mse),
             number(self.test_mse),
         )
+    }
+}
+
+/// A set's results and how they came about; its JSON is that of `stonet benchmark`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report<'a> {
+    /// The results.
+    #[serde(flatten)]
+    pub summary: &'a Summary,
+    /// How networks were trained and rows were split.
+    pub protocol: &'a Protocol,
+}
+
+impl Report<'_> {
+    /// The headline over the table.
+    pub fn text(&self) -> String {
+        format!("{}\n\n{}", self.summary.headline(), self.summary.table())
+    }
+
+    /// Writes `benchmark.json` and `benchmark.md`.
+    pub fn write(&self, dir: &Path) -> Result<()> {
+        files::publish(dir, "benchmark", self, &self.text(), Vec::new())
     }
 }
 

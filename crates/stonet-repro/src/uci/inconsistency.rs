@@ -90,7 +90,7 @@ pub fn inconsistency(
     let done = splits - missing.len();
     records.extend(complete(&journal, missing, (done, splits), tick, |index| {
         let seed = Seed::new(seed).child(index as u64);
-        let prepared = prepare(&community, &protocol, seed)?;
+        let prepared = prepare(&community, &protocol, seed, &|_, _| true)?;
         Ok(Record { epochs, index, points: without_penalty(&prepared, Level::new(protocol.level)?, seed.child(3))? })
     })?);
     let point = |i: usize| {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::report::Report;
 use super::{UciSet, load};
-use crate::benchmark::{self, Protocol, Set};
+use crate::benchmark::{self, Plan, Protocol, Set};
 use crate::journal::Tick;
 use crate::{Error, Result};
 
@@ -40,6 +40,7 @@ pub fn run(options: &Options, dir: &Path, tick: Tick<'_>) -> Result<Report> {
     if sets.is_empty() {
         return Err(Error::NoData { dir: options.data.clone(), sets: no_data.join(", ") });
     }
-    let summaries = benchmark::run(&sets, &protocol, options.splits, options.seed, dir, tick)?;
+    let plan = Plan { protocol, splits: options.splits, seed: options.seed };
+    let summaries = benchmark::run(&sets, plan, dir, tick)?;
     Ok(Report::new(options.seed, summaries, no_data, notes))
 }
