@@ -39,7 +39,7 @@ impl Ranks {
     fn keeping(scores: &Scores, level: Level, kept: usize) -> Result<Self> {
         let folds: Vec<Compressed> = scores.absolute().map(|(v, w)| Compressed::all(v, w)).collect();
         let total: f64 = folds.iter().map(|f| f.counts.iter().sum::<f64>()).sum();
-        let weighted = scores.absolute().any(|(_, w)| w.is_some());
+        let weighted = scores.grouped();
         let above = if weighted {
             // The mass that is not needed; a trifle less, since masses are summed in f32.
             (total - level.get() * (scores.units() as f64 + 1.0)) * (1.0 - 1e-4)
