@@ -63,7 +63,7 @@ pub struct WithArg {
 }
 
 /// What rows come from, for help texts.
-pub const FORMATS: &str = "Files: CSV (also .gz, or `-`), Parquet, Arrow, npy, `file.npz:member`, safetensors, idx";
+pub const FORMATS: &str = "Files: CSV (also .gz, or `-`), Parquet, Arrow, npy, `file.npz:member`, safetensors, idx; or a folder of Parquet files";
 
 /// Where a page with figures goes.
 #[derive(Args, Debug, Clone)]

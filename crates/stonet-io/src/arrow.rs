@@ -2,6 +2,7 @@
 
 mod cells;
 pub(crate) mod columns;
+pub(crate) mod folder;
 pub(crate) mod ipc;
 mod pages;
 pub(crate) mod parquet;
@@ -15,8 +16,22 @@ use crate::{Result, Type};
 
 /// How columns of these names can be copied to another file without loss.
 pub(crate) fn copied_as(at: &Location, names: &[String]) -> Result<Vec<Option<Type>>> {
-    let schema = if at.format == Format::Parquet { parquet::schema(at)? } else { ipc::schema(at)? };
-    Ok(names.iter().map(|name| copy(&schema, name)).collect())
+    let schemas = match at.format {
+        Format::Folder => folder::schemas(at)?,
+        Format::Parquet => vec![parquet::schema(at)?],
+        _ => vec![ipc::schema(at)?],
+    };
+    let kind = |name: &String| schemas.iter().filter_map(|schema| copy(schema, name)).reduce(common);
+    Ok(names.iter().map(kind).collect())
+}
+
+/// What holds a column that files of a folder have different types for.
+fn common(a: Type, b: Type) -> Type {
+    match (a, b) {
+        (a, b) if a == b => a,
+        (Type::Text, _) | (_, Type::Text) => Type::Text,
+        _ => Type::F64,
+    }
 }
 
 /// Numbers where f64 holds them all, integers beyond that as such, and anything else as text.

@@ -1,9 +1,14 @@
 //! A file as a sequence of tables of a limited number of rows, so that files larger than memory can be read.
 
 use std::path::Path;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use crate::pieces::Opened;
 use crate::{Result, Table};
+
+/// Batches that wait for whoever uses them.
+const WAITING: usize = 2;
 
 /// Tables with the same columns and at most so many rows; made by [`Reading::batches`](crate::Reading::batches).
 ///
@@ -58,6 +63,43 @@ impl Batches {
     /// The axes of a row, if the file (the first of several side by side) is an array: its columns are the values in C order.
     pub fn row_shape(&self) -> Option<&[usize]> {
         self.opened.row_shape()
+    }
+}
+
+/// Batches that a thread of its own reads while others are in use; made by [`Batches::ahead`].
+pub struct Ahead {
+    tables: Receiver<Result<Table>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Batches {
+    /// The same tables, read in a thread of its own: a few of them wait, so that memory is that of a handful. The thread ends with the iterator.
+    pub fn ahead(self) -> Ahead {
+        let (sender, tables) = sync_channel(WAITING);
+        let read = move || {
+            // Nobody waits for more once the iterator is gone.
+            for table in self {
+                if sender.send(table).is_err() {
+                    return;
+                }
+            }
+        };
+        Ahead { tables, thread: Some(thread::spawn(read)) }
+    }
+}
+
+impl Iterator for Ahead {
+    type Item = Result<Table>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.tables.recv().ok();
+        if next.is_none()
+            && let Some(Err(panic)) = self.thread.take().map(JoinHandle::join)
+        {
+            // Rows that a panic cut off must not look like the end of the file.
+            std::panic::resume_unwind(panic);
+        }
+        next
     }
 }
 

@@ -31,6 +31,12 @@ pub enum Error {
         /// The formats there are.
         known: &'static str,
     },
+    /// A folder without files that can be read as one table.
+    #[error("{path}: there is no Parquet file in this folder; it is read as the files in it that end in .parquet or .pq, but those whose names begin with _ or .", path = path.display())]
+    NoParquet {
+        /// The folder.
+        path: PathBuf,
+    },
     /// Compressed data that stop early or are damaged.
     #[error("{path}: the compressed data break off or are damaged after {after} ({source}); fetch or compress the file again", path = path.display())]
     BrokenGzip {
@@ -408,6 +414,16 @@ pub enum Error {
         here: &'static str,
         /// The latest format version that this program reads.
         known: u64,
+    },
+    /// A file that was read twice and was not the same.
+    #[error("{path}: there were {first} rows at first, and {second} when they were read again; fit on files that nobody writes to", path = path.display())]
+    Changed {
+        /// The file or folder.
+        path: PathBuf,
+        /// Rows of the first reading.
+        first: u64,
+        /// Rows of the second.
+        second: u64,
     },
     /// Stopped on request.
     #[error("stopped on request after {rows} rows; nothing was left under the name of the output")]

@@ -19,6 +19,7 @@
 //! |---|---|---|
 //! | `.csv`, `.tsv`, `.txt`, `.data`, also `.gz`; `-` is standard input | delimited text ([`Rows`]) | names of the header line |
 //! | `.parquet`, `.pq` | Parquet | names; a column `e` of lists is `e_0`, `e_1`, … |
+//! | a folder, with the folders in it | its `.parquet` and `.pq` files by path, one after the other, but those whose names begin with `_` or `.` | those of the first file with rows; every other has them too, in any order |
 //! | `.arrow`, `.feather`, `.ipc` | Arrow IPC, file or stream | as Parquet |
 //! | `.npy` | numpy array, C or Fortran order | `c0`, `c1`, …: the first dimension counts rows, the others lie in a line |
 //! | `.npz`, such as `data.npz:features` | one of several arrays; without a name, the only one | as npy |
@@ -26,7 +27,7 @@
 //! | `.idx`, `…-ubyte`, also `.gz` | images and labels ([`Idx`]) | as npy |
 //!
 //! [`Reading`] takes some columns only, and keeps some as text, such as the names of classes; [`Batches`] are tables of a limited
-//! number of rows, for files larger than memory; a [`Writer`] makes files. Missing and infinite numbers are errors.
+//! number of rows, for files larger than memory, of which a [`Sample`] may be drawn; a [`Writer`] makes files. Missing and infinite numbers are errors.
 //! A fitted head is kept in a [`Model`] file, and a [`ModelScorer`] uses it on tables and, by [`score_file`], on files of any length.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
@@ -60,6 +61,7 @@ mod tensors;
 mod arrow;
 
 mod batches;
+mod sample;
 mod write;
 
 mod model;
@@ -71,13 +73,14 @@ use location::{Format, Location};
 use pieces::Opened;
 use reading::Ask;
 
-pub use batches::Batches;
+pub use batches::{Ahead, Batches};
 pub use error::{Error, Result};
 pub use idx::Idx;
 pub use model::{Fitted, Model, ModelColumns};
 pub use pattern::nearest;
 pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};
+pub use sample::{Sample, Sampling};
 #[cfg(feature = "parquet")]
 pub use score::{BatchInputs, BatchScorer};
 pub use score::{ModelScorer, ScoreSettings, Scored, score_file, types};
@@ -90,10 +93,10 @@ pub fn read(path: &Path) -> Result<Table> {
 }
 
 impl Reading {
-    /// Reads these columns of a table in the format that the file's name announces.
+    /// Reads these columns of a table in the format that the file's name announces; of a folder, those of all its Parquet files.
     pub fn read(&self, path: &Path) -> Result<Table> {
         let at = Location::new(path)?;
-        self.open(&at)?.all(&at.file)
+        self.open(&at)?.all(at.bytes())
     }
 
     /// Reads these columns in tables of at most `rows` rows.
@@ -126,9 +129,11 @@ impl Ask<'_> {
             #[cfg(feature = "parquet")]
             Format::Parquet => arrow::parquet::open(at, self),
             #[cfg(feature = "parquet")]
+            Format::Folder => arrow::folder::open(at, self),
+            #[cfg(feature = "parquet")]
             Format::Arrow => arrow::ipc::open(at, self),
             #[cfg(not(feature = "parquet"))]
-            Format::Parquet | Format::Arrow => Err(Error::Unsupported {
+            Format::Parquet | Format::Folder | Format::Arrow => Err(Error::Unsupported {
                 path: at.path.clone(),
                 what: "Parquet and Arrow files are".into(),
                 remedy: "build stonet-io with its feature `parquet`, or write the table as CSV or npy",

@@ -1,4 +1,4 @@
-//! What a path names: a file, its format by its ending, and the array in it.
+//! What a path names: a file, its format by its ending, and the array in it; or a folder.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,15 @@ use crate::{Error, Result};
 
 /// What can be read, for messages.
 const FORMATS: &str = ".csv, .tsv, .txt and .data, each also with .gz, .parquet, .arrow, .feather, .ipc, .npy, .npz, \
-                       .safetensors, .idx and …-ubyte, and - for CSV from standard input";
+                       .safetensors, .idx and …-ubyte, - for CSV from standard input, and folders of .parquet files";
 
 /// How bytes stand for a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
     Text,
     Parquet,
+    /// Parquet files in a folder.
+    Folder,
     Arrow,
     Npy,
     Npz,
@@ -34,6 +36,9 @@ pub(crate) struct Location {
 
 impl Location {
     pub(crate) fn new(path: &Path) -> Result<Self> {
+        if path.is_dir() {
+            return Ok(Location { path: path.into(), file: path.into(), member: None, format: Format::Folder });
+        }
         let (file, member) = split(path);
         let format = format(&file).ok_or_else(|| Error::UnknownFormat { path: path.into(), known: FORMATS })?;
         Ok(Location { path: path.into(), file, member, format })
@@ -43,6 +48,15 @@ impl Location {
     pub(crate) fn stem(&self) -> String {
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();
         self.member.clone().unwrap_or_else(|| name.split('.').next().unwrap_or_default().to_owned())
+    }
+
+    /// The bytes to be read; more than any where that is not known.
+    pub(crate) fn bytes(&self) -> u64 {
+        match self.format {
+            #[cfg(feature = "parquet")]
+            Format::Folder => crate::arrow::folder::bytes(self),
+            _ => std::fs::metadata(&self.file).map_or(u64::MAX, |m| m.len()),
+        }
     }
 
     /// An error about bytes that are not what the ending announces.
@@ -60,7 +74,7 @@ impl Format {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Format::Text => "CSV",
-            Format::Parquet => "Parquet",
+            Format::Parquet | Format::Folder => "Parquet",
             Format::Arrow => "Arrow",
             Format::Npy => "npy",
             Format::Npz => "npz",

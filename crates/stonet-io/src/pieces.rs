@@ -86,9 +86,13 @@ impl Opened {
         self.pieces.row_shape()
     }
 
-    /// All rows that are left; `file` is what was opened. Memory grows with what comes, and a small file that pretends to be a huge table is refused.
-    pub(crate) fn all(mut self, file: &Path) -> Result<Table> {
-        let file = std::fs::metadata(file).map_or(u64::MAX, |m| m.len());
+    /// Appends the next rows as [`Pieces::fill`] does.
+    pub(crate) fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
+        self.pieces.fill(most, piece)
+    }
+
+    /// All rows that are left, of so many bytes in files. Memory grows with what comes, and a small file that pretends to be a huge table is refused.
+    pub(crate) fn all(mut self, file: u64) -> Result<Table> {
         let limit = file.saturating_mul(RATIO).max(FREE);
         let row = 8 * (self.numbers.len() + 3 * self.texts.len()) as u64;
         let mut piece = self.empty();

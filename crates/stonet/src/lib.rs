@@ -4,6 +4,7 @@
 mod error;
 mod names;
 mod random;
+mod reservoir;
 
 mod calibration_rows;
 mod class_rows;
@@ -62,10 +63,13 @@ pub use post_classes::{
     ClassMethod, ClassSets, Covariance, FittedClassSets, FittedClassifier, IntervalScale, MemberNotes,
     PostStoNetClassifier, ProbabilityCovariance, ProbabilityIntervals, SetScheme, SkipSettings, Trust, Wald,
 };
-pub use post_stonet::{FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, seen_in_training};
+pub use post_stonet::{
+    FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, UncalibratedPostStoNet, seen_in_training,
+};
 pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
 pub use random::{Rng, Seed};
 pub use regression::{LinearFit, MultinomialFit, MultinomialRefit, Refit, Solver, SparseLinear, SparseMultinomial};
+pub use reservoir::Reservoir;
 pub use scorer::Scorer;
 pub use select::{KappaPath, PathError, Walk, cross_validate, kappa_path};
 pub use stack::{Members, Scheme, Stack, StoNetSettings, Ticker};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ndarray::Array2;
 use stonet::{ClassInputs, ClassRows, InputKind, Labels};
-use stonet_io::{ModelColumns, Reading};
+use stonet_io::{ModelColumns, Reading, Table};
 
 use super::parts::{Source, numbers, words};
 use crate::args::ColumnArgs;
@@ -26,21 +26,36 @@ pub struct ClassFile {
 impl ClassFile {
     /// Columns by flags. Classes are those of `source` and of `also`, in the order of the columns where these are named after them.
     pub fn read(source: &Source, flags: &ColumnArgs, also: Option<&Source>) -> Result<Self> {
+        let (table, rows) = source.read(Self::reading(flags)?)?;
+        Self::chosen(source, flags, &table, &rows, also)
+    }
+
+    /// What has to be read for these flags.
+    pub fn reading(flags: &ColumnArgs) -> Result<Reading> {
         if !flags.prediction.is_empty() || flags.groups.is_some() {
             return Err(Error::flag("--prediction and --groups", "are for --task regression"));
         }
         let [target] = &flags.target[..] else {
             return Err(Error::flag("--target", "names several columns, and there is one class per row"));
         };
-        let kind = flags.kind.unwrap_or_default();
         let extra = flags.features.iter().flatten().cloned();
-        let reading = Reading {
+        Ok(Reading {
             numbers: flags.inputs.as_ref().map(|inputs| inputs.iter().cloned().chain(extra).collect()),
             text: vec![target.clone()],
             exclude: flags.exclude.clone(),
             ..Reading::default()
-        };
-        let (table, rows) = source.read(reading)?;
+        })
+    }
+
+    /// Columns by flags, in rows of a table that was read for them.
+    pub fn chosen(
+        source: &Source,
+        flags: &ColumnArgs,
+        table: &Table,
+        rows: &[usize],
+        also: Option<&Source>,
+    ) -> Result<Self> {
+        let (kind, target) = (flags.kind.unwrap_or_default(), &flags.target[0]);
         let features = flags.features.as_ref().map(|f| table.columns(f)).transpose()?.unwrap_or_default();
         let mut inputs = match &flags.inputs {
             Some(patterns) => table.columns(patterns)?,
@@ -49,7 +64,7 @@ impl ClassFile {
         inputs.retain(|i| !features.contains(i));
         let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
         let (inputs, features) = (names(&inputs), names(&features));
-        let mut texts = words(&table, target, &rows)?;
+        let mut texts = words(table, target, rows)?;
         let own = texts.len();
         if let Some(also) = also {
             let (more, rows) =
@@ -60,7 +75,7 @@ impl ClassFile {
         let (logits, features) = if kind == InputKind::Features { (Vec::new(), inputs) } else { (inputs, features) };
         let columns = ModelColumns { features, logits, targets: flags.target.clone(), ..ModelColumns::default() };
         let labels = classes.encode(&texts[..own]).map_err(Error::rows(&source.path))?;
-        Self::of(source, columns, kind, classes, labels, &table, &rows)
+        Self::of(source, columns, kind, classes, labels, table, rows)
     }
 
     /// The columns and classes that a head was fitted on, found by name.
@@ -86,7 +101,7 @@ impl ClassFile {
         kind: InputKind,
         classes: Labels,
         labels: Vec<usize>,
-        table: &stonet_io::Table,
+        table: &Table,
         rows: &[usize],
     ) -> Result<Self> {
         let values = |names: &[String]| (!names.is_empty()).then(|| numbers(table, names, rows)).transpose();

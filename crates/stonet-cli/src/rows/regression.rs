@@ -25,17 +25,26 @@ pub struct RegressionFile {
 impl RegressionFile {
     /// Columns by flags.
     pub fn read(source: &Source, flags: &ColumnArgs) -> Result<Self> {
+        let (table, rows) = source.read(Self::reading(flags)?)?;
+        Self::chosen(source, flags, &table, &rows)
+    }
+
+    /// What has to be read for these flags.
+    pub fn reading(flags: &ColumnArgs) -> Result<Reading> {
         if flags.kind.is_some() || flags.features.is_some() {
             return Err(Error::flag("--kind and --features", "are for --task classification"));
         }
         let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction].concat();
-        let reading = Reading {
+        Ok(Reading {
             numbers: flags.inputs.as_deref().map(named),
             text: flags.groups.iter().cloned().collect(),
             exclude: flags.exclude.clone(),
             ..Reading::default()
-        };
-        let (table, rows) = source.read(reading)?;
+        })
+    }
+
+    /// Columns by flags, in rows of a table that was read for them.
+    pub fn chosen(source: &Source, flags: &ColumnArgs, table: &Table, rows: &[usize]) -> Result<Self> {
         let exclude: Vec<String> = flags.prediction.clone();
         let chosen = table.choose(flags.inputs.as_deref(), &flags.target, &exclude)?;
         let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
@@ -52,8 +61,8 @@ impl RegressionFile {
                 format!("names {found} columns, and there are {expected} targets"),
             ));
         }
-        let groups = flags.groups.as_ref().map(|g| words(&table, g, &rows)).transpose()?;
-        let file = Self::of(source, columns, &table, &rows)?;
+        let groups = flags.groups.as_ref().map(|g| words(table, g, rows)).transpose()?;
+        let file = Self::of(source, columns, table, rows)?;
         Ok(RegressionFile { groups: groups.map(|g| super::number_groups(&g)), ..file })
     }
 
@@ -67,7 +76,8 @@ impl RegressionFile {
         Ok(RegressionFile { by: by.map(|b| words(&table, b, &rows)).transpose()?, ..file })
     }
 
-    fn of(source: &Source, columns: ModelColumns, table: &Table, rows: &[usize]) -> Result<Self> {
+    /// These columns, in rows of a table that has them.
+    pub fn of(source: &Source, columns: ModelColumns, table: &Table, rows: &[usize]) -> Result<Self> {
         let prediction = (!columns.prediction.is_empty()).then(|| numbers(table, &columns.prediction, rows));
         Ok(RegressionFile {
             path: source.path.clone(),

@@ -36,6 +36,13 @@ pub(crate) fn schema(at: &Location) -> Result<SchemaRef> {
     Ok(guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?.schema().clone())
 }
 
+/// How many rows the footer announces.
+pub(crate) fn rows(at: &Location) -> Result<Option<u64>> {
+    let (file, _) = open::file(&at.file)?;
+    let metadata = guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
+    Ok(metadata.metadata().file_metadata().num_rows().try_into().ok())
+}
+
 /// Reads the footer; the rows come later.
 pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let (file, _) = open::file(&at.file)?;

@@ -7,10 +7,11 @@ use std::thread;
 use stonet::Ticker;
 
 use super::{ModelScorer, Scored};
+use crate::batches::Ahead;
 use crate::location::{Format, Location};
-use crate::{Batches, Beside, Cells, Column, Error, Reading, Result, Table, Type, Writer};
+use crate::{Beside, Cells, Column, Error, Reading, Result, Table, Type, Writer};
 
-/// Batches that wait on either side of the scorer: memory is that of a handful of batches, whatever the length of the file.
+/// Scored batches that wait to be written: with those that wait to be scored, memory is that of a handful of batches, whatever the length of the file.
 const WAITING: usize = 2;
 
 /// Scores every row of `input` into `output`, in the same order; returns how many rows there were.
@@ -38,14 +39,12 @@ pub fn score_file(
     let total = batches.rows().unwrap_or(0) as usize;
     let columns = kept.iter().cloned().chain(scorer.outputs().iter().cloned()).collect();
     let mut writer = Writer::create(output, columns)?;
-    let (tables, to_score) = sync_channel(WAITING);
     let (scored, to_write) = sync_channel(WAITING);
     thread::scope(|scope| {
-        scope.spawn(move || read(batches, &tables));
         let (writer, kept) = (&mut writer, &kept);
         // The thread owns its end of the queue: should it fail, the scorer must not wait for it.
         let writing = scope.spawn(move || write(writer, kept, to_write));
-        let scoring = score(scorer, to_score, scored, total, tick);
+        let scoring = score(scorer, batches.ahead(), scored, total, tick);
         // A failure in writing is what made scoring end early.
         let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         written.and(scoring)
@@ -63,7 +62,7 @@ pub fn types(input: &Path, beside: &[Beside], names: &[String]) -> Result<Vec<Op
         let at = Location::new(path)?;
         match at.format {
             #[cfg(feature = "parquet")]
-            Format::Parquet | Format::Arrow => {
+            Format::Parquet | Format::Arrow | Format::Folder => {
                 let here = crate::arrow::copied_as(&at, names)?;
                 kinds.iter_mut().zip(here).for_each(|(kind, here)| *kind = kind.or(here));
             }
@@ -83,18 +82,9 @@ fn kept(scorer: &ModelScorer, input: &Path, beside: &[Beside], keep: &[String]) 
     Ok(keep.iter().zip(kinds).map(|(name, as_is)| Column::new(name, kind(name, as_is))).collect())
 }
 
-fn read(batches: Batches, tables: &SyncSender<Result<Table>>) {
-    for table in batches {
-        // Nobody waits for more once something has failed.
-        if tables.send(table).is_err() {
-            return;
-        }
-    }
-}
-
 fn score(
     scorer: &ModelScorer,
-    tables: Receiver<Result<Table>>,
+    tables: Ahead,
     scored: SyncSender<(Table, Scored)>,
     total: usize,
     tick: Ticker<'_>,

@@ -39,7 +39,7 @@ impl Ranks {
     fn keeping(scores: &Scores, level: Level, kept: usize) -> Result<Self> {
         let folds: Vec<Compressed> = scores.absolute().map(|(v, w)| Compressed::all(v, w)).collect();
         let total: f64 = folds.iter().map(|f| f.counts.iter().sum::<f64>()).sum();
-        let weighted = scores.absolute().any(|(_, w)| w.is_some());
+        let weighted = scores.grouped();
         let above = if weighted {
             // The mass that is not needed; a trifle less, since masses are summed in f32.
             (total - level.get() * (scores.units() as f64 + 1.0)) * (1.0 - 1e-4)
@@ -213,6 +213,21 @@ mod tests {
                 assert!(sum / exact < 1.005, "{level:?}: {}", sum / exact);
             }
         }
+    }
+
+    /// −2, −1.5 twice, and 0.5 to 1 five times: of the absolute scores, the largest of each bucket counts as often as there are rows in it.
+    #[test]
+    fn counted_scores_decide_by_their_exact_rank() {
+        let buckets = serde_json::json!([{
+            "lowest": [-2.0, -1.5, 0.5, 1.0], "highest": [-2.0, -1.5, 0.5, 1.0], "counts": [1, 2, 3, 2],
+        }]);
+        let scores: Scores = serde_json::from_value(serde_json::json!({ "buckets": buckets, "units": 8 })).unwrap();
+        // ⌈9 · level⌉ of 0.5 (3 times), 1 (2), 1.5 (2), 2.
+        for (level, end) in [(0.3, 0.5), (0.34, 1.0), (0.55, 1.0), (0.56, 1.5), (0.77, 1.5), (0.8, 2.0)] {
+            let ranks = Ranks::new(&scores, Level::new(level).unwrap()).unwrap();
+            assert_eq!(ranks.alone(), end, "{level}");
+        }
+        assert!(Ranks::new(&scores, Level::new(0.9).unwrap()).is_err());
     }
 
     #[test]

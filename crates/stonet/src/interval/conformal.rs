@@ -5,8 +5,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::buckets::{Bucket, Buckets};
 use super::search::{Point, Rank, Search};
-use crate::{Error, Level, Result};
+use super::stored::ScoreParts;
+use crate::Level;
 
 /// (1−α)(n+1) is a whole number in arithmetic where it is not quite one in floating point.
 const ROUNDING: f64 = 1e-9;
@@ -44,54 +46,28 @@ pub fn conformal_quantile(scores: &[f64], level: Level) -> f64 {
     }
 }
 
-/// The scores of held-out rows: absolute for two-sided intervals, signed for bounds, with a weight per row.
+/// The scores of held-out rows: absolute for two-sided intervals, signed for bounds; each once, with a weight where rows count by group, or
+/// as often as it was counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "ScoreParts", into = "ScoreParts")]
 pub struct Scores {
     /// Per fold, ascending.
-    absolute: Vec<Sorted>,
+    pub(super) absolute: Vec<Sorted>,
     /// Per fold, ascending.
-    signed: Vec<Sorted>,
+    pub(super) signed: Vec<Sorted>,
     /// Rows, or groups where rows are weighted.
-    units: usize,
+    pub(super) units: usize,
+    /// Whether weights are counts of rows.
+    pub(super) counted: bool,
 }
 
-/// Ascending scores and, where rows are weighted, their weights.
+/// Ascending scores and, where they do not count once each, their weights or counts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Sorted {
     pub(super) values: Vec<f64>,
     pub(super) weights: Option<Vec<f64>>,
-}
-
-/// What is written to files: signed scores and weights per fold; the rest follows.
-#[derive(Clone, Serialize, Deserialize)]
-struct ScoreParts {
-    signed: Vec<Vec<f64>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    weights: Option<Vec<Vec<f64>>>,
-    units: usize,
-}
-
-impl TryFrom<ScoreParts> for Scores {
-    type Error = Error;
-    fn try_from(p: ScoreParts) -> Result<Self> {
-        let shaped = p
-            .weights
-            .as_ref()
-            .is_none_or(|w| w.len() == p.signed.len() && w.iter().zip(&p.signed).all(|(w, s)| w.len() == s.len()));
-        let numbers = p.signed.iter().chain(p.weights.iter().flatten()).flatten().all(|v| v.is_finite());
-        if !shaped || !numbers || p.signed.iter().all(Vec::is_empty) {
-            return Err(Error::Inconsistent { what: "scores and weights of an interval do not belong together" });
-        }
-        Ok(Scores::new(p.signed, p.weights, p.units))
-    }
-}
-
-impl From<Scores> for ScoreParts {
-    fn from(s: Scores) -> Self {
-        let weights: Option<Vec<Vec<f64>>> = s.signed.iter().map(|f| f.weights.clone()).collect();
-        ScoreParts { signed: s.signed.into_iter().map(|f| f.values).collect(), weights, units: s.units }
-    }
+    /// The least score that each stands for, where it stands for several.
+    pub(super) lowest: Option<Vec<f64>>,
 }
 
 impl Scores {
@@ -103,13 +79,36 @@ impl Scores {
                 .collect();
             pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
             let (values, w) = pairs.into_iter().unzip();
-            Sorted { values, weights: weights.is_some().then_some(w) }
+            Sorted { values, weights: weights.is_some().then_some(w), lowest: None }
         };
         let all = |map: fn(f64) -> f64| (0..signed.len()).map(|f| fold(f, map)).collect();
-        Scores { absolute: all(f64::abs), signed: all(|r| r), units }
+        Scores { absolute: all(f64::abs), signed: all(|r| r), units, counted: false }
     }
 
-    /// Absolute scores of each fold, ascending, and the weight of each row where rows count by group.
+    /// Counts of signed scores per fold.
+    pub(crate) fn counted(folds: &[Buckets]) -> Self {
+        let far = |b: &Bucket| if b.highest < 0.0 { -b.lowest } else { b.highest };
+        let absolute = |fold: &Buckets| {
+            let mut pairs: Vec<(f64, f64)> = fold.iter().map(|b| (far(b), b.count as f64)).collect();
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (values, counts) = pairs.into_iter().unzip();
+            Sorted { values, weights: Some(counts), lowest: None }
+        };
+        let signed = |fold: &Buckets| Sorted {
+            values: fold.iter().map(|b| b.highest).collect(),
+            weights: Some(fold.iter().map(|b| b.count as f64).collect()),
+            lowest: Some(fold.iter().map(|b| b.lowest).collect()),
+        };
+        Scores {
+            absolute: folds.iter().map(absolute).collect(),
+            signed: folds.iter().map(signed).collect(),
+            units: folds.iter().map(|f| f.rows() as usize).sum(),
+            counted: true,
+        }
+    }
+
+    /// Absolute scores of each fold, ascending, and how much each counts where that is not once: a weight where rows count by
+    /// [group](Self::grouped), otherwise a whole number.
     pub fn absolute(&self) -> impl Iterator<Item = (&[f64], Option<&[f64]>)> {
         self.absolute.iter().map(|f| (&f.values[..], f.weights.as_deref()))
     }
@@ -124,6 +123,21 @@ impl Scores {
         self.units
     }
 
+    /// Whether units are groups, among whose rows a weight of 1 is divided.
+    pub fn grouped(&self) -> bool {
+        !self.counted && self.signed.iter().any(|f| f.weights.is_some())
+    }
+
+    /// The place of the upper end among all scores; nothing if they are too few.
+    fn rank(&self, level: Level) -> Option<Rank> {
+        match (self.counted, self.grouped()) {
+            // Sums of counts are exact.
+            (true, _) => conformal_rank(self.units, level).map(|rank| Rank::Mass(rank as f64)),
+            (_, true) => Some(Rank::Mass(mass_needed(self.units, level))),
+            _ => conformal_rank(self.signed.iter().map(|f| f.values.len()).sum(), level).map(Rank::Number),
+        }
+    }
+
     /// What finds the ends of [`ends`](Self::ends) at many points.
     pub(crate) fn search(&self, level: Level, side: Side) -> Ends {
         let folds = match side {
@@ -131,28 +145,24 @@ impl Scores {
             Side::Upper => self.signed.clone(),
             Side::Lower => self.signed.iter().map(Sorted::turned).collect(),
         };
-        let rank = match folds.iter().any(|f| f.weights.is_some()) {
-            true => Some(Rank::Mass(mass_needed(self.units, level))),
-            false => conformal_rank(folds.iter().map(|f| f.values.len()).sum(), level).map(Rank::Number),
-        };
-        Ends { search: Search::new(folds, rank), side }
+        Ends { search: Search::new(folds, self.rank(level)), side }
     }
 
     /// Lower and upper end at one point, where `at[k]` = (μ_k, s_k).
     pub(crate) fn ends(&self, at: &[(f64, f64)], level: Level, side: Side) -> (f64, f64) {
-        let infinite = (f64::NEG_INFINITY, f64::INFINITY);
+        let (infinite, rank) = ((f64::NEG_INFINITY, f64::INFINITY), self.rank(level));
         match side {
             Side::Both => {
-                let upper = upper_end(&self.absolute, self.units, at, level);
+                let upper = upper_end(&self.absolute, at, rank);
                 // −μ + R s mirrors μ − R s.
                 let mirrored: Vec<(f64, f64)> = at.iter().map(|&(m, s)| (-m, s)).collect();
-                (-upper_end(&self.absolute, self.units, &mirrored, level), upper)
+                (-upper_end(&self.absolute, &mirrored, rank), upper)
             }
-            Side::Upper => (infinite.0, upper_end(&self.signed, self.units, at, level)),
+            Side::Upper => (infinite.0, upper_end(&self.signed, at, rank)),
             Side::Lower => {
                 let turned: Vec<Sorted> = self.signed.iter().map(Sorted::turned).collect();
                 let mirrored: Vec<(f64, f64)> = at.iter().map(|&(m, s)| (-m, s)).collect();
-                (-upper_end(&turned, self.units, &mirrored, level), infinite.1)
+                (-upper_end(&turned, &mirrored, rank), infinite.1)
             }
         }
     }
@@ -181,16 +191,28 @@ impl Sorted {
     /// The scores of −y.
     fn turned(&self) -> Sorted {
         let weights = self.weights.as_ref().map(|w| w.iter().rev().copied().collect());
-        Sorted { values: self.values.iter().rev().map(|v| -v).collect(), weights }
+        let values = self.lowest.as_ref().unwrap_or(&self.values).iter().rev().map(|v| -v).collect();
+        Sorted { values, weights, lowest: None }
+    }
+
+    /// The smallest score below or at which this mass lies.
+    pub(super) fn reaching(&self, needed: f64) -> f64 {
+        let weight = |i: usize| self.weights.as_ref().map_or(1.0, |w| w[i]);
+        let mut mass = 0.0;
+        let reached = self.values.iter().enumerate().find(|(i, _)| {
+            mass += weight(*i);
+            mass >= needed
+        });
+        reached.map_or(f64::INFINITY, |(_, score)| *score)
     }
 }
 
-fn upper_end(folds: &[Sorted], units: usize, at: &[(f64, f64)], level: Level) -> f64 {
-    if folds.iter().any(|f| f.weights.is_some()) {
-        return weighted_end(folds, at, mass_needed(units, level));
+fn upper_end(folds: &[Sorted], at: &[(f64, f64)], rank: Option<Rank>) -> f64 {
+    match rank {
+        None => f64::INFINITY,
+        Some(Rank::Number(rank)) => select(folds, at, rank),
+        Some(Rank::Mass(needed)) => weighted_end(folds, at, needed),
     }
-    let n = folds.iter().map(|f| f.values.len()).sum();
-    conformal_rank(n, level).map_or(f64::INFINITY, |rank| select(folds, at, rank))
 }
 
 /// (1−α)(G+1): each of G groups has mass 1, and the new one sits at +∞.
@@ -353,7 +375,7 @@ mod tests {
             let sorted: Vec<Sorted> = folds.iter().map(|(v, ..)| {
                 let mut values: Vec<f64> = v.iter().map(|&v| f64::from(v)).collect();
                 values.sort_by(f64::total_cmp);
-                Sorted { values, weights: None }
+                Sorted { values, ..Sorted::default() }
             }).collect();
             let at: Vec<(f64, f64)> = folds.iter().map(|&(_, m, s)| (f64::from(m), f64::from(s))).collect();
             let n: usize = sorted.iter().map(|f| f.values.len()).sum();

@@ -1,5 +1,6 @@
 //! Levels, intervals, and what can predict them.
 
+pub(crate) mod buckets;
 pub(crate) mod conformal;
 mod decomposition;
 mod dof;
@@ -8,6 +9,7 @@ mod eve;
 mod normal;
 pub(crate) mod program;
 mod search;
+mod stored;
 mod variance;
 
 use ndarray::{Array2, ArrayView2};

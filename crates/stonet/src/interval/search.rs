@@ -19,6 +19,8 @@ const CELLS: usize = 4;
 #[derive(Debug, Clone)]
 pub(crate) struct Search {
     lists: Vec<List>,
+    /// The score that decides at every point, where there is one list alone.
+    alone: Option<f64>,
     /// The mass; none where there is less.
     needed: Option<f64>,
     /// As they came, for points from which no walk leads to the end.
@@ -106,14 +108,21 @@ impl Search {
             sorted.iter().map(|f| f.weights.as_ref().map_or(f.values.len() as f64, |w| w.iter().sum())).sum();
         let rows: usize = sorted.iter().map(|f| f.values.len()).sum();
         let share = needed.unwrap_or(0.0) / total;
-        let lists = sorted.iter().map(|f| List::new(f, share)).collect();
+        let alone = match (&sorted[..], needed) {
+            ([only], Some(needed)) => Some(only.reaching(needed)),
+            _ => None,
+        };
+        let lists = if alone.is_some() { Vec::new() } else { sorted.iter().map(|f| List::new(f, share)).collect() };
         let rank = rank.unwrap_or(Rank::Number(1));
-        Search { lists, needed, sorted, rank, unit: total / rows as f64 }
+        Search { lists, alone, needed, sorted, rank, unit: total / rows as f64 }
     }
 
     /// The end at a point; `places` is room for one number per list.
     pub(crate) fn find(&self, point: Point<'_>, places: &mut [usize]) -> f64 {
         let Some(needed) = self.needed else { return f64::INFINITY };
+        if let Some(score) = self.alone {
+            return point.value(0, score);
+        }
         // The mass below v is about linear in v, in each list around its own end.
         let (mut guess, mut slope) = (0.0, 0.0);
         for (k, list) in self.lists.iter().enumerate() {

@@ -46,7 +46,10 @@ pub(super) fn of(fitted: &FittedPostStoNet, level: Level) -> Guarantee {
         "for a new row exchangeable with the calibration rows"
     };
     if kind == Kind::Split {
-        let text = format!("At least {:.1} % {about}, {unseen}.{short}", percent(level.get()));
+        let text = format!(
+            "At least {:.1} % {about}, {unseen} (split conformal, n = {units} {unit}s).{short}",
+            percent(level.get())
+        );
         return Guarantee { coverage: Some(level.get()), text };
     }
     if !nested {

@@ -5,6 +5,7 @@
 mod eve;
 mod guarantee;
 mod point;
+mod sample;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use eve::Select;
 pub use guarantee::{Guarantee, seen_in_training};
+pub use sample::UncalibratedPostStoNet;
 
 use crate::names::named;
 use crate::stack::FittedStack;
@@ -185,12 +187,7 @@ impl From<FittedPostStoNet> for Parts {
 impl PostStoNet {
     /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
     pub fn fit(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedPostStoNet> {
-        self.stonet.check()?;
-        for (column, y) in rows.y().axis_iter(Axis(1)).enumerate() {
-            if crate::data::is_constant(y) {
-                return Err(Error::ConstantTarget { column, value: y[0] });
-            }
-        }
+        self.check(rows)?;
         let (model, mut kappa_paths) = match self.stack() {
             Some(stack) => self.stacks(&stack, rows, seed, tick)?,
             None => self.eve(rows, seed, tick)?,
@@ -198,6 +195,13 @@ impl PostStoNet {
         kappa_paths.retain(KappaPath::is_finite);
         let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
         Ok(FittedPostStoNet { settings: self.clone(), features, groups, model, kappa_paths })
+    }
+
+    /// Fails where settings or targets make no sense.
+    fn check(&self, rows: &Calibration<'_>) -> Result<()> {
+        self.stonet.check()?;
+        let constant = rows.y().axis_iter(Axis(1)).position(|y| crate::data::is_constant(y));
+        constant.map_or(Ok(()), |column| Err(Error::ConstantTarget { column, value: rows.y()[[0, column]] }))
     }
 
     /// The stack behind a kind; none behind those of Eve's law.
@@ -224,22 +228,33 @@ impl PostStoNet {
         seed: Seed,
         tick: Ticker<'_>,
     ) -> Result<(Model, Vec<KappaPath>)> {
-        let outputs = rows.y().ncols();
-        let total = outputs * stack.fits();
-        let done = AtomicUsize::new(0);
-        // Outputs follow each other; ticks count on.
-        let all = |now: usize, _: usize| {
-            let before = if now == 0 { done.load(Ordering::Relaxed) } else { done.fetch_add(1, Ordering::Relaxed) + 1 };
-            tick(before, total)
-        };
-        let (mut stacks, mut paths) = (Vec::new(), Vec::new());
-        for j in 0..outputs {
-            let (fitted, seen) = stack.fit(&rows.output(j), seed.child(j as u64), &all)?;
-            stacks.push(fitted);
-            paths.extend(seen.into_iter().map(|p| KappaPath { output: Some(j), ..p }));
-        }
+        let (stacks, paths) =
+            each_output(rows, stack.fits(), tick, |j, tick| stack.fit(&rows.output(j), seed.child(j as u64), tick))?;
         Ok((Model::Stacks(stacks), paths))
     }
+}
+
+/// One output after the other, each of so many ticks, which count on.
+fn each_output<T>(
+    rows: &Calibration<'_>,
+    fits: usize,
+    tick: Ticker<'_>,
+    fit: impl Fn(usize, Ticker<'_>) -> Result<(T, Vec<KappaPath>)>,
+) -> Result<(Vec<T>, Vec<KappaPath>)> {
+    let outputs = rows.y().ncols();
+    let total = outputs * fits;
+    let done = AtomicUsize::new(0);
+    let all = |now: usize, _: usize| {
+        let before = if now == 0 { done.load(Ordering::Relaxed) } else { done.fetch_add(1, Ordering::Relaxed) + 1 };
+        tick(before, total)
+    };
+    let (mut fitted, mut paths) = (Vec::new(), Vec::new());
+    for j in 0..outputs {
+        let (one, seen) = fit(j, &all)?;
+        fitted.push(one);
+        paths.extend(seen.into_iter().map(|p| KappaPath { output: Some(j), ..p }));
+    }
+    Ok((fitted, paths))
 }
 
 impl FittedPostStoNet {

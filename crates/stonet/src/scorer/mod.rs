@@ -1,5 +1,6 @@
 //! Fitted intervals made ready for many rows: only the features that are used, once per block of rows.
 
+mod residuals;
 mod stack;
 
 use ndarray::{Array2, ArrayView2, Axis};
@@ -11,6 +12,7 @@ use crate::interval::program::{EveProgram, EveRoom, load};
 use crate::linalg::tile::{LANES, Tile, ZERO};
 use crate::stack::FittedStack;
 use crate::{Error, EveIntervals, Intervals, Level, Result};
+pub(crate) use residuals::Residuals;
 use stack::{StackProgram, StackRoom};
 
 /// Rows that one thread takes at a time.
@@ -72,10 +74,7 @@ impl Scorer {
     ) -> Self {
         let mut programs: Vec<StackProgram> =
             stacks.iter().map(|s| StackProgram::new(s, features, levels, side)).collect();
-        let mut columns: Vec<usize> = programs.iter().flat_map(StackProgram::columns).collect();
-        columns.sort_unstable();
-        columns.dedup();
-        programs.iter_mut().for_each(|p| p.keep(&columns));
+        let columns = columns_of(&mut programs);
         let (outputs, program) = (stacks.len(), Program::Stacks(programs));
         Scorer { columns, levels: levels.to_vec(), outputs, needs_prediction, program }
     }
@@ -250,6 +249,15 @@ impl Scorer {
         };
         self.levels.iter().enumerate().map(one).collect()
     }
+}
+
+/// The features that any of the programs uses, ascending; the programs then take only these.
+fn columns_of(programs: &mut [StackProgram]) -> Vec<usize> {
+    let mut columns: Vec<usize> = programs.iter().flat_map(StackProgram::columns).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    programs.iter_mut().for_each(|p| p.keep(&columns));
+    columns
 }
 
 #[cfg(test)]

@@ -87,9 +87,13 @@ pub(super) struct StackRoom {
 
 impl StackProgram {
     pub(super) fn new(stack: &FittedStack, features: usize, levels: &[Level], side: Side) -> Self {
-        let folds = stack.folds().iter().map(|f| FoldProgram::new(f, features)).collect();
         let ends = levels.iter().map(|&l| stack.scores().search(l, side)).collect();
-        StackProgram { folds, ends }
+        StackProgram { ends, ..Self::of(stack.folds(), features) }
+    }
+
+    /// Predictions alone.
+    pub(super) fn of(folds: &[FoldModel], features: usize) -> Self {
+        StackProgram { folds: folds.iter().map(|f| FoldProgram::new(f, features)).collect(), ends: Vec::new() }
     }
 
     /// The features that are used, with repetitions.
@@ -111,14 +115,20 @@ impl StackProgram {
         }
     }
 
-    /// The prediction, and both ends at every level, of the first `rows` rows of a tile.
-    pub(super) fn run(&self, x: &[Tile], d: Option<&Tile>, rows: usize, room: &mut StackRoom, out: &mut [Tile]) {
+    /// μ and s of every fold at the rows of a tile.
+    pub(super) fn at<'r>(&self, x: &[Tile], d: &Tile, room: &'r mut StackRoom) -> &'r [[Tile; 2]] {
         room.folds.resize(self.folds.len(), [ZERO; 2]);
         let mut folds = std::mem::take(&mut room.folds);
         for (fold, at) in self.folds.iter().zip(&mut folds) {
-            fold.run(x, d.unwrap_or(&ZERO), room, at);
+            fold.run(x, d, room, at);
         }
         room.folds = folds;
+        &room.folds
+    }
+
+    /// The prediction, and both ends at every level, of the first `rows` rows of a tile.
+    pub(super) fn run(&self, x: &[Tile], d: Option<&Tile>, rows: usize, room: &mut StackRoom, out: &mut [Tile]) {
+        self.at(x, d.unwrap_or(&ZERO), room);
         room.at.resize(self.folds.len(), (0.0, 1.0));
         room.places.resize(self.folds.len(), 0);
         let k = self.folds.len() as f64;

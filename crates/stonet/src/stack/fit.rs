@@ -48,6 +48,12 @@ impl<'a, 'd> Job<'a, 'd> {
         }
     }
 
+    /// The split's model of all rows.
+    pub(super) fn run_sample(&self) -> Result<(FoldModel, Vec<KappaPath>)> {
+        (self.tick)(0, self.total);
+        self.sample(&all_rows(self.data))
+    }
+
     /// Fits all members outside the held-out rows; `stream` names the random numbers.
     fn fit(&self, rows: &[usize], held_out: &[&[usize]], stream: u64) -> Result<Candidates> {
         let left = without(rows, held_out);
@@ -117,14 +123,20 @@ impl<'a, 'd> Job<'a, 'd> {
 
     fn split(&self, share: f64) -> Result<(FittedStack, Vec<KappaPath>)> {
         let parts = self.shares(share)?;
-        let folds = self.folds(&parts[0], false)?;
+        let (model, paths) = self.sample(&parts[0])?;
+        let scores = self.scores(&model, &parts[1])?;
+        Ok((self.finish(vec![model], vec![scores], &parts[1..]), paths))
+    }
+
+    /// A fit of all these rows, with κ, weights and scale from folds of them.
+    fn sample(&self, rows: &[usize]) -> Result<(FoldModel, Vec<KappaPath>)> {
+        let folds = self.folds(rows, false)?;
         let (_, predictions) = self.out_of_fold(&folds)?;
         let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
-        let whole = self.fit(&parts[0], &[], 1000)?;
+        let whole = self.fit(rows, &[], 1000)?;
         let model = assemble(&whole, &choice);
-        let scores = self.scores(&model, &parts[1])?;
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
-        Ok((self.finish(vec![model], vec![scores], &parts[1..]), paths))
+        Ok((model, paths))
     }
 
     /// A fit outside each fold, and its predictions of that fold.

@@ -22,6 +22,7 @@ pub use members::{Member, Members, Scaled, StoNetSettings};
 pub use scale::ScaleModel;
 
 use crate::calibration_rows::Single;
+use crate::interval::buckets::Buckets;
 use crate::interval::conformal::Scores;
 use crate::{Error, KappaPath, Result, Seed, StoNet};
 use fit::Job;
@@ -104,6 +105,11 @@ impl FoldModel {
         &self.scale
     }
 
+    pub(crate) fn needs_prediction(&self) -> bool {
+        let learned = matches!(self.scale, ScaleModel::Learned { network: true, .. });
+        learned || self.members.iter().any(|(_, m)| m.needs_prediction())
+    }
+
     /// μ at rows of features.
     fn mean(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<Array1<f64>> {
         let mut mean = Array1::zeros(x.nrows());
@@ -140,6 +146,20 @@ impl Stack {
 
     /// The fitted stack, and what its choice of κ saw.
     pub(crate) fn fit(&self, data: &Single<'_>, seed: Seed, tick: Ticker<'_>) -> Result<(FittedStack, Vec<KappaPath>)> {
+        self.job(data, seed, tick)?.run()
+    }
+
+    /// The model of all rows alone, which others are to score.
+    pub(crate) fn fit_sample(
+        &self,
+        data: &Single<'_>,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<(FoldModel, Vec<KappaPath>)> {
+        self.job(data, seed, tick)?.run_sample()
+    }
+
+    fn job<'a, 'd>(&'a self, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Result<Job<'a, 'd>> {
         self.validate()?;
         let members = self.members.available(data.prediction.is_some());
         Error::check(
@@ -148,7 +168,7 @@ impl Stack {
             self.members,
             "some that do not need the network's prediction, or give it",
         )?;
-        Job::new(self, members, data, seed, tick).run()
+        Ok(Job::new(self, members, data, seed, tick))
     }
 
     /// How often all members are fitted.
@@ -162,6 +182,11 @@ impl Stack {
 }
 
 impl FittedStack {
+    /// A model of all rows of a sample, and the scores of others.
+    pub(crate) fn split(model: FoldModel, scores: Buckets) -> Self {
+        FittedStack { folds: vec![model], scores: Scores::counted(&[scores]) }
+    }
+
     /// What each fold predicts with; the point prediction is their mean.
     pub fn folds(&self) -> &[FoldModel] {
         &self.folds
@@ -173,8 +198,7 @@ impl FittedStack {
     }
 
     pub(crate) fn needs_prediction(&self) -> bool {
-        let learned = |s: &ScaleModel| matches!(s, ScaleModel::Learned { network: true, .. });
-        self.folds.iter().any(|f| learned(&f.scale) || f.members.iter().any(|(_, m)| m.needs_prediction()))
+        self.folds.iter().any(FoldModel::needs_prediction)
     }
 
     /// Units that were scored, and folds that scored them.

@@ -1,10 +1,12 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
+mod sampled;
+mod summary;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use stonet::metrics::rmse;
@@ -19,14 +21,21 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::{ClassFile, RegressionFile, Source};
+use sampled::Drawn;
+use summary::Summary;
+
+pub use summary::weights;
 
 /// Fit a head on rows that the network was not trained on, and save it
 ///
 /// The head turns the last hidden layer of a network into prediction intervals, or its logits into calibrated probabilities. Rows that
 /// the network was trained on void every guarantee.
+///
+/// A folder of Parquet files may be larger than memory: rows drawn at random are fitted, and for intervals all others calibrate them, which
+/// reads the folder twice.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet",
+    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet",
     after_long_help = None
 )]
 pub struct Fit {
@@ -38,9 +47,13 @@ pub struct Fit {
     /// The head, a file that ends in .stonet
     #[arg(short, long, value_name = "HEAD")]
     output: PathBuf,
-    /// Regression: which intervals: stack, cv+, cv, paper, fast, split [default: stack]
+    /// Regression: which intervals: stack, cv+, cv, paper, fast, split [default: stack; split where a sample is fitted]
     #[arg(long, value_name = "KIND")]
     interval: Option<Kind>,
+    /// Fit this many rows, drawn at random, so that the others need no memory: for intervals, which have to be `split`, they are read again
+    /// and calibrate, otherwise they are not used [default: 200000 of a folder, all of a file]
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
     /// Classification: how probabilities are made: none, temperature, vector, matrix, matrix-odir, isotonic, post-linear, paper,
     /// stonet, skip-linear, skip, skip-prob, stack [default: stack]
     #[arg(long, value_name = "NAME")]
@@ -74,35 +87,6 @@ fn parse_select(text: &str) -> std::result::Result<Select, String> {
         .map_err(|_| format!("there is no rule `{text}`; there are error, one-standard-error, coverage"))
 }
 
-/// What `fit --json` prints.
-#[derive(Serialize)]
-struct Summary {
-    schema: &'static str,
-    task: &'static str,
-    rows: usize,
-    features: usize,
-    logits: usize,
-    targets: Vec<String>,
-    classes: Option<Vec<String>>,
-    /// Classes without a row to learn from.
-    absent_classes: Vec<String>,
-    level: Option<f64>,
-    seed: u64,
-    fingerprint: String,
-    settings: Value,
-    seconds: f64,
-    /// Regression: what holds for the intervals at this level.
-    guarantee: Option<String>,
-    /// Regression: mean weight of StoNet, corrected network, ridge and network, per target.
-    weights: Option<Vec<[f64; 4]>>,
-    /// Classification: what became of every member.
-    members: Option<Value>,
-    /// Inputs that at least half of the StoNets select.
-    selected_features: Vec<String>,
-    warnings: Vec<String>,
-    head: String,
-}
-
 impl Fit {
     pub fn run(self, console: &Console) -> Result<()> {
         let level = self.level.map(Level::new).transpose()?;
@@ -124,14 +108,22 @@ impl Fit {
         }
         let mut post: PostStoNet = self.read_settings()?;
         post.level = level.unwrap_or(post.level);
-        post.kind = self.interval.unwrap_or(post.kind);
+        post.kind = self.kind(post.kind)?;
         post.folds = self.folds.unwrap_or(post.folds);
         post.select = self.select.or(post.select);
         post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
         if self.select.is_some() && !matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
-        let rows = RegressionFile::read(&Source::new(&self.rows, &self.columns.with.files), &self.columns)?;
+        let source = Source::new(&self.rows, &self.columns.with.files);
+        let (rows, drawn) = match self.sample_rows()? {
+            None => (RegressionFile::read(&source, &self.columns)?, None),
+            Some(most) => {
+                let (table, drawn) = self.draw(&source, RegressionFile::reading(&self.columns)?, most, console)?;
+                let all: Vec<usize> = (0..table.rows()).collect();
+                (RegressionFile::chosen(&source, &self.columns, &table, &all)?, Some(drawn))
+            }
+        };
         console.detail(format_args!("features: {}", rows.columns.features.join(", ")));
         let mut warnings = Vec::new();
         match (self.train_error, &rows.prediction) {
@@ -141,15 +133,23 @@ impl Fit {
         }
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
-        let fitted: FittedPostStoNet = console.run("fit", |tick| {
-            post.fit(&calibration, seed, tick).map_err(Error::targets(&self.rows, &rows.columns.targets))
-        })?;
+        let refused = Error::targets(&self.rows, &rows.columns.targets);
+        let fitted: FittedPostStoNet = match &drawn {
+            None => console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(&refused))?,
+            Some(drawn) => {
+                let head = console.run("fit", |tick| post.fit_sample(&calibration, seed, tick).map_err(&refused))?;
+                drawn.calibrate(head, &source, &rows.columns, console)?.finish().map_err(&refused)?
+            }
+        };
         if rows.prediction.is_none() && matches!(post.kind, Kind::Stack | Kind::Fast | Kind::Split) {
             console.note("without --prediction the network itself is no member of the stack");
         }
         let selected = fitted.selected_features();
         let names = rows.columns.features.iter().zip(selected).filter(|(_, share)| *share >= 0.5);
         let summary = Summary {
+            sampled: drawn.as_ref().map(|_| calibration.rows()),
+            calibration_rows: drawn.as_ref().map(Drawn::others),
+            total_rows: drawn.as_ref().map(|d| d.total),
             level: Some(post.level.get()),
             weights: fitted.weights(),
             guarantee: Some(fitted.guarantee(post.level).text),
@@ -175,7 +175,21 @@ impl Fit {
         let mut post: PostStoNetClassifier = self.read_settings()?;
         post.method = self.method.unwrap_or(post.method);
         post.folds = self.folds.or(post.folds);
-        let rows = ClassFile::read(&Source::new(&self.rows, &self.columns.with.files), &self.columns, None)?;
+        let source = Source::new(&self.rows, &self.columns.with.files);
+        let (rows, total) = match self.sample_rows()? {
+            None => (ClassFile::read(&source, &self.columns, None)?, None),
+            Some(most) => {
+                let (table, drawn) = self.draw(&source, ClassFile::reading(&self.columns)?, most, console)?;
+                let all: Vec<usize> = (0..table.rows()).collect();
+                if drawn.others() > 0 {
+                    let (used, total) = (all.len(), drawn.total);
+                    console.note(format_args!(
+                        "{used} of {total} rows are fitted and the others are not used; see --sample"
+                    ));
+                }
+                (ClassFile::chosen(&source, &self.columns, &table, &all, None)?, Some(drawn.total))
+            }
+        };
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
         let fitted: FittedClassifier =
@@ -188,6 +202,8 @@ impl Fit {
         let open = fitted.notes().iter().filter(|n| !n.converged);
         let warnings = open.map(|n| format!("{} is not converged", n.method)).collect();
         let summary = Summary {
+            sampled: total.map(|_| calibration.rows()),
+            total_rows: total,
             classes: Some(names),
             absent_classes: absent,
             members: serde_json::to_value(fitted.notes()).ok(),
@@ -232,6 +248,9 @@ impl Fit {
             schema: "stonet.fit/1",
             task,
             rows,
+            sampled: None,
+            calibration_rows: None,
+            total_rows: None,
             features: columns.features.len(),
             logits: columns.logits.len(),
             targets: columns.targets.clone(),
@@ -250,35 +269,4 @@ impl Fit {
             head: self.output.display().to_string(),
         }
     }
-}
-
-impl Summary {
-    fn text(&self) -> String {
-        let seen = match (self.features, self.logits) {
-            (f, 0) => format!("{f} features"),
-            (0, z) => format!("{z} logits"),
-            (f, z) => format!("{z} logits and {f} features"),
-        };
-        let mut text = format!("{}: fitted on {} rows with {seen} in {:.1} s\n", self.head, self.rows, self.seconds);
-        if let Some(guarantee) = &self.guarantee {
-            text += &format!("guarantee  {guarantee}\n");
-        }
-        for (target, w) in self.targets.iter().zip(self.weights.iter().flatten()) {
-            text += &format!("weights    {target}: {}\n", weights(w));
-        }
-        if let Some(Value::Array(members)) = &self.members {
-            let name = |m: &Value| {
-                format!("{} {:.2}", m["method"].as_str().unwrap_or(""), m["weight"].as_f64().unwrap_or(0.0))
-            };
-            text += &format!("members    {}\n", members.iter().map(name).collect::<Vec<_>>().join(", "));
-        }
-        text
-    }
-}
-
-/// The members of a stack that count, by weight.
-pub fn weights(w: &[f64; 4]) -> String {
-    let names = ["StoNet", "corrected network", "ridge", "network"];
-    let parts = names.iter().zip(w).filter(|(_, w)| **w >= 0.005).map(|(n, w)| format!("{n} {w:.2}"));
-    parts.collect::<Vec<_>>().join(", ")
 }

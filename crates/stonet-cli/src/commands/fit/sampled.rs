@@ -1,0 +1,136 @@
+//! Heads on more rows than memory holds: a sample is fitted, and the rows outside of it calibrate the intervals in a second reading.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use stonet::{Kind, PostStoNet, Seed, UncalibratedPostStoNet};
+use stonet_io::{ModelColumns, Reading, Sample, Sampling, Table};
+
+use super::Fit;
+use crate::args::Task;
+use crate::console::Console;
+use crate::error::{Error, Result};
+use crate::rows::{RegressionFile, Source};
+
+/// Rows of a folder that are fitted where nobody says how many.
+const SAMPLE: usize = 200_000;
+/// Numbers per batch of the second reading: a few batches are in memory at once.
+const NUMBERS: usize = 1 << 20;
+/// The stream of random numbers that draws rows; fits have others.
+const STREAM: u64 = 0x5a4d;
+
+/// Which rows are in the sample.
+pub struct Drawn {
+    /// Ascending, from 0.
+    rows: Vec<u64>,
+    /// All there are.
+    pub total: u64,
+}
+
+/// What a file of settings says about the kind of intervals.
+#[derive(Default, Deserialize)]
+struct Named {
+    kind: Option<Kind>,
+}
+
+impl Fit {
+    /// How many rows are drawn; none where all are fitted.
+    pub(super) fn sample_rows(&self) -> Result<Option<usize>> {
+        match self.sample {
+            Some(0) => Err(Error::flag("--sample", "must be at least 1")),
+            Some(rows) => Ok(Some(rows)),
+            None => Ok(self.rows.is_dir().then_some(SAMPLE)),
+        }
+    }
+
+    /// The kind of intervals that flags ask for, where the settings have this one.
+    pub(super) fn kind(&self, settings: Kind) -> Result<Kind> {
+        if self.sample_rows()?.is_none() {
+            return Ok(self.interval.unwrap_or(settings));
+        }
+        match self.interval.or(self.read_settings::<Named>()?.kind) {
+            None | Some(Kind::Split) => Ok(Kind::Split),
+            Some(other) => Err(Error::flag(
+                "--interval",
+                format!(
+                    "{other} scores every row that it fits, which needs all rows in memory; a folder and --sample fit some rows and are \
+                     calibrated on the others, which is `split`"
+                ),
+            )),
+        }
+    }
+
+    /// Draws rows while they are read once.
+    pub(super) fn draw(
+        &self,
+        source: &Source,
+        reading: Reading,
+        most: usize,
+        console: &Console,
+    ) -> Result<(Table, Drawn)> {
+        let regression = self.task == Task::Regression;
+        let stdin = |path: &Path| path == Path::new("-");
+        if regression && (stdin(&source.path) || source.beside.iter().any(|b| stdin(&b.path))) {
+            return Err(Error::flag(
+                "--sample",
+                "reads the rows twice, and standard input can be read once; write a file",
+            ));
+        }
+        if self.columns.groups.is_some() {
+            return Err(Error::flag(
+                "--groups",
+                "needs all rows in memory, since a group must not be divided between rows that are fitted and rows that calibrate; \
+                 give the rows as one file, without --sample",
+            ));
+        }
+        // Enough has to be left to calibrate.
+        let share = if regression { self.read_settings::<PostStoNet>()?.split_share } else { 1.0 };
+        let sampling = Sampling { most, share, seed: Seed::new(self.seed.seed).child(STREAM) };
+        let reading = Reading { beside: source.beside.clone(), ..reading };
+        let Sample { table, rows, total } =
+            console.run("read", |tick| reading.sample(&source.path, &sampling, tick))?;
+        Ok((table, Drawn { rows, total }))
+    }
+}
+
+impl Drawn {
+    /// Rows outside of the sample.
+    pub fn others(&self) -> u64 {
+        self.total - self.rows.len() as u64
+    }
+
+    /// Reads the rows again and calibrates by those outside of the sample.
+    pub fn calibrate(
+        &self,
+        mut head: UncalibratedPostStoNet,
+        source: &Source,
+        columns: &ModelColumns,
+        console: &Console,
+    ) -> Result<UncalibratedPostStoNet> {
+        let names: Vec<String> = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
+        let most = (NUMBERS / names.len()).clamp(1024, 1 << 16);
+        let reading = Reading { numbers: Some(names), beside: source.beside.clone(), ..Reading::default() };
+        console.run("calibrate", |tick| {
+            let (mut seen, mut sample) = (0, self.rows.iter().copied().peekable());
+            for table in reading.batches(&source.path, most)?.ahead() {
+                let table = table?;
+                let others = |row: &usize| sample.next_if_eq(&(seen + *row as u64)).is_none();
+                let others: Vec<usize> = (0..table.rows()).filter(others).collect();
+                let part = RegressionFile::of(source, columns.clone(), &table, &others)?;
+                head.calibrate(&part.calibration()?).map_err(Error::targets(&source.path, &columns.targets))?;
+                seen += table.rows() as u64;
+                if !tick(seen as usize, self.total as usize) {
+                    return Err(stonet_io::Error::Cancelled { rows: seen }.into());
+                }
+            }
+            match seen == self.total {
+                true => Ok(head),
+                false => Err(Error::from(stonet_io::Error::Changed {
+                    path: source.path.clone(),
+                    first: self.total,
+                    second: seen,
+                })),
+            }
+        })
+    }
+}

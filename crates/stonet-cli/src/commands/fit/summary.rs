@@ -1,0 +1,72 @@
+//! What `stonet fit` says about a head.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What `fit --json` prints.
+#[derive(Serialize)]
+pub struct Summary {
+    pub schema: &'static str,
+    pub task: &'static str,
+    pub rows: usize,
+    /// Rows that were drawn and fitted, those that calibrated the intervals, and all there are, where a sample was fitted.
+    pub sampled: Option<usize>,
+    pub calibration_rows: Option<u64>,
+    pub total_rows: Option<u64>,
+    pub features: usize,
+    pub logits: usize,
+    pub targets: Vec<String>,
+    pub classes: Option<Vec<String>>,
+    /// Classes without a row to learn from.
+    pub absent_classes: Vec<String>,
+    pub level: Option<f64>,
+    pub seed: u64,
+    pub fingerprint: String,
+    pub settings: Value,
+    pub seconds: f64,
+    /// Regression: what holds for the intervals at this level.
+    pub guarantee: Option<String>,
+    /// Regression: mean weight of StoNet, corrected network, ridge and network, per target.
+    pub weights: Option<Vec<[f64; 4]>>,
+    /// Classification: what became of every member.
+    pub members: Option<Value>,
+    /// Inputs that at least half of the StoNets select.
+    pub selected_features: Vec<String>,
+    pub warnings: Vec<String>,
+    pub head: String,
+}
+
+impl Summary {
+    /// For people.
+    pub fn text(&self) -> String {
+        let seen = match (self.features, self.logits) {
+            (f, 0) => format!("{f} features"),
+            (0, z) => format!("{z} logits"),
+            (f, z) => format!("{z} logits and {f} features"),
+        };
+        let of = self.total_rows.map(|total| format!(" of {total}")).unwrap_or_default();
+        let then = self.calibration_rows.map(|n| format!(", calibrated on {n} others,")).unwrap_or_default();
+        let mut text =
+            format!("{}: fitted on {}{of} rows with {seen}{then} in {:.1} s\n", self.head, self.rows, self.seconds);
+        if let Some(guarantee) = &self.guarantee {
+            text += &format!("guarantee  {guarantee}\n");
+        }
+        for (target, w) in self.targets.iter().zip(self.weights.iter().flatten()) {
+            text += &format!("weights    {target}: {}\n", weights(w));
+        }
+        if let Some(Value::Array(members)) = &self.members {
+            let name = |m: &Value| {
+                format!("{} {:.2}", m["method"].as_str().unwrap_or(""), m["weight"].as_f64().unwrap_or(0.0))
+            };
+            text += &format!("members    {}\n", members.iter().map(name).collect::<Vec<_>>().join(", "));
+        }
+        text
+    }
+}
+
+/// The members of a stack that count, by weight.
+pub fn weights(w: &[f64; 4]) -> String {
+    let names = ["StoNet", "corrected network", "ridge", "network"];
+    let parts = names.iter().zip(w).filter(|(_, w)| **w >= 0.005).map(|(n, w)| format!("{n} {w:.2}"));
+    parts.collect::<Vec<_>>().join(", ")
+}

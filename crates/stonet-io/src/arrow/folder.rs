@@ -1,0 +1,174 @@
+//! A folder of Parquet files, read one after the other as one table.
+
+use std::path::{Path, PathBuf};
+use std::vec::IntoIter;
+
+use arrow_schema::SchemaRef;
+
+use super::parquet;
+use crate::location::{Format, Location};
+use crate::pieces::{Opened, Piece, Pieces};
+use crate::reading::Ask;
+use crate::{Error, Reading, Result};
+
+/// The files that are left, and the one that is being read.
+struct Folder {
+    part: Option<Part>,
+    left: IntoIter<Location>,
+    wanted: Wanted,
+    rows: Option<u64>,
+}
+
+/// The columns that every file has to have.
+struct Wanted {
+    numbers: Vec<String>,
+    texts: Vec<String>,
+}
+
+/// An open file, and the place of every wanted column among its own where their order differs.
+struct Part {
+    opened: Opened,
+    order: Option<[Vec<usize>; 2]>,
+}
+
+/// Looks into every file, so that what is wrong with the last is known before the first is read; the rows come later.
+pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
+    let mut first: Option<Opened> = None;
+    let mut empty: Option<Opened> = None;
+    let (mut wanted, mut left, mut rows) = (Wanted { numbers: Vec::new(), texts: Vec::new() }, Vec::new(), Some(0u64));
+    for file in files(at)? {
+        let size = parquet::rows(&file)?;
+        if size == Some(0) {
+            empty = match empty {
+                None if first.is_none() => parquet::open(&file, ask).ok(),
+                known => known,
+            };
+            continue;
+        }
+        if first.is_none() {
+            let opened = parquet::open(&file, ask)?;
+            wanted = Wanted { numbers: opened.numbers.clone(), texts: opened.texts.clone() };
+            first = Some(opened);
+        } else {
+            wanted.open(&file)?;
+        }
+        rows = rows.zip(size).and_then(|(sum, more)| sum.checked_add(more));
+        left.push(file);
+    }
+    let Some(Opened { header, .. }) = first.or(empty) else {
+        return Err(Error::HeaderOnly { path: at.path.clone(), columns: 0 });
+    };
+    let Wanted { numbers, texts } = &wanted;
+    let (numbers, texts) = (numbers.clone(), texts.clone());
+    let folder = Folder { part: None, left: left.into_iter(), wanted, rows };
+    Ok(Opened::of(at.path.clone(), header, numbers, texts, Box::new(folder)))
+}
+
+/// The columns and their types, of every file with rows.
+pub(crate) fn schemas(at: &Location) -> Result<Vec<SchemaRef>> {
+    let mut schemas = Vec::new();
+    for file in files(at)? {
+        if parquet::rows(&file)? != Some(0) {
+            schemas.push(parquet::schema(&file)?);
+        }
+    }
+    Ok(schemas)
+}
+
+/// The Parquet files of a folder and of folders in it, by path; those whose names begin with `_` or `.` are not data.
+fn files(at: &Location) -> Result<Vec<Location>> {
+    let mut found = Vec::new();
+    collect(&at.file, &mut found)?;
+    found.sort();
+    if found.is_empty() {
+        return Err(Error::NoParquet { path: at.path.clone() });
+    }
+    let location = |path: PathBuf| Location { file: path.clone(), path, member: None, format: Format::Parquet };
+    Ok(found.into_iter().map(location).collect())
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+    let unreadable = |source| Error::Unreadable { path: folder.to_owned(), source };
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy().to_ascii_lowercase();
+        if name.starts_with(['_', '.']) {
+            continue;
+        }
+        // A link to a folder is not followed: it may lead back here.
+        if entry.file_type().map_err(unreadable)?.is_dir() {
+            collect(&path, found)?;
+        } else if name.ends_with(".parquet") || name.ends_with(".pq") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of all files.
+pub(crate) fn bytes(at: &Location) -> u64 {
+    let size = |file: &Location| std::fs::metadata(&file.file).map_or(0, |m| m.len());
+    files(at).map_or(0, |files| files.iter().map(size).sum())
+}
+
+impl Wanted {
+    /// Opens a file of which exactly these columns are read.
+    fn open(&self, at: &Location) -> Result<Part> {
+        let Wanted { numbers, texts } = self;
+        let reading = Reading { numbers: Some(numbers.clone()), text: texts.clone(), ..Reading::default() };
+        // Among others: a folder beside another file may have nothing that is wanted, which is not for this file to say.
+        let among = numbers.is_empty() && texts.is_empty();
+        let opened = parquet::open(at, &Ask { reading: &reading, among, name: None })?;
+        if opened.numbers == *numbers && opened.texts == *texts {
+            return Ok(Part { opened, order: None });
+        }
+        let places = |wanted: &[String], found: &[String]| {
+            let place = |name: &String| found.iter().position(|n| n == name).ok_or_else(|| unknown(at, name, &opened));
+            wanted.iter().map(place).collect::<Result<Vec<usize>>>()
+        };
+        let order = [places(numbers, &opened.numbers)?, places(texts, &opened.texts)?];
+        Ok(Part { opened, order: Some(order) })
+    }
+}
+
+/// A wanted name that holds a `*` was taken for a pattern, and fits something else.
+fn unknown(at: &Location, name: &str, opened: &Opened) -> Error {
+    let known = crate::nearest(name, &opened.header);
+    Error::UnknownColumn { path: at.path.clone(), name: name.into(), known }
+}
+
+impl Part {
+    fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
+        let Some([numbers, texts]) = &self.order else { return self.opened.fill(most, piece) };
+        let mut own = Piece { texts: vec![Vec::new(); texts.len()], ..Piece::default() };
+        let count = self.opened.fill(most, &mut own)?;
+        if !numbers.is_empty() {
+            own.values.chunks_exact(numbers.len()).for_each(|row| piece.values.extend(numbers.iter().map(|&i| row[i])));
+        }
+        for (all, &i) in piece.texts.iter_mut().zip(texts) {
+            all.append(&mut own.texts[i]);
+        }
+        piece.rows += count;
+        Ok(count)
+    }
+}
+
+impl Pieces for Folder {
+    fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
+        loop {
+            if let Some(part) = &mut self.part {
+                let count = part.fill(most, piece)?;
+                if count > 0 {
+                    return Ok(count);
+                }
+            }
+            let Some(next) = self.left.next() else { return Ok(0) };
+            self.part = Some(self.wanted.open(&next)?);
+        }
+    }
+
+    fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+}

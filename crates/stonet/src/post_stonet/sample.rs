@@ -1,0 +1,121 @@
+//! Split conformal intervals for more rows than memory holds: fitted on a sample, calibrated on all other rows, a batch after the other.
+
+use super::{FittedPostStoNet, Kind, Model, PostStoNet};
+use crate::interval::buckets::Buckets;
+use crate::scorer::Residuals;
+use crate::stack::{FittedStack, FoldModel};
+use crate::{Calibration, Error, KappaPath, Result, Seed, Ticker, rows_needed};
+
+/// A stack that was fitted on all of a sample and has no intervals yet: rows outside of the sample give their scores.
+///
+/// Whatever the number of rows, scores take little room: they are counted in buckets within which they differ by less than 2⁻¹² of
+/// themselves, and a bucket counts as the score in it that makes the interval wider. So intervals are longer than by the scores themselves by less
+/// than that at every level and side, and never shorter: coverage is at least 1 − α for a row exchangeable with those that calibrate.
+///
+/// ```
+/// use ndarray::{Array2, Axis, s};
+/// use stonet::{Calibration, Kind, Level, NewRows, PostStoNet, Seed, Side, StoNetSettings};
+/// let x = Array2::from_shape_fn((900, 3), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
+/// let y = x.map_axis(Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(Axis(1));
+/// let rows = |from, to| Calibration::new(x.slice(s![from..to, ..]), y.slice(s![from..to, ..]));
+/// let stonet = StoNetSettings { steps: 50, kappas: vec![0.01], ..StoNetSettings::default() };
+/// let settings = PostStoNet { kind: Kind::Split, stonet, ..PostStoNet::default() };
+/// let mut sampled = settings.fit_sample(&rows(0, 300)?, Seed::new(1), &|_, _| true)?;
+/// for first in [300, 600] {
+///     sampled.calibrate(&rows(first, first + 300)?)?; // as often as there are batches
+/// }
+/// let fitted = sampled.finish()?;
+/// let intervals = fitted.intervals(&NewRows::new(x.view())?, Level::new(0.95)?, Side::Both)?;
+/// assert!(intervals.lower.iter().zip(&intervals.upper).all(|(l, u)| l < u));
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct UncalibratedPostStoNet {
+    settings: PostStoNet,
+    features: usize,
+    /// One per output.
+    models: Vec<FoldModel>,
+    scores: Vec<Buckets>,
+    residuals: Residuals,
+    kappa_paths: Vec<KappaPath>,
+}
+
+impl PostStoNet {
+    /// Fits on all of these rows, for intervals of the kind [`Split`](Kind::Split) whose scores come later, from other rows. `tick(done, total)`
+    /// follows the work and cancels it by returning false.
+    pub fn fit_sample(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<UncalibratedPostStoNet> {
+        Error::check(self.kind == Kind::Split, "kind", self.kind, "split, where a sample is fitted")?;
+        check_groups(rows)?;
+        self.check(rows)?;
+        let Some(stack) = self.stack() else { unreachable!("a split has a stack") };
+        let (models, mut kappa_paths) = super::each_output(rows, stack.fits(), tick, |j, tick| {
+            stack.fit_sample(&rows.output(j), seed.child(j as u64), tick)
+        })?;
+        kappa_paths.retain(KappaPath::is_finite);
+        let features = rows.features().ncols();
+        let residuals = Residuals::new(&models, features);
+        let scores = vec![Buckets::default(); models.len()];
+        Ok(UncalibratedPostStoNet { settings: self.clone(), features, models, scores, residuals, kappa_paths })
+    }
+}
+
+impl UncalibratedPostStoNet {
+    /// Takes the scores of rows outside of the sample. Neither their order nor their division into batches matters.
+    pub fn calibrate(&mut self, rows: &Calibration<'_>) -> Result<()> {
+        check_groups(rows)?;
+        if rows.features().ncols() != self.features {
+            return Err(Error::shape("feature columns", self.features, rows.features().ncols()));
+        }
+        if rows.y().ncols() != self.models.len() {
+            return Err(Error::shape("columns of the targets", self.models.len(), rows.y().ncols()));
+        }
+        if rows.prediction().is_none() && self.models.iter().any(FoldModel::needs_prediction) {
+            return Err(Error::NoPrediction { what: crate::stack::NAME });
+        }
+        let blocks = self.residuals.scores(rows);
+        let mut row = 0;
+        for block in &blocks {
+            let n = block.len() / self.models.len();
+            if let Some(i) = block.iter().position(|s| !s.is_finite()) {
+                // Finite numbers can still be too far apart.
+                let (row, column, value) = (row + i % n, i / n, block[i].to_string());
+                return Err(Error::NotFinite { what: "scores of the targets", row, column, value });
+            }
+            row += n;
+        }
+        for block in &blocks {
+            let n = block.len() / self.models.len();
+            for (counts, scores) in self.scores.iter_mut().zip(block.chunks_exact(n)) {
+                scores.iter().for_each(|&s| counts.add(s));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rows that gave scores so far.
+    pub fn rows(&self) -> u64 {
+        self.scores[0].rows()
+    }
+
+    /// The fitted intervals; fails where the rows are too few for a finite interval at the level of the settings.
+    pub fn finish(self) -> Result<FittedPostStoNet> {
+        let needed = rows_needed(self.settings.level);
+        if self.rows() < needed as u64 {
+            let remedy = "calibrate on more rows outside of the sample";
+            return Err(Error::TooFewRows { what: "calibration", needed, found: self.rows() as usize, remedy });
+        }
+        let UncalibratedPostStoNet { settings, features, models, scores, kappa_paths, .. } = self;
+        let stacks = models.into_iter().zip(scores).map(|(model, scores)| FittedStack::split(model, scores));
+        let model = Model::Stacks(stacks.collect());
+        Ok(FittedPostStoNet { settings, features, groups: false, model, kappa_paths })
+    }
+}
+
+fn check_groups(rows: &Calibration<'_>) -> Result<()> {
+    Error::check(
+        rows.groups().is_none(),
+        "groups",
+        "given",
+        "none where a sample is fitted: a group must not be divided",
+    )
+}
