@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # All the tests: the Rust workspace, then the Python package, built as a wheel and installed into an environment of its own.
 # Needs a Rust toolchain and Python 3.10 or newer with venv and pip; $PYTHON names another interpreter than python3.
+# STONET_ENGINES=1 also installs Spark and Ray (about a gigabyte) and runs their tests, which need Java 17 beside them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -20,7 +21,7 @@ wheel=$(ls "$target"/wheels/stonet-*.whl)
 # With numpy alone, as a user first meets it.
 "$env/bin/python" -X importtime -c 'import stonet' 2>&1 | tail -1
 "$env/bin/stonet" --version
-"${pip[@]}" "$wheel[test]"
+"${pip[@]}" "$wheel[test${STONET_ENGINES:+,spark,ray}]"
 cd bindings/python
 "$env/bin/ruff" check .
 "$env/bin/ruff" format --check .

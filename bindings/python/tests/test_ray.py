@@ -20,7 +20,9 @@ import pyarrow.parquet as pq
 import engines
 import stonet
 import stonet.ray
+from conftest import timeless
 
+QUICK = {"stonet": {"steps": 20}}
 ROWS = int(os.environ.get("STONET_TEST_ROWS", "200000"))
 STORE = 200 * 2**20
 
@@ -114,6 +116,21 @@ def test_bad_rows_name_block_row_and_column(cluster: Any, data: engines.Rows) ->
     with pytest.raises(RayTaskError) as info:
         stonet.ray.score(rows, data.head).materialize()
     assert "block 0, row 25 (from 0), column `c7`: missing value" in str(info.value)
+
+
+def test_many_fits_and_the_benchmark_are_those_of_one_machine(cluster: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(150, 4))
+    y = x[:, 0] + rng.normal(size=150)
+    heads = {kind: stonet.PostStoNetRegressor(interval=kind, settings=QUICK) for kind in ("fast", "cv")}
+    here, there = stonet.fit_many(heads, x, y, splits=3), stonet.ray.fit_many(heads, x, y, splits=3)
+    assert len(there) == 6 and [f.scores for f in there] == [f.scores for f in here]
+    with pytest.raises(ValueError, match="estimator `bad`, split 0: .*folds"):
+        stonet.ray.fit_many({"bad": stonet.PostStoNetRegressor(folds=100)}, x, y, splits=2)
+    given: dict[str, Any] = {"splits": 2, "epochs": 3}
+    found = stonet.ray.benchmark(x, y, out=tmp_path / "there", **given)
+    expected = stonet.benchmark(x, y, out=tmp_path / "here", **given)
+    assert timeless(found) == timeless(expected)
 
 
 def test_a_worker_of_another_version(cluster: Any, data: engines.Rows, tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ import pyarrow.parquet as pq
 import engines
 import stonet
 import stonet.spark
+from conftest import timeless
 
+QUICK = {"stonet": {"steps": 20}}
 ROWS = int(os.environ.get("STONET_TEST_ROWS", "200000"))
 
 
@@ -177,6 +179,37 @@ def test_a_head_of_a_later_format_names_the_partition(spark: Any, data: engines.
     scored = df.mapInArrow(stonet.spark._Score(stonet.spark._send(spark, plan)), shown.schema)
     text = failure(scored)
     assert "partition " in text and "format version 9" in text and "9.9.0" in text
+
+
+def test_many_fits_are_those_of_one_machine(spark: Any) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(150, 4))
+    y = x[:, 0] + rng.normal(size=150)
+    heads = {f"{k:g}": stonet.PostStoNetRegressor(interval="cv+", kappa=k, settings=QUICK) for k in (0.01, 0.1)}
+    heads["fast"] = stonet.PostStoNetRegressor(interval="fast")
+    here, there = stonet.fit_many(heads, x, y, splits=3), stonet.spark.fit_many(spark, heads, x, y, splits=3)
+    assert len(there) == 9 and [f.scores for f in there] == [f.scores for f in here]
+    all_rows = stonet.spark.fit_many(spark, heads["fast"], x, y)
+    np.testing.assert_array_equal(
+        all_rows[0].estimator.predict_interval(x)[1], heads["fast"].fit(x, y).predict_interval(x)[1]
+    )
+    with pytest.raises(ValueError, match="estimator `bad`, split 0: .*folds"):
+        stonet.spark.fit_many(spark, {"bad": stonet.PostStoNetRegressor(folds=100)}, x, y, splits=2)
+
+
+def test_the_benchmark_is_the_same_and_goes_on(spark: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(120, 3))
+    y = x[:, 0] + rng.normal(size=120)
+
+    given: dict[str, Any] = {"splits": 3, "epochs": 3}
+    there = stonet.spark.benchmark(spark, x, y, out=tmp_path / "there", **given)
+    here = stonet.benchmark(x, y, out=tmp_path / "here", **given)
+    assert timeless(there) == timeless(here)
+    before = (tmp_path / "there" / "benchmark.jsonl").read_text()
+    stonet.spark.benchmark(spark, x, y, out=tmp_path / "there", **{**given, "splits": 4})
+    after = (tmp_path / "there" / "benchmark.jsonl").read_text()
+    assert after.startswith(before) and after.count("\n") == before.count("\n") + 1
 
 
 def test_a_worker_of_another_version(data: engines.Rows, tmp_path: Path, spark: Any) -> None:

@@ -57,7 +57,6 @@ class Columns:
 class Shared(NamedTuple):
     """What every worker gets once."""
 
-    version: str
     estimators: dict[str, Estimator]
     splits: list[_splits.Split] | None
     X: Columns
@@ -87,10 +86,6 @@ def _fit_task(shared: Shared, task: tuple[str, int | None]) -> Any:
 
 
 def _fit(shared: Shared, name: str, number: int | None) -> tuple[dict[str, float], float, Any]:
-    if shared.version != _core.__version__:
-        raise RuntimeError(
-            f"a worker has stonet {_core.__version__}, and the driver {shared.version}; install the same on both"
-        )
     estimator: Any = _copy(shared.estimators[name])
     own = estimator.n_jobs
     if own is None:
@@ -242,7 +237,7 @@ def fit_many(
     made = _splits.make(splits, values.values, targets, _splits.numbered(groups, rows), random_state)
     together = None if groups is None else Columns(np.asarray(groups), None)
     keep = made is None if keep_heads is None else keep_heads
-    shared = Shared(_core.__version__, named, made, values, Columns(targets, y), beside, together, keep, n_jobs)
+    shared = Shared(named, made, values, Columns(targets, y), beside, together, keep, n_jobs)
     numbers: list[int | None] = [None] if made is None else list(range(len(made)))
     tasks = [(name, number) for name in named for number in numbers]
     found: dict[int, Fit] = {}

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from . import _workers
+from . import _many, _workers
+from ._fits import Fits
 from ._score import plan
 
-__all__ = ["score"]
+__all__ = ["benchmark", "fit_many", "score"]
 
 
 def score(
@@ -77,6 +78,77 @@ def score(
     options = {"batch_format": "pyarrow", "zero_copy_batch": True, "num_cpus": 1, **options}
     threads = max(1, int(options["num_cpus"] or 1))
     return dataset.select_columns(needed).map_batches(_score, fn_args=(sent, threads), **options)
+
+
+def fit_many(estimators: Any, X: Any, y: Any, *, n_jobs: int = 1, **arguments: Any) -> Fits:
+    """Fit every estimator on every split, a task of Ray for each.
+
+    Parameters
+    ----------
+    estimators, X, y, **arguments
+        As for `stonet.fit_many`; the rows are sent to every node once.
+    n_jobs : int
+        Threads of one fit, and the cores that its task asks for.
+
+    Returns
+    -------
+    Fits
+        The same as on one machine, bit by bit.
+    """
+    return _many.fit_many(_spread(n_jobs), estimators, X, y, n_jobs=n_jobs, **arguments)
+
+
+def benchmark(X: Any, y: Any, *, n_jobs: int = 1, **arguments: Any) -> dict[str, Any]:
+    """Compare every interval method by the paper's protocol, a task of Ray for each split.
+
+    Splits are kept in the journal of ``out`` on the driver as they come: the same call goes on where it was.
+
+    Parameters
+    ----------
+    X, y, **arguments
+        As for `stonet.benchmark`; the rows are sent to every node once.
+    n_jobs : int
+        Threads of one split, and the cores that its task asks for.
+
+    Returns
+    -------
+    dict
+        What ``stonet benchmark --json`` prints, the seconds aside.
+    """
+    return _many.benchmark(_spread(n_jobs), X, y, n_jobs=n_jobs, **arguments)
+
+
+def _spread(cores: int) -> _many.Spread:
+    """Return what does tasks on the workers of Ray."""
+
+    def spread(
+        function: Callable[[Any, Any], Any], shared: Any, tasks: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
+        import ray
+        from ray import cloudpickle
+
+        sent = ray.put(tuple(_workers.pack((function, shared), cloudpickle.dumps)))
+        remote = ray.remote(num_cpus=cores)(_task)
+        waiting = {remote.remote(sent, cloudpickle.dumps(task)): i for i, task in enumerate(tasks)}
+        try:
+            while waiting:
+                for ref in ray.wait(list(waiting))[0]:
+                    yield waiting.pop(ref), cloudpickle.loads(ray.get(ref))
+        finally:
+            # Whoever asked has what was wanted, or does not want it any more.
+            for ref in waiting:
+                ray.cancel(ref, force=True)
+
+    return spread
+
+
+def _task(packed: Any, task: bytes) -> bytes:
+    """What a task does: one fit."""
+    from ray import cloudpickle
+
+    function, shared = _workers.opened(_workers.Packed(*packed), cloudpickle.loads)
+    result: bytes = cloudpickle.dumps(function(shared, cloudpickle.loads(task)))
+    return result
 
 
 _sent: dict[Any, _workers.Packed] = {}

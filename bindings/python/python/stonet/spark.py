@@ -5,14 +5,19 @@ Workers need the same version of stonet as the driver, numpy and pyarrow.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-from . import _workers
+from . import _many, _workers
+from ._fits import Fits
 from ._score import plan
 
-__all__ = ["score"]
+__all__ = ["benchmark", "fit_many", "score"]
+
+# Fits that are under way or wait for an executor.
+_MOST_JOBS = 128
 
 
 def score(
@@ -70,6 +75,44 @@ def score(
     return chosen.mapInArrow(_Score(_send(df.sparkSession, made)), from_arrow_schema(shown))
 
 
+def fit_many(spark: Any, estimators: Any, X: Any, y: Any, **arguments: Any) -> Fits:
+    """Fit every estimator on every split, a task of Spark for each.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+        The cluster; the rows are sent to every worker once.
+    estimators, X, y, **arguments
+        As for `stonet.fit_many`; ``n_jobs`` are the threads of one fit, 1 if not given.
+
+    Returns
+    -------
+    Fits
+        The same as on one machine, bit by bit.
+    """
+    return _many.fit_many(_spread(spark), estimators, X, y, **arguments)
+
+
+def benchmark(spark: Any, X: Any, y: Any, **arguments: Any) -> dict[str, Any]:
+    """Compare every interval method by the paper's protocol, a task of Spark for each split.
+
+    Splits are kept in the journal of ``out`` on the driver as they come: the same call goes on where it was.
+
+    Parameters
+    ----------
+    spark : pyspark.sql.SparkSession
+        The cluster; the rows are sent to every worker once.
+    X, y, **arguments
+        As for `stonet.benchmark`; ``n_jobs`` are the threads of one split, 1 if not given.
+
+    Returns
+    -------
+    dict
+        What ``stonet benchmark --json`` prints, the seconds aside.
+    """
+    return _many.benchmark(_spread(spark), X, y, **arguments)
+
+
 def _send(spark: Any, value: Any) -> Any:
     """Return a value packed for workers, as a broadcast where there is one: Spark Connect sends it with the function instead."""
     from pyspark import cloudpickle
@@ -100,3 +143,54 @@ class _Score:
         # As many threads as Spark gives the task.
         threads = 1 if task is None else max(1, task.cpus())
         return _workers.work(_receive(self.sent), cloudpickle.loads, batches, source, threads)
+
+
+def _spread(spark: Any) -> _many.Spread:
+    """Return what does tasks on executors: a job of one task for each, so that results come back one by one."""
+
+    def spread(
+        function: Callable[[Any, Any], Any], shared: Any, tasks: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
+        from pyspark import cloudpickle, inheritable_thread_target
+
+        sent = _send(spark, (function, shared))
+        tag = f"stonet-{uuid.uuid4()}"
+
+        @inheritable_thread_target(spark)
+        def one(i: int) -> Any:
+            spark.addTag(tag)
+            task = spark.createDataFrame([(i, cloudpickle.dumps(tasks[i]))], "i int, task binary")
+            row = task.coalesce(1).mapInArrow(_Task(sent), "i int, result binary").collect()[0]
+            return cloudpickle.loads(row["result"])
+
+        pool = ThreadPoolExecutor(max_workers=min(len(tasks), _MOST_JOBS))
+        try:
+            futures = {pool.submit(one, i): i for i in range(len(tasks))}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        finally:
+            # Whoever asked has what was wanted, or does not want it any more.
+            pool.shutdown(wait=False, cancel_futures=True)
+            spark.interruptTag(tag)
+            if not isinstance(sent, _workers.Packed):
+                sent.unpersist()
+
+    return spread
+
+
+class _Task:
+    """What a task does: one fit."""
+
+    def __init__(self, sent: Any) -> None:
+        self.sent = sent
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+        from pyspark import cloudpickle
+
+        for batch in batches:
+            for i, task in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+                function, shared = _workers.opened(_receive(self.sent), cloudpickle.loads)
+                result = cloudpickle.dumps(function(shared, cloudpickle.loads(task)))
+                columns = [pyarrow.array([i], pyarrow.int32()), pyarrow.array([result], pyarrow.binary())]
+                yield pyarrow.RecordBatch.from_arrays(columns, names=["i", "result"])
