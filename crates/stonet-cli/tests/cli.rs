@@ -117,6 +117,9 @@ fn benchmark_compares_every_method_and_resumes() {
     let report = json(&mut stonet(&[&grouped[..], &["--out", path(&out)]].concat()));
     assert_eq!(report["inputs"], 2);
     assert!(std::fs::read_to_string(&journal).unwrap().starts_with(&before));
+    // The file's name is the same, what stands in it is not.
+    table(dir.path(), 130);
+    refuses(&[&grouped[..], &["--out", path(&out)]].concat(), "`table.csv (y)` comes from other rows");
 }
 
 #[test]
