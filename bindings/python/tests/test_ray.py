@@ -78,7 +78,10 @@ def test_exactly_the_rows_of_the_command(cluster: Any, data: engines.Rows, tmp_p
 def test_a_node_dies_and_no_row_is_lost(cluster: Any, data: engines.Rows, tmp_path: Path) -> None:
     import ray
 
-    rows = ray.data.read_parquet(str(data.folder), override_num_blocks=32)
+    # Blocks of their own, or Ray reads and scores files as small as these in one task.
+    whole = pq.read_table(data.folder)
+    size = -(-whole.num_rows // 48)
+    rows = ray.data.from_arrow([whole.slice(i, size) for i in range(0, whole.num_rows, size)])
     scored = stonet.ray.score(rows, data.head, level=engines.LEVELS, keep=["key"])
     out = tmp_path / "out"
     raised: list[BaseException] = []
@@ -105,7 +108,7 @@ def test_empty_blocks_and_wrong_columns(cluster: Any, data: engines.Rows) -> Non
     assert stonet.ray.score(few, data.head).count() == 10
     with pytest.raises(ValueError, match="dataset: 2 columns are missing: `c3`"):
         stonet.ray.score(dataset().drop_columns(["c3", "c4"]), data.head)
-    with pytest.raises(ValueError, match="column `c3` .*Utf8"):
+    with pytest.raises(ValueError, match="column `c3`: .*Utf8"):
         stonet.ray.score(dataset(c3=[str(i) for i in range(40)]), data.head)
 
 
@@ -125,7 +128,7 @@ def test_many_fits_and_the_benchmark_are_those_of_one_machine(cluster: Any, tmp_
     heads = {kind: stonet.PostStoNetRegressor(interval=kind, settings=QUICK) for kind in ("fast", "cv")}
     here, there = stonet.fit_many(heads, x, y, splits=3), stonet.ray.fit_many(heads, x, y, splits=3)
     assert len(there) == 6 and [f.scores for f in there] == [f.scores for f in here]
-    with pytest.raises(ValueError, match="estimator `bad`, split 0: .*folds"):
+    with pytest.raises(ValueError, match="estimator `bad`, split [01]: .*folds"):
         stonet.ray.fit_many({"bad": stonet.PostStoNetRegressor(folds=100)}, x, y, splits=2)
     given: dict[str, Any] = {"splits": 2, "epochs": 3}
     found = stonet.ray.benchmark(x, y, out=tmp_path / "there", **given)
