@@ -28,6 +28,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import stonet
+import stonet.ray
+import stonet.spark
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bindings" / "python" / "tests"))
 import engines as shared  # noqa: E402
@@ -291,8 +293,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("stonet-out/engines"))
     parser.add_argument("--engines", default="spark,ray")
     given = parser.parse_args()
-    import stonet.ray
-    import stonet.spark
 
     bench = Bench(given.data.resolve(), given.rows, given.out, given.interval)
     files = min(2, len(list(bench.folder.glob("*.parquet"))))

@@ -92,7 +92,9 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> None:
 
 def later(head: bytes) -> bytes:
     """The bytes of a head as a later program would write them: another format version, and the checksum that belongs to it."""
-    head = head.replace(b'"format_version":"1"', b'"format_version":"9"').replace(b'"needs":"0.1.0"', b'"needs":"9.9.0"')
+    head = head.replace(b'"format_version":"1"', b'"format_version":"9"').replace(
+        b'"needs":"0.1.0"', b'"needs":"9.9.0"'
+    )
     place = head.index(b'"checksum":"') + len(b'"checksum":"')
     blank = head[:place] + b"0" * 16 + head[place + 16 :]
     digest = 0xCBF29CE484222325

@@ -14,13 +14,13 @@ import pytest
 pytest.importorskip("ray", reason="ray is not installed: nothing ran on Ray")
 pytest.importorskip("ray.data", reason="ray.data is not installed: nothing ran on Ray")
 
+import engines
 import pyarrow as pa
 import pyarrow.parquet as pq
+from conftest import timeless
 
-import engines
 import stonet
 import stonet.ray
-from conftest import timeless
 
 QUICK = {"stonet": {"steps": 20}}
 ROWS = int(os.environ.get("STONET_TEST_ROWS", "200000"))
@@ -71,7 +71,7 @@ def test_exactly_the_rows_of_the_command(cluster: Any, data: engines.Rows, tmp_p
     scored.write_parquet(str(tmp_path / "out"))
     engines.same(pq.read_table(tmp_path / "out"), data.expected)
     head = stonet.load(data.head)
-    by_estimator = stonet.ray.score(rows, head, level=engines.LEVELS, keep=["key"], batch_size=777)
+    by_estimator = stonet.ray.score(rows, head, level=engines.LEVELS, keep=["key"], options={"batch_size": 777})
     engines.same(collect(by_estimator), data.expected)
 
 
@@ -108,7 +108,7 @@ def test_empty_blocks_and_wrong_columns(cluster: Any, data: engines.Rows) -> Non
     assert stonet.ray.score(few, data.head).count() == 10
     with pytest.raises(ValueError, match="dataset: 2 columns are missing: `c3`"):
         stonet.ray.score(dataset().drop_columns(["c3", "c4"]), data.head)
-    with pytest.raises(ValueError, match="column `c3`: .*Utf8"):
+    with pytest.raises(ValueError, match=r"column `c3`: .*Utf8"):
         stonet.ray.score(dataset(c3=[str(i) for i in range(40)]), data.head)
 
 
@@ -128,7 +128,7 @@ def test_many_fits_and_the_benchmark_are_those_of_one_machine(cluster: Any, tmp_
     heads = {kind: stonet.PostStoNetRegressor(interval=kind, settings=QUICK) for kind in ("fast", "cv")}
     here, there = stonet.fit_many(heads, x, y, splits=3), stonet.ray.fit_many(heads, x, y, splits=3)
     assert len(there) == 6 and [f.scores for f in there] == [f.scores for f in here]
-    with pytest.raises(ValueError, match="estimator `bad`, split [01]: .*folds"):
+    with pytest.raises(ValueError, match=r"estimator `bad`, split [01]: .*folds"):
         stonet.ray.fit_many({"bad": stonet.PostStoNetRegressor(folds=100)}, x, y, splits=2)
     given: dict[str, Any] = {"splits": 2, "epochs": 3}
     found = stonet.ray.benchmark(x, y, out=tmp_path / "there", **given)
@@ -141,7 +141,7 @@ def test_a_worker_of_another_version(cluster: Any, data: engines.Rows, tmp_path:
 
     other = {"env_vars": {"PYTHONPATH": str(engines.other_version(tmp_path))}}
     with pytest.raises(RayTaskError) as info:
-        stonet.ray.score(dataset(), data.head, runtime_env=other).materialize()
+        stonet.ray.score(dataset(), data.head, options={"runtime_env": other}).materialize()
     text = str(info.value)
     assert "block 0: stonet 0.0.1 is installed on" in text
     assert f"the driver has {stonet.__version__}; install the same version" in text

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import Classes, Regression
 
 import stonet
-from conftest import Classes, Regression
 from stonet import _core, _workers
 from stonet._score import plan
 
@@ -103,7 +103,9 @@ def test_the_same_numbers_as_the_command(head: Any, table: Any, tmp_path: Path) 
     expected = pq.read_table(tmp_path / "out.parquet")
     scored = stonet.score(table, tmp_path / "head.stonet", level=[0.8, 0.95], keep=["id"])
     assert scored.column_names == expected.column_names
-    assert all(scored.column(n).combine_chunks().equals(expected.column(n).combine_chunks()) for n in scored.column_names)
+    assert all(
+        scored.column(n).combine_chunks().equals(expected.column(n).combine_chunks()) for n in scored.column_names
+    )
 
 
 def test_classes_sides_and_single_precision(classes: Classes, head: Any, table: Any) -> None:
@@ -159,7 +161,7 @@ def test_an_onnx_network_in_front(regression: Regression, tmp_path: Path) -> Non
             scored = stonet.score(rows, tmp_path / "h.stonet", network=network, inputs=inputs)
             for name in expected.column_names:
                 np.testing.assert_allclose(scored.column(name).to_numpy(), expected.column(name).to_numpy(), rtol=1e-5)
-    with pytest.raises(FileNotFoundError, match="no.onnx"):
+    with pytest.raises(FileNotFoundError, match=r"no\.onnx"):
         stonet.score(rows, tmp_path / "h.stonet", network="no.onnx")
     with pytest.raises(ValueError, match="come from the network"):
         stonet.score(rows, tmp_path / "h.stonet", network=tmp_path / "net.onnx", prediction="x0")

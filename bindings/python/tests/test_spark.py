@@ -19,13 +19,13 @@ pytest.importorskip("pyspark", reason="pyspark is not installed: nothing ran on 
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("there is no Java: nothing ran on Spark", allow_module_level=True)
 
+import engines
 import pyarrow as pa
 import pyarrow.parquet as pq
+from conftest import timeless
 
-import engines
 import stonet
 import stonet.spark
-from conftest import timeless
 
 QUICK = {"stonet": {"steps": 20}}
 ROWS = int(os.environ.get("STONET_TEST_ROWS", "200000"))
@@ -153,7 +153,7 @@ def test_wrong_columns_are_errors_at_once(spark: Any, data: engines.Rows) -> Non
     df = frame(spark)
     with pytest.raises(ValueError, match="df: 2 columns are missing: `c3`"):
         stonet.spark.score(df.drop("c3", "c4"), data.head)
-    with pytest.raises(ValueError, match="column `c3`: .*Utf8"):
+    with pytest.raises(ValueError, match=r"column `c3`: .*Utf8"):
         stonet.spark.score(df.withColumn("c3", df["key"].cast("string")), data.head)
     with pytest.raises(ValueError, match="`prediction` is to be kept"):
         stonet.spark.score(df, data.head, keep=["prediction"])
@@ -193,7 +193,7 @@ def test_many_fits_are_those_of_one_machine(spark: Any) -> None:
     np.testing.assert_array_equal(
         all_rows[0].estimator.predict_interval(x)[1], heads["fast"].fit(x, y).predict_interval(x)[1]
     )
-    with pytest.raises(ValueError, match="estimator `bad`, split [01]: .*folds"):
+    with pytest.raises(ValueError, match=r"estimator `bad`, split [01]: .*folds"):
         stonet.spark.fit_many(spark, {"bad": stonet.PostStoNetRegressor(folds=100)}, x, y, splits=2)
 
 

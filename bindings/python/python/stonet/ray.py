@@ -20,15 +20,11 @@ def score(
     head: Any,
     *,
     inputs: Any = None,
-    prediction: Any = None,
-    features: Any = None,
     level: Any = None,
-    side: str = "both",
-    joint: bool = False,
-    single: bool = False,
     keep: Any = None,
     network: Any = None,
-    **options: Any,
+    options: dict[str, Any] | None = None,
+    **more: Any,
 ) -> Any:
     """Predict for the rows of a Dataset, block by block where they lie.
 
@@ -39,12 +35,14 @@ def score(
     ----------
     dataset : ray.data.Dataset
         The rows.
-    head, inputs, prediction, features, level, side, joint, single, network
+    head, inputs, level, network
         As for `stonet.score`. The head and the network are sent along; no worker needs their files.
     keep : sequence of str, optional
         Columns that stand in front of the predictions. All that do not go into the head or the network if not given.
-    **options
-        Of ``Dataset.map_batches``, such as ``batch_size``, ``num_cpus`` or ``concurrency``.
+    options : dict, optional
+        Arguments of ``Dataset.map_batches``, such as ``batch_size``, ``num_cpus`` or ``concurrency``.
+    **more
+        The other arguments of `stonet.score`: ``prediction``, ``features``, ``side``, ``joint``, ``single``.
 
     Returns
     -------
@@ -60,24 +58,12 @@ def score(
     schema = None if schema is None else schema.base_schema
     if not isinstance(schema, pyarrow.Schema):
         raise TypeError(f"the blocks of this Dataset are no Arrow tables but of {type(schema).__name__}")
-    made = plan(
-        head,
-        inputs=inputs,
-        prediction=prediction,
-        features=features,
-        level=level,
-        side=side,
-        joint=joint,
-        single=single,
-        keep=keep,
-        network=network,
-        schema=schema,
-    )
+    made = plan(head, inputs=inputs, level=level, keep=keep, network=network, schema=schema, **more)
     _, needed = _workers.columns(made, schema, "dataset")
     sent = ray.put(tuple(_workers.pack(made, cloudpickle.dumps)))
-    options = {"batch_format": "pyarrow", "zero_copy_batch": True, "num_cpus": 1, **options}
-    threads = max(1, int(options["num_cpus"] or 1))
-    return dataset.select_columns(needed).map_batches(_score, fn_args=(sent, threads), **options)
+    asked = {"num_cpus": 1, **(options or {}), "batch_format": "pyarrow", "zero_copy_batch": True}
+    threads = max(1, int(asked["num_cpus"]))
+    return dataset.select_columns(needed).map_batches(_score, fn_args=(sent, threads), **asked)
 
 
 def fit_many(estimators: Any, X: Any, y: Any, *, n_jobs: int = 1, **arguments: Any) -> Fits:
@@ -121,9 +107,7 @@ def benchmark(X: Any, y: Any, *, n_jobs: int = 1, **arguments: Any) -> dict[str,
 def _spread(cores: int) -> _many.Spread:
     """Return what does tasks on the workers of Ray."""
 
-    def spread(
-        function: Callable[[Any, Any], Any], shared: Any, tasks: Sequence[Any]
-    ) -> Iterator[tuple[int, Any]]:
+    def spread(function: Callable[[Any, Any], Any], shared: Any, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         import ray
         from ray import cloudpickle
 
@@ -143,7 +127,7 @@ def _spread(cores: int) -> _many.Spread:
 
 
 def _task(packed: Any, task: bytes) -> bytes:
-    """What a task does: one fit."""
+    """Do one fit."""
     from ray import cloudpickle
 
     function, shared = _workers.opened(_workers.Packed(*packed), cloudpickle.loads)
@@ -155,7 +139,7 @@ _sent: dict[Any, _workers.Packed] = {}
 
 
 def _score(table: Any, sent: Any, threads: int) -> Any:
-    """What a task does with a batch of its block."""
+    """Return the predictions for a batch of a block."""
     import pyarrow
     import ray
     from ray import cloudpickle

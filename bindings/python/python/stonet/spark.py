@@ -25,14 +25,10 @@ def score(
     head: Any,
     *,
     inputs: Any = None,
-    prediction: Any = None,
-    features: Any = None,
     level: Any = None,
-    side: str = "both",
-    joint: bool = False,
-    single: bool = False,
     keep: Any = None,
     network: Any = None,
+    **more: Any,
 ) -> Any:
     """Predict for the rows of a DataFrame, partition by partition where they lie.
 
@@ -43,10 +39,12 @@ def score(
     ----------
     df : pyspark.sql.DataFrame
         The rows.
-    head, inputs, prediction, features, level, side, joint, single, network
+    head, inputs, level, network
         As for `stonet.score`. The head and the network are sent along; no worker needs their files.
     keep : sequence of str, optional
         Columns that stand in front of the predictions. All that do not go into the head or the network if not given.
+    **more
+        The other arguments of `stonet.score`: ``prediction``, ``features``, ``side``, ``joint``, ``single``.
 
     Returns
     -------
@@ -57,19 +55,7 @@ def score(
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
     schema = to_arrow_schema(df.schema)
-    made = plan(
-        head,
-        inputs=inputs,
-        prediction=prediction,
-        features=features,
-        level=level,
-        side=side,
-        joint=joint,
-        single=single,
-        keep=keep,
-        network=network,
-        schema=schema,
-    )
+    made = plan(head, inputs=inputs, level=level, keep=keep, network=network, schema=schema, **more)
     shown, needed = _workers.columns(made, schema, "df")
     chosen = df.select(*(f"`{name.replace('`', '``')}`" for name in needed))
     return chosen.mapInArrow(_Score(_send(df.sparkSession, made)), from_arrow_schema(shown))
@@ -148,15 +134,12 @@ class _Score:
 def _spread(spark: Any) -> _many.Spread:
     """Return what does tasks on executors: a job of one task for each, so that results come back one by one."""
 
-    def spread(
-        function: Callable[[Any, Any], Any], shared: Any, tasks: Sequence[Any]
-    ) -> Iterator[tuple[int, Any]]:
+    def spread(function: Callable[[Any, Any], Any], shared: Any, tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         from pyspark import cloudpickle, inheritable_thread_target
 
         sent = _send(spark, (function, shared))
         tag = f"stonet-{uuid.uuid4()}"
 
-        @inheritable_thread_target(spark)
         def one(i: int) -> Any:
             spark.addTag(tag)
             task = spark.createDataFrame([(i, cloudpickle.dumps(tasks[i]))], "i int, task binary")
@@ -165,7 +148,8 @@ def _spread(spark: Any) -> _many.Spread:
 
         pool = ThreadPoolExecutor(max_workers=min(len(tasks), _MOST_JOBS))
         try:
-            futures = {pool.submit(one, i): i for i in range(len(tasks))}
+            run = inheritable_thread_target(spark)(one)
+            futures = {pool.submit(run, i): i for i in range(len(tasks))}
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:
