@@ -95,6 +95,16 @@ fn every_command_takes_a_folder() {
     };
     assert_eq!(judged("parts"), judged("one.parquet"));
     desk.run("predict head.stonet parts --level 0.5,0.99 --side upper -o bound.parquet");
+    // The answers may stand in a file beside the folder.
+    let answers: String = rows(600, 1)[5].iter().map(|y| format!("{y}\n")).collect();
+    desk.write("answers.csv", format!("answer\n{answers}"));
+    desk.run(
+        "fit parts --with answers.csv --target answer --task regression --prediction d --exclude id,y --sample 300 \
+         --settings quick.toml -o beside.stonet",
+    );
+    desk.run("predict beside.stonet parts -o beside.csv");
+    desk.run("predict head.stonet parts -o alone.csv");
+    assert_eq!(desk.text("beside.csv"), desk.text("alone.csv"));
     desk.run("inspect head.stonet");
     desk.run("export head.stonet -o head.onnx");
 }

@@ -230,3 +230,27 @@ fn nothing_is_left_of_what_fails_or_is_stopped() {
     assert!(e.contains("row 250"), "{e}");
     assert!(read(&csv).is_ok() && count() == 2);
 }
+
+#[test]
+fn a_head_that_a_stream_calibrated_comes_back_from_its_file() {
+    let model = regression(Kind::Split, 2);
+    let Fitted::Regression(head) = &model.head else { unreachable!("it is a regression") };
+    let [features, prediction, y] = rows(80, 0.0);
+    let sample = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
+    let mut head = head.settings().fit_sample(&sample, Seed::new(3), &|_, _| true).unwrap();
+    for batch in 1..20 {
+        let [features, prediction, y] = rows(1000, f64::from(batch));
+        let more = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
+        head.calibrate(&more).unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("head.stonet");
+    let model = Model { head: Fitted::Regression(Box::new(head.finish().unwrap())), ..model };
+    model.save(&path).unwrap();
+    let back = Model::load(&path).unwrap();
+    assert_eq!(back.head, model.head);
+    let settings = ScoreSettings { levels: vec![level(0.5), level(0.999)], side: Side::Upper, ..Default::default() };
+    let (table, _) = table(50);
+    let score = |m: &Model| scorer(m, settings.clone()).score(&table).unwrap();
+    assert_eq!(score(&back), score(&model));
+}

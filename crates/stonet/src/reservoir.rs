@@ -62,12 +62,12 @@ mod tests {
             let kept = sample(k, n, Seed::new(7).child(draw));
             kept.iter().for_each(|&a| kept.iter().for_each(|&b| pairs[a][b] += 1));
         }
-        for a in 0..n {
-            for b in 0..n {
+        for (a, counts) in pairs.iter().enumerate() {
+            for (b, &count) in counts.iter().enumerate() {
                 // k/n for one row, k(k − 1)/(n(n − 1)) for two.
                 let p = if a == b { 0.3 } else { 6.0 / 90.0 };
                 let sd = (p * (1.0 - p) / DRAWS as f64).sqrt();
-                let share = f64::from(pairs[a][b]) / DRAWS as f64;
+                let share = f64::from(count) / DRAWS as f64;
                 assert!((share - p).abs() < 4.5 * sd, "{a} {b}: {share} {p}");
             }
         }

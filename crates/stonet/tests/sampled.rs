@@ -125,7 +125,7 @@ fn what_cannot_be_is_refused_with_its_reason() {
     let rows = rows(300, Seed::new(4));
     let tick: Ticker<'_> = &|_, _| true;
     let fit = |settings: PostStoNet, rows: &Calibration<'_>| settings.fit_sample(rows, Seed::new(1), tick);
-    let message = |e: stonet::Error| e.to_string();
+    let message = |e: Error| e.to_string();
     let stack = PostStoNet { kind: Kind::Stack, ..settings() };
     assert!(message(fit(stack, &rows.part(0, 100)).unwrap_err()).contains("split, where a sample is fitted"));
     let groups: Vec<usize> = (0..100).map(|i| i / 2).collect();
@@ -134,9 +134,9 @@ fn what_cannot_be_is_refused_with_its_reason() {
     let mut head = fit(settings(), &rows.part(0, 100)).unwrap();
     assert!(head.calibrate(&grouped).is_err());
     let bare = Calibration::new(rows.x.view(), rows.y.view()).unwrap();
-    assert!(matches!(head.calibrate(&bare), Err(stonet::Error::NoPrediction { .. })));
+    assert!(matches!(head.calibrate(&bare), Err(Error::NoPrediction { .. })));
     let narrow = Calibration::new(rows.x.slice(s![.., 1..]), rows.y.view()).unwrap();
-    assert!(matches!(head.calibrate(&narrow), Err(stonet::Error::Shape { .. })));
+    assert!(matches!(head.calibrate(&narrow), Err(Error::Shape { .. })));
     assert_eq!(head.rows(), 0);
     head.calibrate(&rows.part(100, 108)).unwrap();
     // Nine rows are the fewest at 90 %.
@@ -144,5 +144,5 @@ fn what_cannot_be_is_refused_with_its_reason() {
     head.calibrate(&rows.part(108, 109)).unwrap();
     head.finish().unwrap();
     let stop = settings().fit_sample(&rows.part(0, 100), Seed::new(1), &|done, _| done < 2);
-    assert!(matches!(stop, Err(stonet::Error::Cancelled { .. })));
+    assert!(matches!(stop, Err(Error::Cancelled { .. })));
 }
