@@ -8,7 +8,7 @@ mod heads;
 
 use heads::{classification, level, names, noise, regression, rows};
 use ndarray::{Array2, Axis, concatenate, s};
-use stonet::{ClassInputs, ClassMethod, InputKind, Kind, NewRows, Side};
+use stonet::{Calibration, ClassInputs, ClassMethod, InputKind, Kind, NewRows, Seed, Side};
 use stonet_io::{
     Cells, Column, Error, Fitted, Model, ModelScorer, Reading, ScoreSettings, Table, Type, Writer, read, score_file,
 };
