@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -179,6 +180,13 @@ def test_a_head_of_a_later_format_names_the_partition(spark: Any, data: engines.
     scored = df.mapInArrow(stonet.spark._Score(stonet.spark._send(spark, plan)), shown.schema)
     text = failure(scored)
     assert "partition " in text and "format version 9" in text and "9.9.0" in text
+
+
+def test_spark_connect() -> None:
+    pytest.importorskip("grpc", reason="grpc is not installed: nothing ran on Spark Connect")
+    program = Path(__file__).with_name("connect.py")
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_many_fits_are_those_of_one_machine(spark: Any) -> None:
