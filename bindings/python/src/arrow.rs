@@ -7,6 +7,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
@@ -57,6 +58,28 @@ struct Wanted {
     /// Whether a network stands in front of the head; it may be Python's.
     network: bool,
     keep: Vec<String>,
+}
+
+impl Wanted {
+    /// Fails where something is asked for that this kind of head does not have.
+    fn check(&self, head: &Fitted) -> PyResult<()> {
+        let (given, what) = match head {
+            Fitted::Regression(_) => (
+                vec![("features", self.features.is_some())],
+                "is for class probabilities, and this head gives intervals",
+            ),
+            Fitted::Classification(_) => {
+                let intervals =
+                    [("level", !self.levels.is_empty()), ("side", self.side != Side::Both), ("joint", self.joint)];
+                let given = intervals.into_iter().chain([("prediction", self.prediction.is_some())]).collect();
+                (given, "is for intervals, and this head gives class probabilities")
+            }
+        };
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((name, _)) => Err(PyValueError::new_err(format!("{name} {what}"))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// How an ONNX network is run, as JSON.
@@ -145,6 +168,7 @@ impl Scorer {
         let jobs = work::jobs(n_jobs)?;
         let wanted: Wanted = serde_json::from_str(wanted).raise()?;
         let model = Model::from_bytes(head).raise()?;
+        wanted.check(&model.head)?;
         let levels = arrays::levels(&wanted.levels)?;
         let settings = ScoreSettings { levels, side: wanted.side, joint: wanted.joint, single: wanted.single };
         let (tapped, known) = match network {

@@ -115,6 +115,11 @@ def test_classes_sides_and_single_precision(classes: Classes, head: Any, table: 
     assert scored.column_names == ["class", "p_0", "p_1", "p_2"]
     p = np.column_stack([scored.column(f"p_{k}") for k in range(3)])
     np.testing.assert_array_equal(p, classifier.predict_proba(classes.logits))
+    for name, value in (("level", 0.9), ("side", "lower"), ("joint", True), ("prediction", "z0")):
+        with pytest.raises(ValueError, match=f"{name} is for intervals"):
+            stonet.score(rows, classifier, inputs="z*", **{name: value})
+    with pytest.raises(ValueError, match="features is for class probabilities"):
+        stonet.score(table, head, features="f*")
     one = stonet.score(table, head, side="upper", single=True)
     assert one.column_names == ["prediction", "upper_90"] and one.schema.field("upper_90").type == pa.float32()
 
