@@ -130,7 +130,7 @@ def main() -> int:
     parser.add_argument("--file-rows", type=int, default=1_000_000)
     parser.add_argument("--memory-rows", type=int, default=200_000)
     parser.add_argument("--test-rows", type=int, default=100_000)
-    parser.add_argument("--seeds", type=int, default=5, help="fits in memory, each on rows of its own")
+    parser.add_argument("--seeds", type=int, default=10, help="fits in memory, each on rows of its own")
     parser.add_argument("--out", type=Path, default=Path("docs/results/large-fit"))
     parser.add_argument("--write-only", action="store_true", help="write the rows and end")
     args = parser.parse_args()

@@ -87,6 +87,7 @@ impl Opened {
     }
 
     /// Appends the next rows as [`Pieces::fill`] does.
+    #[cfg(feature = "parquet")]
     pub(crate) fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
         self.pieces.fill(most, piece)
     }
