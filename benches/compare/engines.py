@@ -1,6 +1,7 @@
 """Scoring on Spark and Ray against the command and against one process: the same rows, what the engines cost, and what a killed executor changes.
 
-    python benches/compare/engines.py --data DIR --rows 20000000 --out docs/results/engines
+    python benches/compare/engines.py --data DIR --rows 4000000 --out docs/results/engines/overhead
+    python benches/compare/engines.py --data DIR --rows 20000000 --brief --out docs/results/engines/20-million
 
 DIR gets the rows (Parquet, 100 features of 32 bits: 8 GB for 20 million rows) and is not emptied. Needs the package with its extras `spark` and
 `ray`, and Java 17. Every finished piece is kept in OUT/engines.json; the same command goes on where it was.
@@ -90,7 +91,7 @@ def spark(executors: int, place: Path) -> Iterator[Any]:
     made.sparkContext.setLogLevel("OFF")
     try:
         # The first tasks start Python and load pyarrow, which is not what is measured.
-        made.range(8, numPartitions=8).mapInArrow(identity, "id long").count()
+        made.range(8, numPartitions=8).mapInArrow(key_only, "id long").count()
         yield made
     finally:
         made.stop()
@@ -116,9 +117,10 @@ def ray(nodes: int, place: Path) -> Iterator[Any]:
         made.shutdown()
 
 
-def identity(batches: Iterator[Any]) -> Iterator[Any]:
-    """What an engine costs by itself."""
-    yield from batches
+def key_only(batches: Iterator[Any]) -> Iterator[Any]:
+    """What an engine costs by itself: all columns go to Python, and the key comes back."""
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([batch.column(0)], names=[batch.schema.names[0]])
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -131,14 +133,20 @@ def timed(work: Callable[[], Any]) -> float:
 class Bench:
     """The pieces, each of which is measured once and kept."""
 
-    def __init__(self, data: Path, rows: int, out: Path, kind: str) -> None:
-        self.data, self.rows, self.out = data, rows, out
+    def __init__(self, data: Path, rows: int, out: Path, kind: str, brief: bool) -> None:
+        self.data, self.rows, self.out, self.brief = data, rows, out, brief
         self.folder = data / f"rows-{rows}"
         self.head = data / f"{kind}.stonet"
         self.expected_path = data / f"expected-{kind}-{rows}.parquet"
         self.file = out / "engines.json"
         self.done: dict[str, Any] = json.loads(self.file.read_text()) if self.file.exists() else {}
-        about = {"rows": rows, "features": FEATURES, "interval": kind, "stonet": stonet.__version__, "cores": os.cpu_count()}
+        about = {
+            "rows": rows,
+            "features": FEATURES,
+            "interval": kind,
+            "stonet": stonet.__version__,
+            "cores": os.cpu_count(),
+        }
         if self.done.setdefault("about", about) != about:
             sys.exit(f"{self.file} is of another run: {self.done['about']}; give another --out")
         write_rows(self.folder, rows)
@@ -187,12 +195,13 @@ class Bench:
     def memory(self) -> dict[str, Any]:
         """What one worker holds at most: Python, pyarrow, the head, and batches of 10,000 rows one after the other."""
         program = (
-            "import sys, resource, pyarrow.parquet as pq, stonet\n"
+            "import re, sys, pyarrow.parquet as pq, stonet\n"
+            "def most(): return int(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1]) // 1024\n"
             "file = pq.ParquetFile(sys.argv[1])\n"
             "batches = file.iter_batches(10_000, use_threads=False)\n"
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)\n"
+            "print(most())\n"
             "for batch in batches: stonet.score(batch, sys.argv[2], keep=['key'], n_jobs=1)\n"
-            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+            "print(most())"
         )
         line = [sys.executable, "-c", program, str(min(self.folder.glob("*.parquet"))), str(self.head)]
         first, most = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split()
@@ -211,12 +220,14 @@ class Bench:
             df = session.read.parquet(str(self.folder))
             scored = stonet.spark.score(df, self.head, keep=["key"])
             tasks = scored.rdd.getNumPartitions()
+            if self.brief and not kill:
+                return self.rate(timed(lambda: scored.write.parquet(str(out))), tasks=tasks, found=self.check(out))
             if not kill:
-                own = timed(lambda: df.mapInArrow(identity, df.schema).write.format("noop").mode("append").save())
+                own = timed(lambda: df.mapInArrow(key_only, "key long").write.format("noop").mode("append").save())
                 alone = timed(lambda: scored.write.format("noop").mode("append").save())
                 seconds = timed(lambda: scored.write.parquet(str(out)))
-                parts = {"tasks": tasks, "identity": self.rate(own), "scored, not written": self.rate(alone)}
-                return self.rate(seconds, **parts, rows=self.check(out))
+                parts = {"tasks": tasks, "not scored": self.rate(own), "not written": self.rate(alone)}
+                return self.rate(seconds, **parts, found=self.check(out))
             context, tracker = session.sparkContext, session.sparkContext.statusTracker()
 
             def work() -> None:
@@ -229,7 +240,7 @@ class Bench:
                 return max((s.numCompletedTasks for s in stages if s), default=0)
 
             at, seconds = dying(work, lambda: done() >= tasks // 2, lambda: executor_dies())
-            return self.rate(seconds, tasks=tasks, killed_after=round(at, 1), rows=self.check(out))
+            return self.rate(seconds, tasks=tasks, killed_after=round(at, 1), found=self.check(out))
 
     def on_ray(self, nodes: int, kill: bool = False) -> dict[str, Any]:
         """From files to files."""
@@ -240,13 +251,15 @@ class Bench:
         with ray(nodes, self.data) as cluster:
             rows = engine.data.read_parquet(str(self.folder))
             scored = stonet.ray.score(rows, self.head, keep=["key"])
+            if self.brief and not kill:
+                return self.rate(timed(lambda: scored.write_parquet(str(out))), found=self.check(out))
             if not kill:
-                same = rows.map_batches(lambda table: table, batch_format="pyarrow", zero_copy_batch=True)
-                own = timed(lambda: [None for _ in same.iter_internal_ref_bundles()])
+                keys = rows.map_batches(lambda t: t.select(["key"]), batch_format="pyarrow", zero_copy_batch=True)
+                own = timed(lambda: [None for _ in keys.iter_internal_ref_bundles()])
                 alone = timed(lambda: [None for _ in scored.iter_internal_ref_bundles()])
                 seconds = timed(lambda: scored.write_parquet(str(out)))
-                parts = {"identity": self.rate(own), "scored, not written": self.rate(alone)}
-                return self.rate(seconds, **parts, rows=self.check(out))
+                parts = {"not scored": self.rate(own), "not written": self.rate(alone)}
+                return self.rate(seconds, **parts, found=self.check(out))
             # How many files Ray makes of them is its own affair.
             half = lambda: len(list(out.glob("*.parquet"))) >= 3  # noqa: E731
             nodes_there = sorted(cluster.worker_nodes, key=id)
@@ -255,7 +268,7 @@ class Bench:
                 half,
                 lambda: cluster.remove_node(nodes_there[0], allow_graceful=False),
             )
-            return self.rate(seconds, killed_after=round(at, 1), rows=self.check(out))
+            return self.rate(seconds, killed_after=round(at, 1), found=self.check(out))
 
 
 def executor_dies() -> None:
@@ -287,14 +300,14 @@ def dying(work: Callable[[], None], when: Callable[[], bool], kill: Callable[[],
 
 def table(done: dict[str, Any]) -> str:
     """The pieces as Markdown."""
-    base = done.get("process, 1 thread", {}).get("rows_per_second")
-    lines = ["| what | rows/s | seconds | against one thread in memory |", "|---|---:|---:|---:|"]
+    base = done.get("process, 1 thread", done["stonet predict, all threads, file to file"])["rows_per_second"]
+    lines = ["| what | rows/s | seconds | against the first |", "|---|---:|---:|---:|"]
     for name, found in done.items():
         if "rows_per_second" not in found:
             continue
         for label, part in [(name, found)] + [(f"{name}: {k}", v) for k, v in found.items() if isinstance(v, dict)]:
-            ratio = "" if base is None else f"{part['rows_per_second'] / base:.2f}"
-            lines.append(f"| {label} | {part['rows_per_second']:,} | {part['seconds']} | {ratio} |")
+            ratio = part["rows_per_second"] / base
+            lines.append(f"| {label} | {part['rows_per_second']:,} | {part['seconds']} | {ratio:.2f} |")
     return "\n".join(lines) + "\n"
 
 
@@ -306,20 +319,22 @@ def main() -> None:
     parser.add_argument("--interval", default="stack")
     parser.add_argument("--out", type=Path, default=Path("stonet-out/engines"))
     parser.add_argument("--engines", default="spark,ray")
+    parser.add_argument("--brief", action="store_true", help="on two workers and from files to files only")
     given = parser.parse_args()
 
-    bench = Bench(given.data.resolve(), given.rows, given.out, given.interval)
+    bench = Bench(given.data.resolve(), given.rows, given.out, given.interval, given.brief)
     files = min(2, len(list(bench.folder.glob("*.parquet"))))
-    bench.piece("process, 1 thread", lambda: bench.process(1, files))
-    bench.piece("process, all threads", lambda: bench.process(-1, files))
-    bench.piece("process, 1 thread, reading Parquet", lambda: bench.reading(files))
-    bench.piece("memory of one worker", bench.memory)
+    if not given.brief:
+        bench.piece("process, 1 thread", lambda: bench.process(1, files))
+        bench.piece("process, all threads", lambda: bench.process(-1, files))
+        bench.piece("process, 1 thread, reading Parquet", lambda: bench.reading(files))
+        bench.piece("memory of one worker", bench.memory)
     bench.piece("stonet predict, all threads, file to file", bench.command)
     if not bench.expected_path.exists():
         bench.command()
     for engine, run in (("spark", bench.on_spark), ("ray", bench.on_ray)):
         if engine in given.engines.split(","):
-            for workers in (1, 2):
+            for workers in (2,) if given.brief else (1, 2):
                 bench.piece(f"{engine}, {workers} × 1 core", lambda run=run, workers=workers: run(workers))
             bench.piece(f"{engine}, 2 × 1 core, one killed half way", lambda run=run: run(2, kill=True))
     text = table(bench.done)

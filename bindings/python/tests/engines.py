@@ -52,7 +52,7 @@ def rows(place: Path, count: int, files: int = 16) -> Rows:
 
 def same(found: pa.Table, expected: pa.Table) -> None:
     """Fail unless all rows are the same, bit by bit, in the order of the key."""
-    found = found.select(expected.column_names).sort_by("key")
+    found, expected = (t.select(expected.column_names).sort_by("key") for t in (found, expected))
     assert found.num_rows == expected.num_rows
     for name in expected.column_names:
         a, b = (t.column(name).combine_chunks().cast(expected.schema.field(name).type) for t in (found, expected))

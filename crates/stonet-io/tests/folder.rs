@@ -187,3 +187,29 @@ fn samples_depend_on_rows_and_seed_alone_and_are_uniform() {
     let stop = reading().sample(dir.path(), &sampling, &|_, _| false);
     assert!(matches!(stop, Err(Error::Cancelled { rows: 25 })));
 }
+
+#[test]
+fn lists_are_as_long_in_every_file() {
+    use arrow_array::builder::{Float64Builder, ListBuilder};
+    use arrow_array::{ArrayRef, RecordBatch};
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, length: usize| {
+        let mut lists = ListBuilder::new(Float64Builder::new());
+        (0..4).for_each(|row| lists.append_value((0..length).map(|i| Some((row * 10 + i) as f64))));
+        let lists: ArrayRef = std::sync::Arc::new(lists.finish());
+        let batch = RecordBatch::try_from_iter([("e", lists)]).unwrap();
+        let file = std::fs::File::create(dir.path().join(name)).unwrap();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+    };
+    write("a.parquet", 2);
+    write("b.parquet", 2);
+    assert_eq!(read(dir.path()).unwrap().values().dim(), (8, 2));
+    write("b.parquet", 3);
+    let m = message(&dir, &Reading::default());
+    assert!(m.starts_with("dir/b.parquet, row 0 (from 0), column `e`: a list of 3 numbers"), "{m}");
+    write("b.parquet", 1);
+    let m = message(&dir, &Reading::default());
+    assert!(m.starts_with("dir/b.parquet") && m.contains("`e_1`"), "{m}");
+}

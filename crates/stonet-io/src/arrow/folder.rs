@@ -1,9 +1,10 @@
 //! A folder of Parquet files, read one after the other as one table.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 
 use super::parquet;
 use crate::location::{Format, Location};
@@ -20,9 +21,12 @@ struct Folder {
 }
 
 /// The columns that every file has to have.
+#[derive(Default)]
 struct Wanted {
     numbers: Vec<String>,
     texts: Vec<String>,
+    /// How long the lists of the first file are, by column.
+    lists: HashMap<String, usize>,
 }
 
 /// An open file, and the place of every wanted column among its own where their order differs.
@@ -35,7 +39,7 @@ struct Part {
 pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let mut first: Option<Opened> = None;
     let mut empty: Option<Opened> = None;
-    let (mut wanted, mut left, mut rows) = (Wanted { numbers: Vec::new(), texts: Vec::new() }, Vec::new(), Some(0u64));
+    let (mut wanted, mut left, mut rows) = (Wanted::default(), Vec::new(), Some(0u64));
     for file in files(at)? {
         let size = parquet::rows(&file)?;
         if size == Some(0) {
@@ -47,7 +51,8 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
         }
         if first.is_none() {
             let opened = parquet::open(&file, ask)?;
-            wanted = Wanted { numbers: opened.numbers.clone(), texts: opened.texts.clone() };
+            let lists = lists(&parquet::schema(&file)?, &opened.header);
+            wanted = Wanted { numbers: opened.numbers.clone(), texts: opened.texts.clone(), lists };
             first = Some(opened);
         } else {
             wanted.open(&file)?;
@@ -58,8 +63,7 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let Some(Opened { header, .. }) = first.or(empty) else {
         return Err(Error::HeaderOnly { path: at.path.clone(), columns: 0 });
     };
-    let Wanted { numbers, texts } = &wanted;
-    let (numbers, texts) = (numbers.clone(), texts.clone());
+    let (numbers, texts) = (wanted.numbers.clone(), wanted.texts.clone());
     let folder = Folder { part: None, left: left.into_iter(), wanted, rows };
     Ok(Opened::of(at.path.clone(), header, numbers, texts, Box::new(folder)))
 }
@@ -115,11 +119,12 @@ pub(crate) fn bytes(at: &Location) -> u64 {
 impl Wanted {
     /// Opens a file of which exactly these columns are read.
     fn open(&self, at: &Location) -> Result<Part> {
-        let Wanted { numbers, texts } = self;
+        let Wanted { numbers, texts, .. } = self;
         let reading = Reading { numbers: Some(numbers.clone()), text: texts.clone(), ..Reading::default() };
         // Among others: a folder beside another file may have nothing that is wanted, which is not for this file to say.
         let among = numbers.is_empty() && texts.is_empty();
         let opened = parquet::open(at, &Ask { reading: &reading, among, name: None })?;
+        self.check_lists(&parquet::schema(at)?, &opened)?;
         if opened.numbers == *numbers && opened.texts == *texts {
             return Ok(Part { opened, order: None });
         }
@@ -130,6 +135,27 @@ impl Wanted {
         let order = [places(numbers, &opened.numbers)?, places(texts, &opened.texts)?];
         Ok(Part { opened, order: Some(order) })
     }
+
+    /// Fails where lists that are read are longer than those of the first file; shorter ones lack columns.
+    fn check_lists(&self, schema: &Schema, opened: &Opened) -> Result<()> {
+        for (column, found) in lists(schema, &opened.header) {
+            match self.lists.get(&column) {
+                Some(&expected) if expected != found && self.numbers.contains(&format!("{column}_0")) => {
+                    return Err(Error::ListLength { path: opened.source.clone(), row: 0, column, expected, found });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The columns of lists, and how long these are: `header` has a name for every place.
+fn lists(schema: &Schema, header: &[String]) -> HashMap<String, usize> {
+    let names: HashSet<&str> = header.iter().map(String::as_str).collect();
+    let length = |column: &str| (0..).take_while(|i| names.contains(format!("{column}_{i}").as_str())).count();
+    let lists = schema.fields().iter().filter(|f| f.data_type().is_list());
+    lists.map(|f| (f.name().clone(), length(f.name()))).collect()
 }
 
 /// A wanted name that holds a `*` was taken for a pattern, and fits something else.
