@@ -9,11 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use stonet::{
-    ClassInputs, ClassRows, ClassSets, FittedClassSets, FittedClassifier, Head, InputKind, Labels, Level,
+    ClassInputs, ClassRows, ClassSets, FittedClassSets, FittedClassifier, InputKind, Labels, Level,
     PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
 };
 use stonet_io::{Fitted, Model, ModelColumns};
-use stonet_report::{ClassEvaluation, ClassSettings, Explain, MemberWeight, class_report};
+use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 
 use crate::arrays::{self, Matrix, Numbers, indices, view};
 use crate::error::Raise;
@@ -307,31 +307,13 @@ impl Classification {
 
 impl Classification {
     fn judged(&self, rows: &Rows<'_>, labels: &[usize], names: &[String]) -> PyResult<ClassEvaluation> {
-        let own = rows.logits.as_ref().map(|z| Head::Multinomial.mean(z.clone()));
-        let values = ndarray::concatenate(Axis(1), &rows.parts()).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        let logits = rows.logits.as_ref().map_or(0, |z| z.ncols());
-        let predict = |x: ArrayView2<'_, f64>| {
-            let (z, f) = x.split_at(Axis(1), logits);
-            let inputs = match (logits, f.ncols()) {
-                (0, _) => ClassInputs::features(f)?,
-                (_, 0) => ClassInputs::logits(z)?,
-                _ => ClassInputs::logits(z)?.with_features(f)?,
-            };
-            self.head().probabilities(&inputs)
-        };
-        let columns: Vec<String> = self.model.columns.inputs();
-        let wanted = ClassSettings {
-            network: own.as_ref().map(|p| p.view()),
-            explain: Some(Explain { inputs: values.view(), names: &columns, predict: &predict }),
-            seed: EVALUATION,
-            ..ClassSettings::default()
-        };
-        let p = self.head().probabilities(&rows.inputs()?).raise()?;
-        let mut evaluation = ClassEvaluation::new(p.view(), labels, names, &wanted).raise()?;
-        evaluation.settings = serde_json::to_value(self.head().settings()).raise()?;
-        evaluation.kappa_paths = self.head().kappa_paths().to_vec();
-        let weight = |n: &stonet::MemberNotes| MemberWeight { name: n.method.to_string(), weight: n.weight };
-        evaluation.weights = self.head().notes().iter().map(weight).collect();
-        Ok(evaluation)
+        let logits = rows.logits.as_ref().map(|z| z.view());
+        // Features that the head was fitted without are not there.
+        let columns = &self.model.columns;
+        let features = if rows.features.is_some() { &columns.features[..] } else { &[] };
+        let inputs: Vec<String> = columns.logits.iter().chain(features).cloned().collect();
+        let seen = HeadInputs { logits, features: rows.features, names: &inputs };
+        let wanted = ClassSettings { seed: EVALUATION, ..ClassSettings::default() };
+        ClassEvaluation::of_head(self.head(), &seen, labels, names, &wanted).raise()
     }
 }

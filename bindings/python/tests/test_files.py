@@ -105,6 +105,14 @@ def test_reports_say_what_the_command_says(tmp_path: Path, regression: Any, clas
     sure = stonet.TemperatureScaling().fit(z[:300], labels[:300])
     found = stonet.report(sure, z[300:], labels[300:], tmp_path / "classes.html")
     assert found["scores"]["ece"]["value"] == stonet.metrics.ece(labels[300:], sure.predict_proba(z[300:]))
+    # What matters are the logits, under their own names, and not the noise beside them.
+    noise = np.random.default_rng(3).normal(size=(600, 4))
+    both = stonet.PostStoNetClassifier(method="temperature").fit(z[:300], labels[:300], features=noise[:300])
+    found = stonet.report(both, z[300:], labels[300:], features=noise[300:])
+    both.save(tmp_path / "both.stonet")
+    columns = json.loads(both._head.about())["columns"]
+    important = {f["name"] for f in found["importance"]["features"] if f["increase"] > 0.01}
+    assert important == set(columns["logits"]) and len(important) == 3
     with pytest.raises(OSError, match="nowhere"):
         stonet.report(sure, z, labels, tmp_path / "nowhere" / "file" / "page.html")
     with pytest.raises(TypeError, match="cannot be reported"):

@@ -76,8 +76,9 @@ def columns(plan: Plan, schema: Any, source: str) -> tuple[Any, list[str]]:
     shown = pyarrow.schema(scorer.schema(schema, source))
     lists = (pyarrow.types.is_list, pyarrow.types.is_large_list)
     if any(is_list(f.type) for f in schema for is_list in lists):
-        return shown, list(schema.names)
-    read = set(scorer.reads(schema, source))
+        read = set(scorer.taken(schema)) or set(schema.names)
+    else:
+        read = set(scorer.reads(schema, source))
     kept = set(shown.names)
     return shown, [n for n in schema.names if n in read or n in kept]
 

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use ndarray::{Array2, ArrayView2};
 use serde::Serialize;
 use serde_json::{Value, json};
-use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, Head, InputKind, Level, Seed};
+use stonet::{FittedClassifier, FittedPostStoNet, Level, Seed};
 use stonet_io::{Fitted, Model};
 use stonet_report::{
-    About, ClassEvaluation, ClassSettings, EvaluateSettings, Explain, MemberWeight, Metrics, RegressionEvaluation,
-    Requirement, class_report, regression_report,
+    About, ClassEvaluation, ClassSettings, EvaluateSettings, HeadInputs, Metrics, RegressionEvaluation, Requirement,
+    class_report, regression_report,
 };
 
 use crate::Outcome;
@@ -127,23 +126,15 @@ impl Evaluate {
         let source = Source::new(&self.rows, &self.with.files);
         let rows = ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref())?;
         self.warn_of_old_rows(model, &rows.fingerprint(), console);
-        let own = rows.logits().map(|z| Head::Multinomial.mean(z.to_owned()));
-        let seen = Seen::new(&rows, kind);
-        let predict = |x: ArrayView2<'_, f64>| seen.probabilities(fitted, x);
+        let names: Vec<String> = rows.columns.logits.iter().chain(&rows.columns.features).cloned().collect();
+        let seen = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
         let settings = ClassSettings {
-            network: own.as_ref().map(|p| p.view()),
             by: self.by.as_deref().zip(rows.by.as_deref()),
-            explain: Some(Explain { inputs: seen.values.view(), names: &seen.names, predict: &predict }),
             seed: Seed::new(self.seed.seed),
             ..ClassSettings::default()
         };
-        let p = fitted.probabilities(&rows.inputs()?).map_err(Error::rows(&self.rows))?;
-        let judged = ClassEvaluation::new(p.view(), &rows.labels, labels.names(), &settings);
-        let mut evaluation = judged.map_err(Error::rows(&self.rows))?;
-        evaluation.settings = serde_json::to_value(fitted.settings()).unwrap_or_default();
-        evaluation.kappa_paths = fitted.kappa_paths().to_vec();
-        let weight = |n: &stonet::MemberNotes| MemberWeight { name: n.method.to_string(), weight: n.weight };
-        evaluation.weights = fitted.notes().iter().map(weight).collect();
+        let judged = ClassEvaluation::of_head(fitted, &seen, &rows.labels, labels.names(), &settings);
+        let evaluation = judged.map_err(Error::rows(&self.rows))?;
         self.tell(model, &evaluation, console)
     }
 
@@ -229,32 +220,4 @@ impl Told for ClassEvaluation {
 
 fn file_name(path: &std::path::Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// A classifier's inputs side by side, as importance shuffles them.
-struct Seen {
-    values: Array2<f64>,
-    names: Vec<String>,
-    /// How many columns are logits.
-    logits: usize,
-}
-
-impl Seen {
-    fn new(rows: &ClassFile, kind: InputKind) -> Self {
-        let parts: Vec<ArrayView2<'_, f64>> = rows.logits().into_iter().chain(rows.features()).collect();
-        let values = ndarray::concatenate(ndarray::Axis(1), &parts).unwrap_or_default();
-        let names = rows.columns.logits.iter().chain(&rows.columns.features).cloned().collect();
-        let logits = if kind == InputKind::Features { 0 } else { rows.columns.logits.len() };
-        Seen { values, names, logits }
-    }
-
-    fn probabilities(&self, fitted: &FittedClassifier, x: ArrayView2<'_, f64>) -> stonet::Result<Array2<f64>> {
-        let (z, f) = x.split_at(ndarray::Axis(1), self.logits);
-        let inputs = match (self.logits, f.ncols()) {
-            (0, _) => ClassInputs::features(f)?,
-            (_, 0) => ClassInputs::logits(z)?,
-            _ => ClassInputs::logits(z)?.with_features(f)?,
-        };
-        fitted.probabilities(&inputs)
-    }
 }

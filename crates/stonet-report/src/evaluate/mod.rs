@@ -13,8 +13,8 @@ mod variance;
 pub use binomial::{CONFIDENCE, Judgement, Proportion, binomial_band};
 pub(crate) use classes::named;
 pub use classes::{
-    CLASS_METRICS, ClassEvaluation, ClassGroup, ClassRow, ClassSettings, ConfidenceBin, Confusion, MemberWeight,
-    ReliabilityRow,
+    CLASS_METRICS, ClassEvaluation, ClassGroup, ClassRow, ClassSettings, ConfidenceBin, Confusion, HeadInputs,
+    MemberWeight, ReliabilityRow,
 };
 pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};

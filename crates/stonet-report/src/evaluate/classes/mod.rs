@@ -1,5 +1,6 @@
 //! Class probabilities judged on rows whose classes are known.
 
+mod head;
 mod tables;
 mod words;
 
@@ -7,6 +8,8 @@ use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
 use stonet::{Error, KappaPath, Result, Seed};
+
+pub use head::HeadInputs;
 
 use super::binomial::{Proportion, binomial_band};
 use super::importance::{Explain, Importance, Loss, permutation};
@@ -114,7 +117,7 @@ pub struct ClassGroup {
     pub floor: (f64, f64),
 }
 
-/// A member of a stack and its weight; set by the caller.
+/// A member of a stack and its weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemberWeight {
     /// Its name.
@@ -156,13 +159,13 @@ pub struct ClassEvaluation {
     /// What drives the probabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub importance: Option<Importance>,
-    /// The settings of the fit; set by the caller.
+    /// The settings of the fit.
     #[serde(default)]
     pub settings: serde_json::Value,
-    /// Members of a stack; set by the caller.
+    /// Members of a stack.
     #[serde(default)]
     pub weights: Vec<MemberWeight>,
-    /// How κ was chosen; set by the caller.
+    /// How κ was chosen.
     #[serde(default)]
     pub kappa_paths: Vec<KappaPath>,
 }
