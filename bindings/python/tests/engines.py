@@ -50,6 +50,23 @@ def rows(place: Path, count: int, files: int = 16) -> Rows:
     return Rows(folder, place / "head.stonet", pq.read_table(place / "expected.parquet").sort_by("key"))
 
 
+def trained(place: Path) -> tuple[pa.Table, Path, Path]:
+    """Rows of raw inputs, a network that the command has trained on them, and a head behind it."""
+
+    def run(arguments: str) -> None:
+        command = [sys.executable, "-m", "stonet._cli", *arguments.split()]
+        subprocess.run(command, cwd=place, check=True, capture_output=True)
+
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(300, 3))
+    rows = pa.table({"key": np.arange(300), **{f"x{i}": x[:, i] for i in range(3)}})
+    pq.write_table(rows.append_column("y", pa.array(x[:, 0] + rng.normal(size=300))), place / "raw.parquet")
+    run("train raw.parquet --task regression --inputs x* --hidden 8 --epochs 5 -o net.onnx")
+    run("features net.onnx raw.parquet --keep y -o f.parquet")
+    run("fit f.parquet --task regression --inputs f* --prediction prediction --interval fast -o behind.stonet")
+    return rows, place / "net.onnx", place / "behind.stonet"
+
+
 def same(found: pa.Table, expected: pa.Table) -> None:
     """Fail unless all rows are the same, bit by bit, in the order of the key."""
     found, expected = (t.select(expected.column_names).sort_by("key") for t in (found, expected))

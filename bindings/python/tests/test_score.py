@@ -17,6 +17,7 @@ from stonet import _core, _workers
 from stonet._score import plan
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed: Arrow data were not scored")
+engines = pytest.importorskip("engines")
 
 FEATURES = [f"f{i}" for i in range(6)]
 
@@ -146,30 +147,23 @@ def test_networks_of_python_and_of_onnx(regression: Regression, tmp_path: Path) 
         np.testing.assert_array_equal(scored.column("upper_90").to_numpy(), bounds[:, 1, 0])
 
 
-def test_an_onnx_network_in_front(regression: Regression, tmp_path: Path) -> None:
+def test_an_onnx_network_in_front(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    def run(arguments: str) -> None:
-        command = [sys.executable, "-m", "stonet._cli", *arguments.split()]
-        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-
-    rows = pa.table({"id": np.arange(400), **{f"x{i}": regression.features[:, i] for i in range(6)}})
-    pq.write_table(rows.append_column("y", pa.array(regression.y)), tmp_path / "rows.parquet")
-    run("train rows.parquet --task regression --inputs x* --hidden 8 --epochs 5 -o net.onnx")
-    run("features net.onnx rows.parquet --keep y -o f.parquet")
-    run("fit f.parquet --task regression --inputs f* --prediction prediction --interval fast -o h.stonet")
-    run("predict h.stonet f.parquet -o out.parquet")
+    rows, net, head = engines.trained(tmp_path)
+    command = [sys.executable, "-m", "stonet._cli", "predict", "behind.stonet", "f.parquet", "-o", "out.parquet"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     expected = pq.read_table(tmp_path / "out.parquet")
-    for network in (tmp_path / "net.onnx", stonet.OnnxNetwork(tmp_path / "net.onnx", batch=64)):
+    for network in (net, stonet.OnnxNetwork(net, batch=64)):
         # The inputs are known to networks that the command has trained.
         for inputs in (None, "x*"):
-            scored = stonet.score(rows, tmp_path / "h.stonet", network=network, inputs=inputs)
+            scored = stonet.score(rows, head, network=network, inputs=inputs)
             for name in expected.column_names:
                 np.testing.assert_allclose(scored.column(name).to_numpy(), expected.column(name).to_numpy(), rtol=1e-5)
     with pytest.raises(FileNotFoundError, match=r"no\.onnx"):
-        stonet.score(rows, tmp_path / "h.stonet", network="no.onnx")
+        stonet.score(rows, head, network="no.onnx")
     with pytest.raises(ValueError, match="come from the network"):
-        stonet.score(rows, tmp_path / "h.stonet", network=tmp_path / "net.onnx", prediction="x0")
+        stonet.score(rows, head, network=net, prediction="x0")
 
 
 def test_what_is_wrong_is_named(head: Any, table: Any, regression: Regression) -> None:

@@ -121,7 +121,18 @@ def test_an_executor_dies_and_no_row_is_lost(spark: Any, data: engines.Rows, tmp
     engines.same(pq.read_table(tmp_path / "out"), data.expected)
 
 
-def test_a_network_in_front(spark: Any, data: engines.Rows) -> None:
+def test_an_onnx_network_in_front(spark: Any, tmp_path: Path) -> None:
+    rows, network, head = engines.trained(tmp_path)
+    here = stonet.score(rows, head, network=network, keep=["key"])
+    there = stonet.spark.score(spark.createDataFrame(rows).repartition(5), head, network=network)
+    there = there.toArrow().sort_by("key")
+    assert there.column_names == here.column_names
+    for name in here.column_names:
+        # A network's runtime may add up its terms in another order for other rows beside them.
+        np.testing.assert_allclose(there.column(name).to_numpy(), here.column(name).to_numpy(), rtol=1e-5)
+
+
+def test_a_network_of_python_in_front(spark: Any) -> None:
     both = stonet.PostStoNet(lambda x: np.tanh(x), lambda x: x[:, 0], interval="fast")
     rng = np.random.default_rng(4)
     x = rng.normal(size=(300, 3))
