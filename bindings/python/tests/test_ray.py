@@ -103,6 +103,15 @@ def test_a_node_dies_and_no_row_is_lost(cluster: Any, data: engines.Rows, tmp_pa
     engines.same(pq.read_table(out), data.expected)
 
 
+def test_blocks_of_pandas(cluster: Any, data: engines.Rows) -> None:
+    import ray
+
+    frame = dataset().to_pandas()
+    scored = stonet.ray.score(ray.data.from_pandas(frame), data.head).to_pandas()
+    expected = stonet.score(frame, data.head, keep=["key"])
+    np.testing.assert_array_equal(scored.to_numpy(), expected.to_numpy())
+
+
 def test_empty_blocks_and_wrong_columns(cluster: Any, data: engines.Rows) -> None:
     few = dataset().filter(lambda row: row["key"] < 10)
     assert stonet.ray.score(few, data.head).count() == 10

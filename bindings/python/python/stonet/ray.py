@@ -51,19 +51,19 @@ def score(
         computes it, which names the block, the row in it and the column.
     """
     import pyarrow
-    import ray
     from ray import cloudpickle
 
-    schema = dataset.schema()
-    schema = None if schema is None else schema.base_schema
-    if not isinstance(schema, pyarrow.Schema):
-        raise TypeError(f"the blocks of this Dataset are no Arrow tables but of {type(schema).__name__}")
+    known = dataset.schema()
+    if known is None or not all(isinstance(t, pyarrow.DataType) for t in known.types):
+        raise ValueError("the columns of this Dataset are not known, or not all of types that Arrow has")
+    schema = pyarrow.schema(list(zip(known.names, known.types, strict=True)))
     made = plan(head, inputs=inputs, level=level, keep=keep, network=network, schema=schema, **more)
     _, needed = _workers.columns(made, schema, "dataset")
-    sent = ray.put(tuple(_workers.pack(made, cloudpickle.dumps)))
+    # Ray keeps the arguments of a function once per node, whatever their size.
+    packed = tuple(_workers.pack(made, cloudpickle.dumps))
     asked = {"num_cpus": 1, **(options or {}), "batch_format": "pyarrow", "zero_copy_batch": True}
     threads = max(1, int(asked["num_cpus"]))
-    return dataset.select_columns(needed).map_batches(_score, fn_args=(sent, threads), **asked)
+    return dataset.select_columns(needed).map_batches(_score, fn_args=(packed, threads), **asked)
 
 
 def fit_many(estimators: Any, X: Any, y: Any, *, n_jobs: int = 1, **arguments: Any) -> Fits:
@@ -135,23 +135,14 @@ def _task(packed: Any, task: bytes) -> bytes:
     return result
 
 
-_sent: dict[Any, _workers.Packed] = {}
-
-
-def _score(table: Any, sent: Any, threads: int) -> Any:
+def _score(table: Any, packed: Any, threads: int) -> Any:
     """Return the predictions for a batch of a block."""
     import pyarrow
-    import ray
     from ray import cloudpickle
 
-    if isinstance(sent, ray.ObjectRef):
-        if sent not in _sent:
-            _sent.clear()
-            _sent[sent] = _workers.Packed(*ray.get(sent))
-        sent = _sent[sent]
-    packed = _workers.Packed(*sent)
     batches = table.to_batches() or [pyarrow.RecordBatch.from_pylist([], schema=table.schema)]
-    return pyarrow.Table.from_batches(_workers.work(packed, cloudpickle.loads, batches, _block(), threads))
+    scored = _workers.work(_workers.Packed(*packed), cloudpickle.loads, batches, _block(), threads)
+    return pyarrow.Table.from_batches(scored)
 
 
 def _block() -> str:
