@@ -98,7 +98,7 @@ def spark(executors: int, place: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def ray(nodes: int, place: Path) -> Iterator[Any]:
+def ray(nodes: int) -> Iterator[None]:
     """A cluster of so many nodes of one core, and one that only leads."""
     import ray as engine
     from ray.cluster_utils import Cluster
@@ -111,7 +111,7 @@ def ray(nodes: int, place: Path) -> Iterator[Any]:
     engine.data.DataContext.get_current().enable_progress_bars = False
     try:
         engine.data.range(8).map_batches(lambda batch: batch).materialize()
-        yield made
+        yield
     finally:
         engine.shutdown()
         made.shutdown()
@@ -248,7 +248,7 @@ class Bench:
 
         out = self.data / "ray-out"
         shutil.rmtree(out, ignore_errors=True)
-        with ray(nodes, self.data) as cluster:
+        with ray(nodes):
             rows = engine.data.read_parquet(str(self.folder))
             scored = stonet.ray.score(rows, self.head, keep=["key"])
             if self.brief and not kill:
@@ -262,17 +262,18 @@ class Bench:
                 return self.rate(seconds, **parts, found=self.check(out))
             # How many files Ray makes of them is its own affair.
             half = lambda: len(list(out.glob("*.parquet"))) >= 3  # noqa: E731
-            nodes_there = sorted(cluster.worker_nodes, key=id)
-            at, seconds = dying(
-                lambda: scored.write_parquet(str(out)),
-                half,
-                lambda: cluster.remove_node(nodes_there[0], allow_graceful=False),
-            )
+            at, seconds = dying(lambda: scored.write_parquet(str(out)), half, worker_dies)
             return self.rate(seconds, killed_after=round(at, 1), found=self.check(out))
 
 
 def executor_dies() -> None:
     os.kill(shared.processes("CoarseGrainedExecutorBackend")[0], signal.SIGKILL)
+
+
+def worker_dies() -> None:
+    # The process that scores right now; what it is at stands in its title.
+    shared.wait_for(lambda: bool(shared.processes("MapBatches(_score)")))
+    os.kill(shared.processes("MapBatches(_score)")[0], signal.SIGKILL)
 
 
 def dying(work: Callable[[], None], when: Callable[[], bool], kill: Callable[[], None]) -> tuple[float, float]:

@@ -48,7 +48,8 @@ def score(
     -------
     ray.data.Dataset
         Not computed yet. Columns that are missing or of a wrong type are errors at once; what is wrong with a row is an error of whatever
-        computes it, which names the block, the row in it and the column.
+        computes it, which names the block, the row in it and the column. It is set to keep the order of rows, as is ``dataset`` then: otherwise
+        Ray may lose rows when a node is lost.
     """
     import pyarrow
     from ray import cloudpickle
@@ -63,7 +64,10 @@ def score(
     packed = tuple(_workers.pack(made, cloudpickle.dumps))
     asked = {"num_cpus": 1, **(options or {}), "batch_format": "pyarrow", "zero_copy_batch": True}
     threads = max(1, int(asked["num_cpus"]))
-    return dataset.select_columns(needed).map_batches(_score, fn_args=(packed, threads), **asked)
+    scored = dataset.select_columns(needed).map_batches(_score, fn_args=(packed, threads), **asked)
+    # When a node is lost Ray lists files again, by default in whatever order: some rows would come twice, and others not at all.
+    scored.context.execution_options.preserve_order = True
+    return scored
 
 
 def fit_many(estimators: Any, X: Any, y: Any, *, n_jobs: int = 1, **arguments: Any) -> Fits:
