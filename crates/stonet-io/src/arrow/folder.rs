@@ -51,7 +51,8 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
         }
         if first.is_none() {
             let opened = parquet::open(&file, ask)?;
-            let lists = lists(&parquet::schema(&file)?, &opened.header);
+            let schema = parquet::schema(&file)?;
+            let lists = lists(&schema, &opened.header);
             wanted = Wanted { numbers: opened.numbers.clone(), texts: opened.texts.clone(), lists };
             first = Some(opened);
         } else {
@@ -124,7 +125,8 @@ impl Wanted {
         // Among others: a folder beside another file may have nothing that is wanted, which is not for this file to say.
         let among = numbers.is_empty() && texts.is_empty();
         let opened = parquet::open(at, &Ask { reading: &reading, among, name: None })?;
-        self.check_lists(&parquet::schema(at)?, &opened)?;
+        let schema = parquet::schema(at)?;
+        self.check_lists(&schema, &opened)?;
         if opened.numbers == *numbers && opened.texts == *texts {
             return Ok(Part { opened, order: None });
         }
