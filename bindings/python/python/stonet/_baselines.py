@@ -11,6 +11,7 @@ from . import _validate as check
 from ._base import seed_of, to_json
 from ._compat import warn_of_conversion
 from ._intervals import IntervalRegressor, Rows
+from ._splits import numbered
 
 _B = TypeVar("_B", bound="_Baseline")
 
@@ -70,7 +71,7 @@ class _Baseline(IntervalRegressor):
             rows.features,
             targets,
             rows.prediction,
-            self._groups(groups, len(targets)),
+            numbered(groups, len(targets)),
             settings=to_json(self.settings or {}),
             level=float(self.level),
             seed=seed_of(self.random_state),

@@ -79,15 +79,6 @@ class IntervalRegressor(Estimator):
         check.same_rows(rows, len(values))
         return values
 
-    def _groups(self, groups: Any, rows: int) -> NDArray[np.int64] | None:
-        if groups is None:
-            return None
-        values = np.asarray(groups)
-        if values.ndim != 1:
-            raise ValueError(f"groups should be a 1d array, got an array of shape {values.shape} instead.")
-        check.same_rows(rows, len(values))
-        return np.unique(values, return_inverse=True)[1].astype(np.int64)
-
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
         raise NotImplementedError
 

@@ -15,6 +15,7 @@ from . import _validate as check
 from ._base import seed_of, to_json
 from ._intervals import IntervalRegressor, Rows
 from ._progress import reporter
+from ._splits import numbered
 
 # Rows at which slopes are taken, and how far to either side, in standard deviations of the feature.
 SLOPE_ROWS = 50
@@ -175,7 +176,7 @@ class PostStoNetRegressor(IntervalRegressor):
                 rows.features,
                 targets,
                 rows.prediction,
-                self._groups(groups, len(targets)),
+                numbered(groups, len(targets)),
                 settings=to_json(self._settings()),
                 columns=to_json(columns),
                 level=float(self.level),
