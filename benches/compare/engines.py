@@ -337,7 +337,7 @@ def main() -> None:
         if engine in given.engines.split(","):
             for workers in (2,) if given.brief else (1, 2):
                 bench.piece(f"{engine}, {workers} × 1 core", lambda run=run, workers=workers: run(workers))
-            bench.piece(f"{engine}, 2 × 1 core, one killed half way", lambda run=run: run(2, kill=True))
+            bench.piece(f"{engine}, 2 × 1 core, one killed", lambda run=run: run(2, kill=True))
     text = table(bench.done)
     (given.out / "engines.md").write_text(text)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores\n\n{text}")
