@@ -13,12 +13,13 @@ use arrow_schema::{DataType, Schema};
 
 use crate::location::{Format, Location};
 use crate::{Result, Type};
+use parquet::Footer;
 
 /// How columns of these names can be copied to another file without loss.
 pub(crate) fn copied_as(at: &Location, names: &[String]) -> Result<Vec<Option<Type>>> {
     let schemas = match at.format {
         Format::Folder => folder::schemas(at)?,
-        Format::Parquet => vec![parquet::schema(at)?],
+        Format::Parquet => vec![Footer::read(at)?.schema()],
         _ => vec![ipc::schema(at)?],
     };
     let kind = |name: &String| schemas.iter().filter_map(|schema| copy(schema, name)).reduce(common);

@@ -127,7 +127,7 @@ impl Ask<'_> {
             Format::Npz => npz::open(at, self),
             Format::Safetensors => tensors::open(at, self),
             #[cfg(feature = "parquet")]
-            Format::Parquet => arrow::parquet::open(at, self),
+            Format::Parquet => arrow::parquet::open(at, arrow::parquet::Footer::read(at)?, self),
             #[cfg(feature = "parquet")]
             Format::Folder => arrow::folder::open(at, self),
             #[cfg(feature = "parquet")]

@@ -170,9 +170,9 @@ def plan(
         "keep": _names(keep) or [],  # None: those of the schema, below
     }
     made = Plan(data, to_json(wanted), network)
-    taken = made.scorer(None).taken(schema) if keep is None else []
     if keep is not None:
         return made
+    taken = made.scorer(None).taken(schema)
     if not taken:
         raise ValueError("which columns go in is not known: name inputs, or the columns to keep")
     return Plan(data, to_json({**wanted, "keep": [n for n in schema.names if n not in taken]}), network)

@@ -6,7 +6,7 @@ use std::vec::IntoIter;
 
 use arrow_schema::{Schema, SchemaRef};
 
-use super::parquet;
+use super::parquet::{self, Footer};
 use crate::location::{Format, Location};
 use crate::pieces::{Opened, Piece, Pieces};
 use crate::reading::Ask;
@@ -41,22 +41,23 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let mut empty: Option<Opened> = None;
     let (mut wanted, mut left, mut rows) = (Wanted::default(), Vec::new(), Some(0u64));
     for file in files(at)? {
-        let size = parquet::rows(&file)?;
+        let footer = Footer::read(&file)?;
+        let size = footer.rows();
         if size == Some(0) {
             empty = match empty {
-                None if first.is_none() => parquet::open(&file, ask).ok(),
+                None if first.is_none() => parquet::open(&file, footer, ask).ok(),
                 known => known,
             };
             continue;
         }
         if first.is_none() {
-            let opened = parquet::open(&file, ask)?;
-            let schema = parquet::schema(&file)?;
+            let schema = footer.schema();
+            let opened = parquet::open(&file, footer, ask)?;
             let lists = lists(&schema, &opened.header);
             wanted = Wanted { numbers: opened.numbers.clone(), texts: opened.texts.clone(), lists };
             first = Some(opened);
         } else {
-            wanted.open(&file)?;
+            wanted.open(&file, footer)?;
         }
         rows = rows.zip(size).and_then(|(sum, more)| sum.checked_add(more));
         left.push(file);
@@ -73,8 +74,9 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
 pub(crate) fn schemas(at: &Location) -> Result<Vec<SchemaRef>> {
     let mut schemas = Vec::new();
     for file in files(at)? {
-        if parquet::rows(&file)? != Some(0) {
-            schemas.push(parquet::schema(&file)?);
+        let footer = Footer::read(&file)?;
+        if footer.rows() != Some(0) {
+            schemas.push(footer.schema());
         }
     }
     Ok(schemas)
@@ -119,13 +121,13 @@ pub(crate) fn bytes(at: &Location) -> u64 {
 
 impl Wanted {
     /// Opens a file of which exactly these columns are read.
-    fn open(&self, at: &Location) -> Result<Part> {
+    fn open(&self, at: &Location, footer: Footer) -> Result<Part> {
         let Wanted { numbers, texts, .. } = self;
         let reading = Reading { numbers: Some(numbers.clone()), text: texts.clone(), ..Reading::default() };
         // Among others: a folder beside another file may have nothing that is wanted, which is not for this file to say.
         let among = numbers.is_empty() && texts.is_empty();
-        let opened = parquet::open(at, &Ask { reading: &reading, among, name: None })?;
-        let schema = parquet::schema(at)?;
+        let schema = footer.schema();
+        let opened = parquet::open(at, footer, &Ask { reading: &reading, among, name: None })?;
         self.check_lists(&schema, &opened)?;
         if opened.numbers == *numbers && opened.texts == *texts {
             return Ok(Part { opened, order: None });
@@ -192,7 +194,7 @@ impl Pieces for Folder {
                 }
             }
             let Some(next) = self.left.next() else { return Ok(0) };
-            self.part = Some(self.wanted.open(&next)?);
+            self.part = Some(self.wanted.open(&next, Footer::read(&next)?)?);
         }
     }
 

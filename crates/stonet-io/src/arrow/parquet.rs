@@ -18,8 +18,7 @@ use crate::{Result, open};
 
 struct Parquet {
     at: Location,
-    file: File,
-    metadata: ArrowReaderMetadata,
+    footer: Footer,
     mask: ProjectionMask,
     columns: Columns,
     /// The row group that comes next.
@@ -30,29 +29,39 @@ struct Parquet {
     rest: Option<RecordBatch>,
 }
 
-/// The columns and their types.
-pub(crate) fn schema(at: &Location) -> Result<SchemaRef> {
-    let (file, _) = open::file(&at.file)?;
-    Ok(guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?.schema().clone())
+/// A file whose footer has been read.
+pub(crate) struct Footer {
+    file: File,
+    metadata: ArrowReaderMetadata,
 }
 
-/// How many rows the footer announces.
-pub(crate) fn rows(at: &Location) -> Result<Option<u64>> {
-    let (file, _) = open::file(&at.file)?;
-    let metadata = guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
-    Ok(metadata.metadata().file_metadata().num_rows().try_into().ok())
+impl Footer {
+    pub(crate) fn read(at: &Location) -> Result<Self> {
+        let (file, _) = open::file(&at.file)?;
+        let metadata = guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
+        Ok(Footer { file, metadata })
+    }
+
+    /// How many rows it announces.
+    pub(crate) fn rows(&self) -> Option<u64> {
+        self.metadata.metadata().file_metadata().num_rows().try_into().ok()
+    }
+
+    /// The columns and their types.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        self.metadata.schema().clone()
+    }
 }
 
-/// Reads the footer; the rows come later.
-pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
-    let (file, _) = open::file(&at.file)?;
-    let metadata = guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
+/// Chooses columns; the rows come later.
+pub(crate) fn open(at: &Location, footer: Footer, ask: &Ask<'_>) -> Result<Opened> {
+    let Footer { file, metadata } = &footer;
     let groups = metadata.metadata().row_groups();
     let first = |columns: &[usize]| match groups.iter().position(|g| g.num_rows() > 0) {
         None => Ok(None),
         Some(group) => {
             let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.iter().copied());
-            guard(at, || match reader(&file, &metadata, group, &mask, 1)?.next() {
+            guard(at, || match reader(file, metadata, group, &mask, 1)?.next() {
                 Some(batch) => batch.map(Some).map_err(|e| e.to_string()),
                 None => Ok(None),
             })
@@ -60,7 +69,7 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     };
     let (columns, header, chosen) = Columns::new(at, metadata.schema(), ask, first)?;
     let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.projection.iter().copied());
-    let parquet = Parquet { at: at.clone(), file, metadata, mask, columns, group: 0, reader: None, rest: None };
+    let parquet = Parquet { at: at.clone(), footer, mask, columns, group: 0, reader: None, rest: None };
     Ok(Opened::new(&header, &chosen, Box::new(parquet)))
 }
 
@@ -77,7 +86,7 @@ impl Pieces for Parquet {
     }
 
     fn rows(&self) -> Option<u64> {
-        self.metadata.metadata().file_metadata().num_rows().try_into().ok()
+        self.footer.rows()
     }
 }
 
@@ -94,10 +103,11 @@ impl Parquet {
                 self.reader = Some(reader);
                 return Ok(Some(batch));
             }
-            if self.group == self.metadata.metadata().num_row_groups() {
+            if self.group == self.footer.metadata.metadata().num_row_groups() {
                 return Ok(None);
             }
-            let opened = guard(&self.at, || reader(&self.file, &self.metadata, self.group, &self.mask, ROWS))?;
+            let opened =
+                guard(&self.at, || reader(&self.footer.file, &self.footer.metadata, self.group, &self.mask, ROWS))?;
             self.reader = Some(opened);
             self.group += 1;
         }

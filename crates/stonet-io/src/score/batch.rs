@@ -102,9 +102,7 @@ impl BatchScorer {
             let some = first.map(|batch| batch.project(wanted));
             some.transpose().map_err(|e| at.damaged(e))
         };
-        let scorer = ModelScorer::new(model, settings)?;
-        let Shown { kept, outputs, schema: shown } = Shown::new(&scorer, keep, &at, schema)?;
-        // Names that this schema has for what the scorer calls by the names of the fit, in the same order.
+        // Names that this schema has for what goes in, in the order of the fit or of the network.
         let (scorer, reading, inputs) = match inputs {
             BatchInputs::Head { .. } => {
                 let all = Leaves::of(&at, schema, first)?;
@@ -115,12 +113,15 @@ impl BatchScorer {
             }
             BatchInputs::Network(Some(names)) => {
                 let names = Leaves::of(&at, schema, first)?.find(names)?;
-                (scorer, Reading { numbers: Some(names.clone()), ..Reading::default() }, names)
+                let reading = Reading { numbers: Some(names.clone()), ..Reading::default() };
+                (ModelScorer::new(model, settings)?, reading, names)
             }
             BatchInputs::Network(None) => {
-                (scorer, Reading { exclude: keep.to_vec(), ..Reading::default() }, Vec::new())
+                let reading = Reading { exclude: keep.to_vec(), ..Reading::default() };
+                (ModelScorer::new(model, settings)?, reading, Vec::new())
             }
         };
+        let Shown { kept, outputs, schema: shown } = Shown::new(&scorer, keep, &at, schema)?;
         let ask = Ask { reading: &reading, among: false, name: None };
         let (columns, _, _) = Columns::new(&at, schema, &ask, first)?;
         let inputs = if inputs.is_empty() { columns.names().to_vec() } else { inputs };
