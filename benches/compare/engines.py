@@ -17,7 +17,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,21 +73,7 @@ def fit(path: Path, kind: str) -> None:
 @contextmanager
 def spark(executors: int, place: Path) -> Iterator[Any]:
     """A cluster of so many executors of one core, each a process of its own."""
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_WORKER_DIR"] = str(place / "spark-work")
-    builder = SparkSession.builder.master(f"local-cluster[{executors},1,1024]").appName("stonet")
-    for name, value in {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.warehouse.dir": str(place / "warehouse"),
-        "spark.local.dir": str(place / "spark-local"),
-    }.items():
-        builder = builder.config(name, value)
-    made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("OFF")
+    made = shared.spark_session(place, executors, **{"spark.local.dir": str(place / "spark-local")})
     try:
         # The first tasks start Python and load pyarrow, which is not what is measured.
         made.range(8, numPartitions=8).mapInArrow(key_only, "id long").count()
@@ -101,20 +86,10 @@ def spark(executors: int, place: Path) -> Iterator[Any]:
 def ray(nodes: int) -> Iterator[None]:
     """A cluster of so many nodes of one core, and one that only leads."""
     import ray as engine
-    from ray.cluster_utils import Cluster
 
-    store = 600 * 2**20
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": store})
-    for _ in range(nodes):
-        made.add_node(num_cpus=1, object_store_memory=store)
-    engine.init(made.address, log_to_driver=False)
-    engine.data.DataContext.get_current().enable_progress_bars = False
-    try:
+    with shared.ray_cluster(nodes, 600 * 2**20):
         engine.data.range(8).map_batches(lambda batch: batch).materialize()
         yield
-    finally:
-        engine.shutdown()
-        made.shutdown()
 
 
 def key_only(batches: Iterator[Any]) -> Iterator[Any]:
@@ -239,7 +214,7 @@ class Bench:
                 stages = [tracker.getStageInfo(s) for j in jobs if j for s in j.stageIds]
                 return max((s.numCompletedTasks for s in stages if s), default=0)
 
-            at, seconds = dying(work, lambda: done() >= tasks // 2, lambda: executor_dies())
+            at, seconds = shared.dying(work, lambda: done() >= tasks // 2, executor_dies, 3600.0)
             return self.rate(seconds, tasks=tasks, killed_after=round(at, 1), found=self.check(out))
 
     def on_ray(self, nodes: int, kill: bool = False) -> dict[str, Any]:
@@ -262,7 +237,7 @@ class Bench:
                 return self.rate(seconds, **parts, found=self.check(out))
             # How many files Ray makes of them is its own affair.
             half = lambda: len(list(out.glob("*.parquet"))) >= 3  # noqa: E731
-            at, seconds = dying(lambda: scored.write_parquet(str(out)), half, worker_dies)
+            at, seconds = shared.dying(lambda: scored.write_parquet(str(out)), half, worker_dies, 3600.0)
             return self.rate(seconds, killed_after=round(at, 1), found=self.check(out))
 
 
@@ -274,29 +249,6 @@ def worker_dies() -> None:
     # The process that scores right now; what it is at stands in its title.
     shared.wait_for(lambda: bool(shared.processes("MapBatches(_score)")))
     os.kill(shared.processes("MapBatches(_score)")[0], signal.SIGKILL)
-
-
-def dying(work: Callable[[], None], when: Callable[[], bool], kill: Callable[[], None]) -> tuple[float, float]:
-    """Seconds to the kill and to the end of work; an error of the work is raised here."""
-    raised: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            work()
-        except BaseException as error:
-            raised.append(error)
-
-    begin = time.perf_counter()
-    thread = threading.Thread(target=run)
-    thread.start()
-    shared.wait_for(lambda: when() or not thread.is_alive(), 3600.0)
-    assert thread.is_alive(), raised or "over before anything could be killed"
-    kill()
-    at = time.perf_counter() - begin
-    thread.join()
-    if raised:
-        raise raised[0]
-    return at, time.perf_counter() - begin
 
 
 def table(done: dict[str, Any]) -> str:

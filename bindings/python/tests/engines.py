@@ -6,10 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -105,6 +107,70 @@ def wait_for(condition: Callable[[], bool], seconds: float = 120.0) -> None:
     while not condition():
         assert time.monotonic() < end, "nothing happened"
         time.sleep(0.02)
+
+
+def spark_session(place: Path, executors: int = 2, **config: str) -> Any:
+    """A session on a cluster of so many executors of one core, each a process of its own."""
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["SPARK_WORKER_DIR"] = str(place / "spark-work")
+    builder = SparkSession.builder.master(f"local-cluster[{executors},1,1024]").appName("stonet")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        **config,
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    made = builder.getOrCreate()
+    made.sparkContext.setLogLevel("OFF")
+    return made
+
+
+@contextmanager
+def ray_cluster(nodes: int, store: int) -> Iterator[Any]:
+    """A cluster of so many nodes of one core with so many bytes of objects each, and one that only leads."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": store})
+    for _ in range(nodes):
+        made.add_node(num_cpus=1, object_store_memory=store)
+    ray.init(made.address, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    try:
+        yield made
+    finally:
+        ray.shutdown()
+        made.shutdown()
+
+
+def dying(
+    work: Callable[[], None], when: Callable[[], bool], kill: Callable[[], None], seconds: float = 120.0
+) -> tuple[float, float]:
+    """Seconds to the kill, which has to come before the work is over, and to its end; an error of the work is raised here."""
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    begin = time.perf_counter()
+    thread = threading.Thread(target=run)
+    thread.start()
+    wait_for(lambda: when() or not thread.is_alive(), seconds)
+    assert thread.is_alive(), raised or "over before anything could be killed"
+    kill()
+    at = time.perf_counter() - begin
+    thread.join()
+    if raised:
+        raise raised[0]
+    return at, time.perf_counter() - begin
 
 
 def later(head: bytes) -> bytes:

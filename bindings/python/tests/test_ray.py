@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,18 +33,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> engines.Rows:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    import ray
-    from ray.cluster_utils import Cluster
-
-    # Two nodes that work, and one that only leads.
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": STORE})
-    for _ in range(2):
-        made.add_node(num_cpus=1, object_store_memory=STORE)
-    ray.init(made.address, log_to_driver=False)
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    yield made
-    ray.shutdown()
-    made.shutdown()
+    with engines.ray_cluster(2, STORE) as made:
+        yield made
 
 
 def dataset(rows: int = 40, **changes: Any) -> Any:
@@ -84,22 +73,12 @@ def test_a_node_dies_and_no_row_is_lost(cluster: Any, data: engines.Rows, tmp_pa
     rows = ray.data.from_arrow([whole.slice(i, size) for i in range(0, whole.num_rows, size)])
     scored = stonet.ray.score(rows, data.head, level=engines.LEVELS, keep=["key"])
     out = tmp_path / "out"
-    raised: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            scored.write_parquet(str(out))
-        except BaseException as error:
-            raised.append(error)
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    engines.wait_for(lambda: len(list(out.glob("*.parquet"))) >= 3 or not thread.is_alive())
-    assert thread.is_alive()
-    cluster.remove_node(sorted(cluster.worker_nodes, key=id)[0], allow_graceful=False)
-    thread.join()
+    engines.dying(
+        lambda: scored.write_parquet(str(out)),
+        lambda: len(list(out.glob("*.parquet"))) >= 3,
+        lambda: cluster.remove_node(sorted(cluster.worker_nodes, key=id)[0], allow_graceful=False),
+    )
     cluster.add_node(num_cpus=1, object_store_memory=STORE)
-    assert not raised, raised
     engines.same(pq.read_table(out), data.expected)
 
 

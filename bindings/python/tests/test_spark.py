@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,29 +27,9 @@ from conftest import timeless
 import stonet
 import stonet.spark
 
+RETRIES = {"spark.task.maxFailures": "2"}
 QUICK = {"stonet": {"steps": 20}}
 ROWS = int(os.environ.get("STONET_TEST_ROWS", "200000"))
-
-
-def session(place: Path, **config: str) -> Any:
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_WORKER_DIR"] = str(place / "work")
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("stonet")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.warehouse.dir": str(place / "warehouse"),
-        "spark.task.maxFailures": "2",
-        **config,
-    }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    made = builder.getOrCreate()
-    made.sparkContext.setLogLevel("OFF")
-    return made
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +39,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> engines.Rows:
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    made = session(tmp_path_factory.mktemp("spark"))
+    made = engines.spark_session(tmp_path_factory.mktemp("spark"), **RETRIES)
     yield made
     made.stop()
 
@@ -96,28 +75,22 @@ def test_an_executor_dies_and_no_row_is_lost(spark: Any, data: engines.Rows, tmp
     df = spark.read.parquet(str(data.folder)).repartition(64)
     scored = stonet.spark.score(df, data.head, level=engines.LEVELS, keep=["key"])
     tracker = spark.sparkContext.statusTracker()
-    spark.sparkContext.setJobGroup("killed", "an executor dies")
-    raised: list[BaseException] = []
 
     def work() -> None:
         spark.sparkContext.setJobGroup("killed", "an executor dies")
-        try:
-            scored.write.parquet(str(tmp_path / "out"))
-        except BaseException as error:
-            raised.append(error)
+        scored.write.parquet(str(tmp_path / "out"))
 
-    def stages() -> Any:
+    def begun() -> bool:
         jobs = [tracker.getJobInfo(j) for j in tracker.getJobIdsForGroup("killed")]
-        return [s for j in jobs if j for s in map(tracker.getStageInfo, j.stageIds) if s and s.numTasks == 64]
+        stages = [s for j in jobs if j for s in map(tracker.getStageInfo, j.stageIds) if s and s.numTasks == 64]
+        return any(s.numCompletedTasks >= 3 for s in stages)
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    engines.wait_for(lambda: any(s.numCompletedTasks >= 3 for s in stages()) or not thread.is_alive())
-    executors = engines.processes("CoarseGrainedExecutorBackend")
-    assert thread.is_alive() and len(executors) == 2
-    os.kill(executors[0], signal.SIGKILL)
-    thread.join()
-    assert not raised, raised
+    def kill() -> None:
+        executors = engines.processes("CoarseGrainedExecutorBackend")
+        assert len(executors) == 2
+        os.kill(executors[0], signal.SIGKILL)
+
+    engines.dying(work, begun, kill)
     engines.same(pq.read_table(tmp_path / "out"), data.expected)
 
 
@@ -233,7 +206,8 @@ def test_the_benchmark_is_the_same_and_goes_on(spark: Any, tmp_path: Path) -> No
 
 def test_a_worker_of_another_version(data: engines.Rows, tmp_path: Path, spark: Any) -> None:
     spark.stop()
-    other = session(tmp_path, **{"spark.executorEnv.PYTHONPATH": str(engines.other_version(tmp_path))})
+    path = {"spark.executorEnv.PYTHONPATH": str(engines.other_version(tmp_path))}
+    other = engines.spark_session(tmp_path, **RETRIES, **path)
     try:
         text = failure(stonet.spark.score(frame(other), data.head))
     finally:
