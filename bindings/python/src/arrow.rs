@@ -12,13 +12,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use serde::Deserialize;
-use stonet::Side;
+use stonet::{Side, Ticker};
 use stonet_io::{BatchInputs, BatchScorer, Fitted, Model, ScoreSettings, Table};
-use stonet_onnx::{Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
+use stonet_onnx::{Features, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
 use crate::arrays::{self, Matrix, view};
 use crate::error::Raise;
-use crate::work;
+use crate::{settings, work};
 
 /// A fitted head, perhaps behind a network, on record batches.
 #[pyclass(frozen, module = "stonet._core")]
@@ -38,7 +38,7 @@ struct Inner {
 }
 
 /// A network ready to run.
-struct Tapped {
+pub struct Tapped {
     runner: Runner<'static>,
     preprocess: Preprocess,
 }
@@ -61,9 +61,13 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Fails where something is asked for that this kind of head does not have.
-    fn check(&self, head: &Fitted) -> PyResult<()> {
-        let (given, what) = match head {
+    /// Fails where something is asked for that this head does not have.
+    fn check(&self, model: &Model) -> PyResult<()> {
+        let (given, what) = match &model.head {
+            Fitted::Regression(_) if self.prediction.is_some() && model.columns.prediction.is_empty() => (
+                vec![("prediction", true)],
+                "is given, but this head was fitted without one, so it would be ignored; leave it out, or fit with prediction=",
+            ),
             Fitted::Regression(_) => (
                 vec![("features", self.features.is_some())],
                 "is for class probabilities, and this head gives intervals",
@@ -85,7 +89,7 @@ impl Wanted {
 /// How an ONNX network is run, as JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Running {
+pub struct Running {
     name: String,
     tap: Option<String>,
     scale: f32,
@@ -96,7 +100,8 @@ struct Running {
 }
 
 impl Tapped {
-    fn new(bytes: &[u8], running: &Running) -> PyResult<(Self, Option<Vec<String>>)> {
+    /// A network of these bytes, and the names of its inputs where they are known.
+    pub fn new(bytes: &[u8], running: &Running) -> PyResult<(Self, Option<Vec<String>>)> {
         let network = Network::from_bytes(bytes.to_vec(), Path::new(&running.name)).raise()?;
         let tap = running.tap.as_deref().map_or_else(|| network.default_tap(), |name| network.tap(name)).raise()?;
         let runtime = running.runtime.parse::<Runtime>().raise()?;
@@ -106,12 +111,15 @@ impl Tapped {
         Ok((Tapped { runner, preprocess }, network.columns()))
     }
 
+    /// Features and outputs for an array, whose first axis counts rows.
+    pub fn run(&self, values: Vec<f32>, shape: &[usize], tick: Ticker<'_>) -> PyResult<Features> {
+        let inputs = Inputs::array(values, shape).raise()?.with_preprocess(&self.preprocess).raise()?;
+        self.runner.features(&inputs, 0..inputs.rows(), tick).raise()
+    }
+
     /// What it says of rows, in the columns of the head.
     fn said(&self, model: &Model, source: &Path, x: &Array2<f64>) -> PyResult<Table> {
-        let values = x.iter().map(|&v| v as f32).collect();
-        let inputs = Inputs::array(values, &[x.nrows(), x.ncols()]).raise()?;
-        let inputs = inputs.with_preprocess(&self.preprocess).raise()?;
-        let said = self.runner.features(&inputs, 0..x.nrows(), &|_, _| true).raise()?;
+        let said = self.run(x.iter().map(|&v| v as f32).collect(), &[x.nrows(), x.ncols()], &|_, _| true)?;
         let outputs = said.outputs.iter().map(|(_, o)| o.mapv(f64::from)).collect();
         model.said(source, said.features.mapv(f64::from), outputs).raise()
     }
@@ -166,15 +174,15 @@ impl Scorer {
         n_jobs: Option<i64>,
     ) -> PyResult<Self> {
         let jobs = work::jobs(n_jobs)?;
-        let wanted: Wanted = serde_json::from_str(wanted).raise()?;
+        let wanted: Wanted = settings::plain(wanted, "score")?;
         let model = Model::from_bytes(head).raise()?;
-        wanted.check(&model.head)?;
+        wanted.check(&model)?;
         let levels = arrays::levels(&wanted.levels)?;
         let settings = ScoreSettings { levels, side: wanted.side, joint: wanted.joint, single: wanted.single };
         let (tapped, known) = match network {
             None => (None, None),
             Some(bytes) => {
-                let running: Running = serde_json::from_str(running).raise()?;
+                let running: Running = settings::plain(running, "OnnxNetwork")?;
                 let (tapped, known) = work::run(py, jobs, || Tapped::new(bytes, &running))?;
                 (Some(tapped), known)
             }
@@ -193,6 +201,19 @@ impl Scorer {
         };
         let inner = Inner { model, settings, inputs, keep: wanted.keep, network: tapped, jobs, last: Mutex::new(None) };
         Ok(Scorer { inner: Arc::new(inner) })
+    }
+
+    /// The levels at which intervals are infinite, how many rows or groups calibrate them, and how many are needed.
+    fn infinite(&self) -> PyResult<Vec<(f64, usize, usize)>> {
+        let Fitted::Regression(head) = &self.inner.model.head else { return Ok(Vec::new()) };
+        let asked = &self.inner.settings;
+        let own = self.inner.model.level.filter(|_| asked.levels.is_empty());
+        let mut found = Vec::new();
+        for level in asked.levels.iter().copied().chain(own) {
+            let few = head.too_few_rows(level, asked.joint).raise()?;
+            found.extend(few.map(|(units, needed)| (level.get(), units, needed)));
+        }
+        Ok(found)
     }
 
     /// The schema of what comes out for batches of a schema; its inputs are not looked at.

@@ -44,9 +44,9 @@ impl Kind {
     }
 }
 
-/// Settings in the same words wherever they stand, so that serde's own defaults are right; infinity, which some are, has no JSON.
+/// serde's own defaults are right here; infinity, which some are, has no JSON.
 fn plain<T: DeserializeOwned>(json: &str) -> PyResult<T> {
-    serde_json::from_str(json).raise()
+    settings::plain(json, "settings")
 }
 
 #[pymethods]

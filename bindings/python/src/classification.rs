@@ -18,7 +18,7 @@ use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 use crate::arrays::{self, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::{settings, work};
+use crate::{export, settings, work};
 
 /// A fitted post-StoNet classification with the names of its columns and classes.
 #[pyclass(frozen, module = "stonet._core")]
@@ -129,8 +129,8 @@ impl Classification {
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let kind = kind.parse::<InputKind>().raise()?;
-        let classifier: PostStoNetClassifier = settings::read(settings)?;
-        let sets = sets.map(settings::read::<ClassSets>).transpose()?;
+        let classifier: PostStoNetClassifier = settings::read(settings, "settings")?;
+        let sets = sets.map(|s| settings::read::<ClassSets>(s, "sets")).transpose()?;
         let sets = sets.map(|s| ClassSets { classifier: classifier.clone(), ..s });
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let names = Labels::named(classes).raise()?;
@@ -271,6 +271,21 @@ impl Classification {
     /// Writes a `.stonet` file, whole or not at all.
     fn save(&self, path: PathBuf) -> PyResult<()> {
         self.model.save(&path).raise()
+    }
+
+    /// Writes an ONNX file with probabilities.
+    #[pyo3(signature = (path, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    fn to_onnx(
+        &self,
+        path: PathBuf,
+        network: Option<&[u8]>,
+        network_name: PathBuf,
+        tap: Option<String>,
+        output: Option<String>,
+        keep_outputs: bool,
+    ) -> PyResult<()> {
+        let network = network.map(|bytes| (bytes, network_name));
+        export::write(&self.model, None, export::Wanted { path, network, tap, output, keep_outputs })
     }
 
     /// Names, kind, classes, seed, version, as JSON.

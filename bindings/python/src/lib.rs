@@ -8,8 +8,10 @@ mod benchmark;
 mod classification;
 mod command;
 mod error;
+mod export;
 mod metrics;
 mod model;
+mod network;
 mod regression;
 mod settings;
 mod work;
@@ -28,9 +30,11 @@ mod _core {
     #[pymodule_export]
     use crate::command::cli;
     #[pymodule_export]
-    use crate::metrics::{class_scores, interval_scores, judge_classes, reliability};
+    use crate::metrics::{class_scores, interval_scores, judge_classes, reliability, rows_needed};
     #[pymodule_export]
     use crate::model::load;
+    #[pymodule_export]
+    use crate::network::OnnxRunner;
     #[pymodule_export]
     use crate::regression::Regression;
 

@@ -10,6 +10,12 @@ use crate::arrays::{Matrix, Numbers, indices};
 use crate::error::Raise;
 use crate::{settings, work};
 
+/// The fewest calibration rows that give a finite interval at a level.
+#[pyfunction]
+pub fn rows_needed(level: f64) -> PyResult<usize> {
+    Ok(stonet::rows_needed(Level::new(level).raise()?))
+}
+
 /// coverage, mean length, median length, Winkler score, coverage of the narrowest and of the widest fifth.
 #[pyfunction]
 pub fn interval_scores(y: Matrix<'_>, lower: Matrix<'_>, upper: Matrix<'_>, level: f64) -> PyResult<[f64; 6]> {

@@ -14,7 +14,7 @@ use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 use crate::arrays::{self, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::{settings, work};
+use crate::{export, settings, work};
 
 /// A fitted post-StoNet regression with the names of its columns.
 #[pyclass(frozen, module = "stonet._core")]
@@ -84,7 +84,7 @@ impl Regression {
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let mut post: PostStoNet = settings::read(settings)?;
+        let mut post: PostStoNet = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let groups = groups.as_ref().map(indices).transpose()?;
@@ -193,6 +193,23 @@ impl Regression {
         self.model.save(&path).raise()
     }
 
+    /// Writes an ONNX file with intervals at a level.
+    #[pyo3(signature = (path, level, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn to_onnx(
+        &self,
+        path: PathBuf,
+        level: f64,
+        network: Option<&[u8]>,
+        network_name: PathBuf,
+        tap: Option<String>,
+        output: Option<String>,
+        keep_outputs: bool,
+    ) -> PyResult<()> {
+        let network = network.map(|bytes| (bytes, network_name));
+        export::write(&self.model, Some(level), export::Wanted { path, network, tap, output, keep_outputs })
+    }
+
     /// Names, level, seed, version, as JSON.
     fn about(&self) -> PyResult<String> {
         model::about(&self.model)
@@ -227,6 +244,11 @@ impl Regression {
     /// Whether new rows need the network's own prediction.
     fn needs_prediction(&self) -> bool {
         self.head().needs_prediction()
+    }
+
+    /// How many rows or groups calibrate the intervals and how many are needed, where they are too few for finite intervals.
+    fn too_few(&self, level: f64, joint: bool) -> PyResult<Option<(usize, usize)>> {
+        self.head().too_few_rows(Level::new(level).raise()?, joint).raise()
     }
 
     /// Targets per row.

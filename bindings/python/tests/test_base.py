@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,17 @@ def test_what_is_not_fitted_says_so() -> None:
             with pytest.raises(kind, match="not fitted yet"):
                 head.predict(x)
         assert not hasattr(head, "coef_")
+
+
+def test_notebooks_show_parameters_and_state(regression: Any) -> None:
+    head = stonet.PostStoNetRegressor(interval="fast", settings={"<b>": "&"})
+    page = head._repr_html_()
+    assert "not fitted" in page and "&lt;b&gt;" in page and "<b>'" not in page and len(page) < 4000
+    assert all(f"<td style='text-align:left'>{name}</td>" in page for name in head.get_params())
+    head = stonet.SplitConformal().fit(*regression)
+    assert "not fitted" not in head._repr_html_() and "fitted" in head._repr_html_()
+    wide = stonet.PostStoNetRegressor(kappa=list(range(10_000)))
+    assert len(wide._repr_html_()) < 4000
 
 
 def test_modules_are_there_when_asked_for() -> None:

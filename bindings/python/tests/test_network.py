@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import stonet
+from stonet._network import guessed_task
 
 
 def test_functions_make_a_network(regression: Any, classes: Any) -> None:
@@ -20,11 +23,89 @@ def test_functions_make_a_network(regression: Any, classes: Any) -> None:
     np.testing.assert_allclose(sure.predict_proba(z).sum(axis=1), 1)
     assert sure.predict_set(z)[1].shape == (600, 3, 1)
     with pytest.raises(ValueError, match="give output"):
-        stonet.PostStoNet(lambda z: z).fit(z, labels)
+        stonet.PostStoNet(lambda z: z, task="classification").fit(z, labels)
     with pytest.raises(ValueError, match="no targets"):
         stonet.PostStoNet(lambda z: z).fit(z)
     with pytest.raises(ValueError, match="not fitted"):
         stonet.PostStoNet(lambda z: z).predict(z)
+
+
+def test_whole_numbers_are_not_taken_for_classes_in_silence(regression: Any, classes: Any) -> None:
+    x, y, _ = regression
+    ages = np.round(40 + 10 * y).astype(np.int64)
+    one = lambda x: x[:, 0]  # noqa: E731
+    for output in (None, one, lambda x: x[:, :1]):
+        with pytest.warns(UserWarning, match='task="regression"'):
+            both = stonet.PostStoNet(lambda x: x, output, interval="fast").fit(x, ages)
+        assert both.predict_interval(x)[1].shape == (400, 2, 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        both = stonet.PostStoNet(lambda x: x, one, task="regression", interval="fast").fit(x, ages)
+        assert isinstance(both.head_, stonet.PostStoNetRegressor)
+        # One output per class: nothing else fits.
+        for labels in (classes.y, classes.y.astype(np.uint8), classes.y + 1):
+            sure = stonet.PostStoNet(lambda z: z, lambda z: z, method="temperature").fit(classes.logits, labels)
+            assert isinstance(sure.head_, stonet.PostStoNetClassifier)
+        # A class without a row is a class.
+        assert guessed_task(np.where(classes.y == 2, 0, classes.y), classes.logits) == "classification"
+        texts = np.array(["cat", "dog", "eel"])[classes.y]
+        sure = stonet.PostStoNet(lambda z: z, lambda z: z, method="temperature").fit(classes.logits, texts)
+        assert isinstance(sure.head_, stonet.PostStoNetClassifier)
+    with pytest.raises(ValueError, match=r'from 14 to .* 3 outputs; say what they are by task="classification"'):
+        stonet.PostStoNet(lambda z: z, lambda z: z).fit(classes.logits, np.arange(14, 614))
+    with pytest.raises(ValueError, match="task is 'classes'; it must be one of 'regression', 'classification'"):
+        stonet.PostStoNet(lambda z: z, task="classes").fit(x, y)  # type: ignore[arg-type]
+
+
+def test_a_network_has_parameters_a_name_a_file_and_a_report(regression: Any, classes: Any, tmp_path: Path) -> None:
+    x, y, _ = regression
+    output = lambda x: x[:, 0] + 0.1  # noqa: E731
+    both = stonet.PostStoNet(np.tanh, output, interval="fast", level=0.8)
+    params = both.get_params()
+    assert params == {"features": np.tanh, "output": output, "task": None, "interval": "fast", "level": 0.8}
+    assert stonet.PostStoNet(**params).get_params() == params
+    assert repr(stonet.PostStoNet(np.tanh, interval="fast")) == "PostStoNet(features=<ufunc 'tanh'>, interval='fast')"
+    assert both.set_params(level=0.9, task="regression") is both and both.get_params()["level"] == 0.9
+    with pytest.raises(ValueError, match="Invalid parameter 'levels' for PostStoNet"):
+        both.set_params(levels=0.9)
+    assert "not fitted" in both._repr_html_()
+    with pytest.raises(ValueError, match="not fitted"):
+        both.save(tmp_path / "head.stonet")
+    both.fit(x[:200], y[:200])
+    assert "PostStoNetRegressor" in both._repr_html_() and "<script" not in both._repr_html_()
+    both.save(tmp_path / "head.stonet")
+    back = stonet.PostStoNet.load(tmp_path / "head.stonet", np.tanh, output)
+    assert back.task == "regression" and back.get_params()["interval"] == "fast"
+    np.testing.assert_array_equal(back.predict_interval(x)[1], both.predict_interval(x)[1])
+    found = both.report(x[200:], y[200:], tmp_path / "page.html", confidence_level=0.8)
+    want = stonet.report(both.head_, np.tanh(x[200:]), y[200:], prediction=output(x[200:]), confidence_level=0.8)
+    assert found["overall"] == want["overall"] and (tmp_path / "page.html").exists()
+    with pytest.raises(ValueError, match="no targets"):
+        both.report(x)
+    z, labels = classes
+    sure = stonet.PostStoNet(lambda z: z, lambda z: z, method="temperature").fit(z, labels)
+    assert "accuracy" in str(sure.report(z, labels))
+    with pytest.raises(AttributeError, match="has a PostStoNetClassifier, which has no predict_interval"):
+        sure.predict_interval(z)
+
+
+def test_a_module_has_parameters_and_a_short_name(regression: Any, tmp_path: Path) -> None:
+    """Without torch: what is asked for here does not run the module."""
+
+    class Net:
+        def __repr__(self) -> str:
+            return "layer\n" * 50
+
+    net = Net()
+    both = stonet.torch.PostStoNet(net, batch_size=64, interval="fast")
+    assert repr(both) == "PostStoNet(model=Net, batch_size=64, interval='fast')"
+    assert both.get_params() == {"model": net, "layer": None, "batch_size": 64, "task": None, "interval": "fast"}
+    assert both.set_params(layer="3", level=0.8).layer == "3"
+    x, y, _ = regression
+    stonet.PostStoNetRegressor(interval="fast").fit(x, y).save(tmp_path / "head.stonet")
+    back = stonet.torch.PostStoNet.load(tmp_path / "head.stonet", net, "3")
+    assert back.model is net and back.layer == "3" and back.head_.interval == "fast"
+    assert "Net" in repr(back) and "<details>" in back._repr_html_()
 
 
 class TestTorch:
@@ -82,3 +163,5 @@ class TestTorch:
         labels = torch.distributions.Categorical(logits=classes(x)).sample()
         sure = stonet.torch.PostStoNet(classes, method="temperature").fit([(x, labels)])
         assert sure.predict_proba(x).shape == (300, 3) and sure.predict([x]).dtype == np.int64
+        assert sure.report([(x, labels)])["rows"] == 300
+        assert both.report(x[200:], y[200:, 0])["rows"] == 100

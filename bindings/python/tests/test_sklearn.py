@@ -14,18 +14,25 @@ import stonet
 pytest.importorskip("sklearn", minversion="1.6")
 
 import joblib
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 # A few steps are enough for conventions; results are judged elsewhere.
 QUICK = {"stonet": {"steps": 60}}
 SKIP = {"skip": {"hidden": 8, "asghmc": {"epochs": 20}}}
 
-# Temperature, vector, matrix and isotonic calibration are not here: they take one logit per class, and the checks give any
-# number of features. They have all but `_name` in common with PostLinear, which is.
+LOGITS: list[Any] = [
+    stonet.TemperatureScaling(),
+    stonet.VectorScaling(),
+    stonet.MatrixScaling(),
+    stonet.MatrixScalingODIR(),
+    stonet.IsotonicCalibration(),
+]
 ESTIMATORS: list[Any] = [
     stonet.PostStoNetRegressor(interval="fast"),
     stonet.PostStoNetRegressor(hidden=(4,), folds=3, kappa=0.01, settings=QUICK),
@@ -39,14 +46,27 @@ ESTIMATORS: list[Any] = [
     stonet.CQR(settings={"network": {"steps": 500}}),
     stonet.SplitConformal(prediction_column=0),
     stonet.NormalisedConformal(prediction_column=0),
+    *LOGITS,
 ]
 
-# By estimator: the check and why it cannot be met.
-OWN = "its predictions are column 0 of X, the network's own, and in this check that column knows nothing of y"
-EXCLUDED: dict[str, dict[str, str]] = {
-    "SplitConformal": {"check_regressors_train": OWN},
-    "NormalisedConformal": {"check_regressors_train": OWN},
-}
+# The checks that calibrators of logits cannot meet: X there does not have one column per class, and `fit` says so.
+COLUMNS = "it takes one logit per class, and X of this check has another number of columns"
+NOT_LOGITS = (
+    "check_classifiers_classes",
+    "check_classifiers_train",
+    "check_dtype_object",
+    "check_estimators_dtypes",
+    "check_estimators_fit_returns_self",
+    "check_estimators_nan_inf",
+    "check_estimators_overwrite_params",
+    "check_estimators_pickle",
+    "check_fit2d_1feature",
+    "check_n_features_in_after_fitting",
+    "check_pipeline_consistency",
+    "check_positive_only_tag_during_fit",
+    "check_readonly_memmap_input",
+)
+EXCLUDED: dict[str, dict[str, str]] = {type(e).__name__: dict.fromkeys(NOT_LOGITS, COLUMNS) for e in LOGITS}
 
 
 def excluded(estimator: Any) -> dict[str, str]:
@@ -56,6 +76,13 @@ def excluded(estimator: Any) -> dict[str, str]:
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=excluded)
 def test_conventions(estimator: Any, check: Any) -> None:
     check(estimator)
+
+
+def test_calibrators_of_logits_name_what_the_excluded_checks_lack() -> None:
+    x = np.random.default_rng(1).normal(size=(30, 5))
+    for estimator in LOGITS:
+        with pytest.raises(ValueError, match="one logit per class"):
+            clone(estimator).fit(x, np.array(["a", "b", "c"] * 10))
 
 
 def test_a_pipeline_and_a_grid_carry_the_networks_prediction(regression: Any) -> None:
@@ -96,8 +123,9 @@ def test_pickle_and_joblib_keep_everything(regression: Any, classes: Any) -> Non
         file = io.BytesIO()
         joblib.dump(fit, file)
         file.seek(0)
+        own = d if fit._predicted else None
         for copy in (pickle.loads(pickle.dumps(fit)), joblib.load(file)):
-            for a, b in zip(fit.predict_interval(x, d), copy.predict_interval(x, d), strict=True):
+            for a, b in zip(fit.predict_interval(x, own), copy.predict_interval(x, own), strict=True):
                 np.testing.assert_array_equal(a, b)
     head = stonet.PostStoNetClassifier(method="vector", sets="split", intervals=True).fit(*classes)
     copy = pickle.loads(pickle.dumps(head))
@@ -105,3 +133,71 @@ def test_pickle_and_joblib_keep_everything(regression: Any, classes: Any) -> Non
         for a, b in zip(getattr(head, ask)(classes.logits), getattr(copy, ask)(classes.logits), strict=True):
             np.testing.assert_array_equal(a, b)
     assert copy.guarantee() == head.guarantee() and copy.trust_ == head.trust_
+
+
+@pytest.fixture
+def routing() -> Any:
+    with config_context(enable_metadata_routing=True):
+        yield
+
+
+@pytest.mark.usefixtures("routing")
+def test_pipelines_and_searches_route_predictions_and_groups(regression: Any) -> None:
+    x, y, d = regression
+    groups = np.repeat(np.arange(80), 5)
+    head = stonet.PostStoNetRegressor(interval="fast")
+    head.set_fit_request(prediction=True, groups=True).set_predict_request(prediction=True)
+    head.set_score_request(prediction=True)
+    line = make_pipeline(StandardScaler(), head)
+    line.fit(x, y, prediction=d, groups=groups)
+    scaled = StandardScaler().fit_transform(x)
+    direct = stonet.PostStoNetRegressor(interval="fast").fit(scaled, y, d, groups)
+    np.testing.assert_array_equal(line.predict(x, prediction=d), direct.predict(scaled, d))
+    assert "80 groups" in line[-1].guarantee_.text
+    assert line.score(x, y, prediction=d) == direct.score(scaled, y, d)
+    # Splits never cut a group, and every part gets its own rows of the prediction.
+    found = cross_validate(
+        line, x, y, cv=GroupKFold(4), params={"prediction": d, "groups": groups}, return_estimator=True
+    )
+    for (train, test), fit, score in zip(
+        GroupKFold(4).split(x, y, groups), found["estimator"], found["test_score"], strict=True
+    ):
+        scaler = StandardScaler().fit(x[train])
+        want = stonet.PostStoNetRegressor(interval="fast").fit(
+            scaler.transform(x[train]), y[train], d[train], groups[train]
+        )
+        assert score == want.score(scaler.transform(x[test]), y[test], d[test])
+        assert fit[-1]._head.needs_prediction()
+    grid = GridSearchCV(head, {"folds": [3, 5]}, cv=GroupKFold(4)).fit(x, y, prediction=d, groups=groups)
+    assert grid.best_estimator_._metadata_request == head._metadata_request
+    with pytest.raises(ValueError, match=r"prediction.* explicitly"):
+        cross_validate(stonet.PostStoNetRegressor(interval="fast"), x, y, params={"prediction": d})
+    with pytest.raises(TypeError):
+        head.set_fit_request(sample_weight=True)  # type: ignore[call-arg]
+
+
+@pytest.mark.usefixtures("routing")
+def test_routing_of_classifiers_and_aliases(classes: Any) -> None:
+    z, y = classes
+    noise = np.random.default_rng(1).normal(size=(600, 2))
+    sure = stonet.PostStoNetClassifier(method="temperature")
+    sure.set_fit_request(features="hidden").set_predict_request(features="hidden")
+    sure.set_predict_proba_request(features="hidden").set_score_request(features="hidden", sample_weight=True)
+    scaler = StandardScaler().set_fit_request(sample_weight=False)
+    line = make_pipeline(scaler, sure).fit(z, y, hidden=noise)
+    assert line.predict_proba(z, hidden=noise).shape == (600, 3)
+    assert (
+        cross_validate(line, z, y, params={"hidden": noise, "sample_weight": np.ones(600)})["test_score"].mean() > 0.4
+    )
+    copy = clone(sure)
+    assert copy._metadata_request == sure._metadata_request and copy._metadata_request is not sure._metadata_request
+
+
+def test_requests_need_routing_to_be_on() -> None:
+    with pytest.raises(RuntimeError, match="enable_metadata_routing=True"):
+        stonet.SplitConformal().set_fit_request(prediction=True)
+
+
+def test_scikit_learn_draws_our_estimators() -> None:
+    page = estimator_html_repr(make_pipeline(StandardScaler(), stonet.SplitConformal(prediction_column=0)))
+    assert "SplitConformal" in page

@@ -37,9 +37,10 @@ from ._files import load
 from ._fits import Fits
 from ._local import benchmark, fit_many
 from ._network import PostStoNet
+from ._onnx import OnnxNetwork
 from ._regression import Guarantee, PostStoNetRegressor
 from ._report import report
-from ._score import OnnxNetwork, score
+from ._score import score
 
 __all__ = [
     "CQR",

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import html
 import inspect
 import json
+import math
 from typing import Any, ClassVar, TypeVar
 
+from . import _arguments as arguments
 from ._compat import not_fitted
+from ._routing import Routed
 
 _E = TypeVar("_E", bound="Estimator")
 
 
-class Estimator:
+class Estimator(Routed):
     """Parameters are the arguments of the constructor, kept under their names and looked at when fitting."""
 
     _type: ClassVar[str] = ""
     _multi_output: ClassVar[bool] = False
+    # Whether predictions are only as good as the columns of X already are.
+    _own_score: ClassVar[bool] = False
     _head: Any
 
     @classmethod
@@ -67,6 +73,9 @@ class Estimator:
                 changed.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(changed)})"
 
+    def _repr_html_(self) -> str:
+        return page(type(self).__name__, self.get_params(), "fitted" if hasattr(self, "_head") else "not fitted")
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_head")
 
@@ -79,8 +88,8 @@ class Estimator:
             estimator_type=self._type,
             target_tags=TargetTags(required=True, multi_output=self._multi_output),
             transformer_tags=None,
-            classifier_tags=ClassifierTags() if classifier else None,
-            regressor_tags=None if classifier else RegressorTags(),
+            classifier_tags=ClassifierTags(poor_score=self._own_score) if classifier else None,
+            regressor_tags=None if classifier else RegressorTags(poor_score=self._own_score),
             input_tags=InputTags(sparse=False, allow_nan=False),
         )
 
@@ -91,15 +100,40 @@ class Estimator:
         return self._head
 
 
-def to_json(value: Any) -> str:
-    """Return JSON, numbers and arrays of numpy included."""
+def page(name: str, params: dict[str, Any], state: str) -> str:
+    """Return a small piece of HTML for notebooks: the name, the state, and the parameters that fold out."""
+    rows = "".join(
+        f"<tr><td style='text-align:left'>{html.escape(n)}</td><td style='text-align:left'><code>{html.escape(_short(v))}</code></td></tr>"
+        for n, v in params.items()
+    )
+    return (
+        f"<details><summary><b>{html.escape(name)}</b> <span style='opacity:.6'>{html.escape(state)}</span></summary>"
+        f"<table>{rows}</table></details>"
+    )
 
-    def plain(other: Any) -> Any:
-        if hasattr(other, "tolist"):
-            return other.tolist()
-        raise TypeError(f"{other!r} is no setting: settings are numbers, texts, lists and dicts")
 
-    return json.dumps(value, default=plain)
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def to_json(value: Any, name: str = "settings") -> str:
+    """Return JSON, numbers and arrays of numpy included; what JSON cannot hold is an error that names its place."""
+    return json.dumps(_plain(value, name))
+
+
+def _plain(value: Any, place: str) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _plain(v, f"{place}[{k!r}]") for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v, f"{place}[{i}]") for i, v in enumerate(value)]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist(), place)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{place} is {value}; it must be a finite number")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"{place} is {value!r}; settings are numbers, texts, lists and dicts")
 
 
 def seed_of(random_state: Any) -> int:
@@ -110,7 +144,4 @@ def seed_of(random_state: Any) -> int:
         return int(random_state.randint(0, 2**31 - 1))
     if hasattr(random_state, "integers"):
         return int(random_state.integers(0, 2**63 - 1))
-    seed = int(random_state)
-    if seed < 0:
-        raise ValueError(f"random_state is {seed}; it must not be negative")
-    return seed
+    return arguments.whole("random_state", random_state, 0)

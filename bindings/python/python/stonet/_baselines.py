@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
+from . import _arguments as arguments
 from . import _core
 from . import _validate as check
 from ._base import seed_of, to_json
@@ -20,6 +21,7 @@ class _Baseline(IntervalRegressor):
     """One target; the Rust baseline of this name does the work."""
 
     _name: ClassVar[str]
+    _has_settings: ClassVar[bool] = True
     _head: _core.Baseline
 
     def __init__(
@@ -36,25 +38,31 @@ class _Baseline(IntervalRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self: _B, X: Any, y: Any, prediction: Any = None, groups: Any = None) -> _B:
+    def fit(self: _B, X: Any, y: Any, prediction: Any = None, groups: Any = None, **refused: NoReturn) -> _B:
         """Fit on rows that the network has not seen.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The last hidden layer.
+        X : array-like of shape (n_samples, n_features), or None
+            The last hidden layer; None to go by ``prediction`` alone.
         y : array-like of shape (n_samples,)
             The target.
         prediction : array-like of shape (n_samples,), optional
             The network's own prediction.
         groups : array-like of shape (n_samples,), optional
             Groups such as subjects, whose rows are never split between fitting and judging.
+        **refused
+            Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
         Returns
         -------
         estimator
             Itself.
         """
+        arguments.refuse("fit", refused)
+        level, settings = arguments.level("level", self.level), arguments.settings(self.settings)
+        if settings and not self._has_settings:
+            raise ValueError(f"settings is {settings!r}, and {type(self).__name__} has none")
         rows = self._rows(X, prediction, fit=True)
         targets, single = check.targets(y, self, len(rows.features))
         if not single:
@@ -72,8 +80,8 @@ class _Baseline(IntervalRegressor):
             targets,
             rows.prediction,
             numbered(groups, len(targets)),
-            settings=to_json(self.settings or {}),
-            level=float(self.level),
+            settings=to_json(settings),
+            level=level,
             seed=seed_of(self.random_state),
             n_jobs=self.n_jobs,
         )
@@ -136,7 +144,9 @@ class SplitConformal(_Baseline):
     """
 
     _name = "split"
+    _own_score = True
     _needs_features = False
+    _has_settings = False
 
 
 @_documented("``penalties`` of the ridge, ``offset`` and ``floor`` of the scale.")
@@ -144,6 +154,7 @@ class NormalisedConformal(_Baseline):
     """Intervals around the network's own predictions, longer where a regression on the features expects larger errors."""
 
     _name = "normalised"
+    _own_score = True
 
 
 @_documented("``network``: ``hidden``, ``steps``, ``batch_size`` and ``rate`` of the quantile network.")
@@ -172,3 +183,4 @@ class LastLayerLaplace(_Baseline):
     """Bayesian linear regression on the features, prior and noise by marginal likelihood: Gaussian intervals without a guarantee."""
 
     _name = "laplace"
+    _has_settings = False

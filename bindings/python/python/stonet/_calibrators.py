@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ._arguments import Kind
 from ._probabilities import Calibrator
 
 
@@ -12,7 +13,7 @@ class _Method(Calibrator):
 
     _name: ClassVar[str]
 
-    def __init__(self, kind: str = "auto", n_jobs: int | None = None, random_state: Any = None) -> None:
+    def __init__(self, kind: Kind = "auto", n_jobs: int | None = None, random_state: Any = None) -> None:
         self.kind = kind
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -59,6 +60,7 @@ class TemperatureScaling(_Method):
     """softmax(z / T) (Guo et al. 2017): one number for all classes."""
 
     _name = "temperature"
+    _own_score = True
 
 
 @_documented
@@ -66,6 +68,7 @@ class VectorScaling(_Method):
     """A slope and an intercept per class."""
 
     _name = "vector"
+    _own_score = True
 
 
 @_documented
@@ -73,6 +76,7 @@ class MatrixScaling(_Method):
     """softmax(Wz + b) without a penalty."""
 
     _name = "matrix"
+    _own_score = True
 
 
 @_documented
@@ -80,6 +84,7 @@ class MatrixScalingODIR(_Method):
     """softmax(Wz + b) with ridge penalties on off-diagonal weights and intercepts (Kull et al. 2019), by cross-validation."""
 
     _name = "matrix-odir"
+    _own_score = True
 
 
 @_documented
@@ -87,6 +92,7 @@ class IsotonicCalibration(_Method):
     """A monotone function per class, one against the rest."""
 
     _name = "isotonic"
+    _own_score = True
 
 
 @_documented

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from . import _validate as check
+from ._arguments import Kind, Method
 from ._base import seed_of
 from ._probabilities import Calibrator
 from ._regression import Guarantee, known_columns
@@ -80,8 +81,8 @@ class PostStoNetClassifier(Calibrator):
 
     def __init__(
         self,
-        method: str = "stack",
-        kind: str = "auto",
+        method: Method = "stack",
+        kind: Kind = "auto",
         sets: Any = None,
         intervals: bool = False,
         level: float = 0.9,

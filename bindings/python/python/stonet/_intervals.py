@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+import warnings
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _arguments as arguments
+from . import _core
 from . import _validate as check
+from ._arguments import Side
 from ._base import Estimator
+from ._compat import outside
 from ._frames import frame, interval_columns
+from ._routing import UNCHANGED, Request
+
+_I = TypeVar("_I", bound="IntervalRegressor")
 
 # Φ(1) − Φ(−1): the level at which the half-width of a normal interval is its standard deviation.
 ONE_SIGMA = 0.6826894921370859
 
 
 class Rows(NamedTuple):
-    """Features, and the network's own predictions where they are known."""
+    """Features, and the network's own predictions where they are known; the predictions are the features where X was None."""
 
     features: NDArray[np.float64]
     prediction: NDArray[np.float64] | None
@@ -34,9 +42,42 @@ class IntervalRegressor(Estimator):
     n_jobs: int | None
     n_features_in_: int
     n_outputs_: int
+    # Whether X was None in the fit, and whether the fit had the network's own prediction.
+    _alone: bool = False
+    _predicted: bool = True
 
     def _rows(self, X: Any, prediction: Any, fit: bool) -> Rows:
-        """Return checked rows; the prediction is an argument or a column of X."""
+        """Return checked rows."""
+        rows = self._predictions_alone(prediction, fit) if X is None else self._table(X, prediction, fit)
+        if fit:
+            self._alone, self._predicted = X is None, rows.prediction is not None
+        elif rows.prediction is not None and not self._predicted:
+            raise ValueError(
+                f"prediction is given, but this {type(self).__name__} was fitted without one, so it would be ignored; "
+                "leave it out, or fit with prediction="
+            )
+        return rows
+
+    def _predictions_alone(self, prediction: Any, fit: bool) -> Rows:
+        """Return rows without X: the network's own prediction is all that is known of them."""
+        if not fit and not self._alone:
+            raise ValueError(
+                f"X is None, but this {type(self).__name__} was fitted with n_features={self.n_features_in_}"
+            )
+        if prediction is None or self.prediction_column is not None:
+            raise ValueError("X is None; then prediction= is needed, and prediction_column must be None")
+        values = check.predictions(prediction, min_rows=2 if fit else 1)
+        if fit:
+            check.remember_columns(self, None, 0)
+        names = ["prediction"] if values.shape[1] == 1 else [f"prediction_{i}" for i in range(values.shape[1])]
+        if not self._needs_features:
+            return Rows(np.empty((len(values), 0)), values, [], names)
+        return Rows(values, values, names, names)
+
+    def _table(self, X: Any, prediction: Any, fit: bool) -> Rows:
+        """Return rows of X; the prediction is an argument or a column of X."""
+        if not fit and self._alone:
+            raise ValueError(f"X is given, but this {type(self).__name__} was fitted with X=None, on prediction= alone")
         values = check.matrix(X, min_rows=2 if fit else 1)
         if fit:
             check.remember_columns(self, X, values.shape[1])
@@ -65,7 +106,7 @@ class IntervalRegressor(Estimator):
             if column not in names:
                 raise ValueError(f"prediction_column is {column!r}, and X has no column of this name")
             return names.index(column)
-        place = int(column)
+        place = arguments.whole("prediction_column", column, -self.n_features_in_)
         if not -self.n_features_in_ <= place < self.n_features_in_:
             raise ValueError(f"prediction_column is {place}, and X has n_features={self.n_features_in_}")
         return place % self.n_features_in_
@@ -74,13 +115,26 @@ class IntervalRegressor(Estimator):
     def _beside(prediction: Any, rows: int) -> NDArray[np.float64] | None:
         if prediction is None:
             return None
-        values = np.asarray(prediction)
-        values = check.matrix(values.reshape(-1, 1) if values.ndim == 1 else values, "prediction")
+        values = check.predictions(prediction)
         check.same_rows(rows, len(values))
         return values
 
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
         raise NotImplementedError
+
+    def _too_few(self, level: float, joint: bool) -> tuple[int | None, int]:
+        """Return how many rows or groups calibrate the intervals, where that is known, and how many finite ones need."""
+        return None, _core.rows_needed(level)
+
+    def _ends(self, X: Any, prediction: Any, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
+        """Return predictions and bounds of checked rows, with a warning where bounds are infinite."""
+        arguments.choice("side", side, Side)
+        point, bounds = self._bounds(self._rows(X, prediction, fit=False), levels, side, joint)
+        wanted = {"both": slice(None), "lower": slice(0, 1), "upper": slice(1, 2)}[side]
+        for i, level in enumerate(levels):
+            if not np.isfinite(bounds[..., wanted, i]).all():
+                warnings.warn(too_few(level, *self._too_few(level, joint)), UserWarning, stacklevel=outside())
+        return point, bounds
 
     def _point(self, rows: Rows) -> NDArray[np.float64]:
         """Return the predictions, rows × outputs."""
@@ -92,8 +146,8 @@ class IntervalRegressor(Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features of the rows.
+        X : array-like of shape (n_samples, n_features), or None
+            Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed where the fit leans on it.
 
@@ -107,14 +161,14 @@ class IntervalRegressor(Estimator):
         return values[:, 0] if self.n_outputs_ == 1 else values
 
     def predict_interval(
-        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: str = "both", joint: bool = False
+        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: Side = "both", joint: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Predict the target and intervals that hold it.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features of the rows.
+        X : array-like of shape (n_samples, n_features), or None
+            Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed where the fit leans on it.
         confidence_level : float or list of float, optional
@@ -133,7 +187,7 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._bounds(self._rows(X, prediction, fit=False), levels, side, joint)
+        point, bounds = self._ends(X, prediction, levels, side, joint)
         return (point[:, 0], bounds[:, 0]) if self.n_outputs_ == 1 else (point, bounds)
 
     def predict_std(self, X: Any, prediction: Any = None) -> NDArray[np.float64]:
@@ -144,8 +198,8 @@ class IntervalRegressor(Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features of the rows.
+        X : array-like of shape (n_samples, n_features), or None
+            Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed where the fit leans on it.
 
@@ -159,14 +213,14 @@ class IntervalRegressor(Estimator):
         return half
 
     def predict_frame(
-        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: str = "both", joint: bool = False
+        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: Side = "both", joint: bool = False
     ) -> Any:
         """Predict into a data frame with the columns of `stonet predict`, such as prediction, lower_90, upper_90.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features of the rows.
+        X : array-like of shape (n_samples, n_features), or None
+            Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed where the fit leans on it.
         confidence_level : float or list of float, optional
@@ -183,23 +237,48 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._bounds(self._rows(X, prediction, fit=False), levels, side, joint)
+        point, bounds = self._ends(X, prediction, levels, side, joint)
         return frame(interval_columns(self._targets(), levels, point, bounds, side), X)
 
     def _targets(self) -> list[str]:
         return ["y"]
 
-    def score(self, X: Any, y: Any, prediction: Any = None) -> float:
+    def set_fit_request(self: _I, *, prediction: Request = UNCHANGED, groups: Request = UNCHANGED) -> _I:
+        """Ask scikit-learn's pipelines and searches to pass arguments on to ``fit`` (metadata routing).
+
+        Parameters
+        ----------
+        prediction, groups : bool, str or None
+            True to be given the argument, False to go without, None for an error where it is given, or another name to look it up by.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        return self._ask("fit", prediction=prediction, groups=groups)
+
+    def set_predict_request(self: _I, *, prediction: Request = UNCHANGED) -> _I:
+        """Ask for ``prediction`` in ``predict``; see `set_fit_request`."""
+        return self._ask("predict", prediction=prediction)
+
+    def set_score_request(self: _I, *, prediction: Request = UNCHANGED, sample_weight: Request = UNCHANGED) -> _I:
+        """Ask for ``prediction`` and ``sample_weight`` in ``score``; see `set_fit_request`."""
+        return self._ask("score", prediction=prediction, sample_weight=sample_weight)
+
+    def score(self, X: Any, y: Any, prediction: Any = None, sample_weight: Any = None) -> float:
         """Return R² of the predictions.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Features of the rows.
+        X : array-like of shape (n_samples, n_features), or None
+            Features of the rows; None where the fit had none.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The true targets.
         prediction : array-like, optional
             The network's own prediction; needed where the fit leans on it.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
 
         Returns
         -------
@@ -208,11 +287,21 @@ class IntervalRegressor(Estimator):
         """
         found = self.predict(X, prediction)
         truth, _ = check.targets(y, self, len(found))
-        squares = ((truth - found.reshape(truth.shape)) ** 2).sum(axis=0)
-        spread = ((truth - truth.mean(axis=0)) ** 2).sum(axis=0)
+        weight = check.weights(sample_weight, len(found))
+        squares = weight @ (truth - found.reshape(truth.shape)) ** 2
+        spread = weight @ (truth - np.average(truth, axis=0, weights=weight)) ** 2
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.where(spread > 0, 1.0 - squares / spread, np.where(squares > 0, 0.0, 1.0))
         return float(each.mean())
+
+
+def too_few(level: float, units: int | None, needed: int) -> str:
+    """Return the words of the warning about infinite intervals."""
+    have = "" if units is None else f", and there are {units}"
+    return (
+        f"intervals at level {level:g} are infinite: they need at least {needed} calibration rows (groups, where groups were given){have}. "
+        "Methods that split the rows calibrate on a part of them only. Add rows, or ask for a lower level."
+    )
 
 
 def _listed(columns: Any) -> list[Any]:

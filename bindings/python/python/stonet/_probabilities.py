@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 from os import PathLike, fspath
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _arguments as arguments
 from . import _core
 from . import _validate as check
+from ._arguments import Kind
 from ._base import Estimator, seed_of, to_json
+from ._export import to_onnx
 from ._frames import frame
 from ._progress import reporter
+from ._routing import UNCHANGED, Request
 
-KINDS = ("auto", "logits", "log-probabilities", "probabilities", "features")
-
+KINDS = get_args(Kind)
 
 _C = TypeVar("_C", bound="Calibrator")
 
@@ -27,7 +30,7 @@ class Calibrator(Estimator):
     _type: ClassVar[str] = "classifier"
     _head: _core.Classification
     level: float
-    kind: str
+    kind: Kind
     n_jobs: int | None
     random_state: Any
     classes_: NDArray[Any]
@@ -40,7 +43,7 @@ class Calibrator(Estimator):
     def _progress(self) -> Any:
         return None
 
-    def fit(self: _C, X: Any, y: Any, features: Any = None) -> _C:
+    def fit(self: _C, X: Any, y: Any, features: Any = None, **refused: NoReturn) -> _C:
         """Fit on rows that the network has not seen.
 
         Parameters
@@ -51,12 +54,15 @@ class Calibrator(Estimator):
             The true classes.
         features : array-like of shape (n_samples, any), optional
             The last hidden layer beside the outputs, for the methods that look at it.
+        **refused
+            Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
         Returns
         -------
         estimator
             Itself.
         """
+        arguments.refuse("fit", refused)
         values = check.matrix(X, min_rows=2)
         check.remember_columns(self, X, values.shape[1])
         labels = check.classes(y, self, len(values))
@@ -179,7 +185,7 @@ class Calibrator(Estimator):
         columns.update({f"p_{name}": p[:, k] for k, name in enumerate(self.classes_)})
         return frame(columns, X)
 
-    def score(self, X: Any, y: Any, features: Any = None) -> float:
+    def score(self, X: Any, y: Any, features: Any = None, sample_weight: Any = None) -> float:
         """Return the fraction of rows whose most probable class is the true one.
 
         Parameters
@@ -190,6 +196,8 @@ class Calibrator(Estimator):
             The true classes.
         features : array-like, optional
             The last hidden layer, where the fit had it.
+        sample_weight : array-like of shape (n_samples,), optional
+            How much each row counts.
 
         Returns
         -------
@@ -197,11 +205,65 @@ class Calibrator(Estimator):
             Between 0 and 1.
         """
         found = self.predict(X, features)
-        return float(np.mean(found == check.classes(y, self, len(found))))
+        right = found == check.classes(y, self, len(found))
+        return float(np.average(right, weights=check.weights(sample_weight, len(found))))
 
     def _fitted_head(self) -> _core.Classification:
         head: _core.Classification = self._fitted()
         return head
+
+    def to_onnx(
+        self,
+        path: str | PathLike[str],
+        network: Any = None,
+        *,
+        tap: str | None = None,
+        output: str | None = None,
+        keep_outputs: bool = False,
+    ) -> None:
+        """Write an ONNX file with the outputs ``probabilities`` and ``class``, in standard operators.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; the file appears whole or not at all.
+        network : path-like or OnnxNetwork, optional
+            The network to put the head behind: one file from its raw inputs to probabilities. The head alone if not given.
+        tap : str, optional
+            The tensor with the features; the last hidden layer if not given.
+        output : str, optional
+            The output of the network with its logits; needed where several have as many columns.
+        keep_outputs : bool, default=False
+            Whether the network's own outputs stay outputs.
+        """
+        to_onnx(self._fitted_head(), path, network, tap, output, keep_outputs)
+
+    def set_fit_request(self: _C, *, features: Request = UNCHANGED) -> _C:
+        """Ask scikit-learn's pipelines and searches to pass ``features`` on to ``fit`` (metadata routing).
+
+        Parameters
+        ----------
+        features : bool, str or None
+            True to be given the argument, False to go without, None for an error where it is given, or another name to look it up by.
+
+        Returns
+        -------
+        estimator
+            Itself.
+        """
+        return self._ask("fit", features=features)
+
+    def set_predict_request(self: _C, *, features: Request = UNCHANGED) -> _C:
+        """Ask for ``features`` in ``predict``; see `set_fit_request`."""
+        return self._ask("predict", features=features)
+
+    def set_predict_proba_request(self: _C, *, features: Request = UNCHANGED) -> _C:
+        """Ask for ``features`` in ``predict_proba``; see `set_fit_request`."""
+        return self._ask("predict_proba", features=features)
+
+    def set_score_request(self: _C, *, features: Request = UNCHANGED, sample_weight: Request = UNCHANGED) -> _C:
+        """Ask for ``features`` and ``sample_weight`` in ``score``; see `set_fit_request`."""
+        return self._ask("score", features=features, sample_weight=sample_weight)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the `.stonet` file that the command reads; sets and intervals of probabilities are not in it (pickle keeps them).

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from os import PathLike, fspath
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _arguments as arguments
 from . import _core
 from . import _validate as check
+from ._arguments import Interval, Side, Trainer
 from ._base import seed_of, to_json
+from ._export import to_onnx
 from ._intervals import IntervalRegressor, Rows
 from ._progress import reporter
 from ._splits import numbered
@@ -106,10 +109,10 @@ class PostStoNetRegressor(IntervalRegressor):
     def __init__(
         self,
         level: float = 0.9,
-        interval: str = "stack",
+        interval: Interval = "stack",
         kappa: Any = "cv",
         hidden: tuple[int, ...] = (20,),
-        trainer: str = "asghmc",
+        trainer: Trainer = "asghmc",
         folds: int = 5,
         prediction_column: Any = None,
         settings: dict[str, Any] | None = None,
@@ -131,41 +134,49 @@ class PostStoNetRegressor(IntervalRegressor):
 
     def _settings(self) -> dict[str, Any]:
         """Return all that differs from the default, in the words of the Rust crate."""
-        given = dict(self.settings or {})
-        stonet = dict(given.pop("stonet", {}))
+        given = arguments.settings(self.settings)
+        inner_given = given.pop("stonet", {})
+        if not isinstance(inner_given, dict):
+            raise ValueError(f"settings['stonet'] is {inner_given!r}; it must be a dict")
+        stonet = dict(inner_given)
         own = {"kind": "interval", "level": "level", "folds": "folds"}
         inner = {"hidden": "hidden", "algorithm": "trainer", "kappas": "kappa"}
         for names, where in ((own, given), (inner, stonet)):
             for name in names.keys() & where.keys():
                 raise ValueError(f"settings has {name!r}, which the argument {names[name]}= is for")
-        stonet["hidden"] = [int(h) for h in np.atleast_1d(self.hidden)]
-        stonet["algorithm"] = self.trainer
-        if isinstance(self.kappa, str):
-            if self.kappa != "cv":
-                raise ValueError(f"kappa is {self.kappa!r}; it must be 'cv', a number or a list of numbers")
-        else:
-            stonet["kappas"] = [float(k) for k in np.atleast_1d(self.kappa)]
-        return {**given, "kind": self.interval, "folds": self.folds, "stonet": stonet}
+        stonet["hidden"] = arguments.wholes("hidden", self.hidden, 1)
+        stonet["algorithm"] = arguments.choice("trainer", self.trainer, Trainer)
+        kappas = arguments.kappas(self.kappa)
+        if kappas is not None:
+            stonet["kappas"] = kappas
+        kind, folds = arguments.choice("interval", self.interval, Interval), arguments.whole("folds", self.folds, 2)
+        return {**given, "kind": kind, "folds": folds, "stonet": stonet}
 
-    def fit(self, X: Any, y: Any, prediction: Any = None, groups: Any = None) -> PostStoNetRegressor:
+    def fit(
+        self, X: Any, y: Any, prediction: Any = None, groups: Any = None, **refused: NoReturn
+    ) -> PostStoNetRegressor:
         """Fit on rows that the network has not seen.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The last hidden layer.
+        X : array-like of shape (n_samples, n_features), or None
+            The last hidden layer; None to learn from ``prediction`` alone.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The targets.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction, which the stack weighs against its other members.
         groups : array-like of shape (n_samples,), optional
             Groups such as subjects, whose rows are never split between fitting and judging.
+        **refused
+            Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
         Returns
         -------
         PostStoNetRegressor
             Itself.
         """
+        arguments.refuse("fit", refused)
+        settings, level = self._settings(), arguments.level("level", self.level)
         rows = self._rows(X, prediction, fit=True)
         targets, _ = check.targets(y, self, len(rows.features))
         names = _target_names(y, targets.shape[1])
@@ -177,9 +188,9 @@ class PostStoNetRegressor(IntervalRegressor):
                 targets,
                 rows.prediction,
                 numbered(groups, len(targets)),
-                settings=to_json(self._settings()),
+                settings=to_json(settings),
                 columns=to_json(columns),
-                level=float(self.level),
+                level=level,
                 seed=seed_of(self.random_state),
                 n_jobs=self.n_jobs,
                 progress=callback,
@@ -223,6 +234,9 @@ class PostStoNetRegressor(IntervalRegressor):
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
         return self._head.intervals(rows.features, rows.prediction, levels, side, joint, self.n_jobs)
 
+    def _too_few(self, level: float, joint: bool) -> tuple[int | None, int]:
+        return self._head.too_few(level, joint) or super()._too_few(level, joint)
+
     def _point(self, rows: Rows) -> NDArray[np.float64]:
         return self._head.predict(rows.features, rows.prediction, self.n_jobs)
 
@@ -245,6 +259,47 @@ class PostStoNetRegressor(IntervalRegressor):
         """
         level = self.level if confidence_level is None else confidence_level
         return Guarantee(*self._fitted().guarantee(float(level)))
+
+    def to_onnx(
+        self,
+        path: str | PathLike[str],
+        network: Any = None,
+        *,
+        level: Any = None,
+        side: Side = "both",
+        tap: str | None = None,
+        output: str | None = None,
+        keep_outputs: bool = False,
+    ) -> None:
+        """Write an ONNX file with the outputs ``prediction``, ``lower`` and ``upper``, in standard operators.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; the file appears whole or not at all.
+        network : path-like or OnnxNetwork, optional
+            The network to put the head behind: one file from its raw inputs to intervals. The head alone if not given.
+        level : float, optional
+            Coverage, one level per file; that of the fit if not given.
+        side : {"both"}
+            Which ends; bounds with one end cannot be exported yet.
+        tap : str, optional
+            The tensor with the features; the last hidden layer if not given.
+        output : str, optional
+            The output of the network with its predictions; needed where several have as many columns.
+        keep_outputs : bool, default=False
+            Whether the network's own outputs stay outputs.
+        """
+        levels = check.levels(level, self.level)
+        if len(levels) > 1:
+            raise ValueError(
+                f"level is {level!r}; several levels in one ONNX file are not supported yet: write one file per level"
+            )
+        if arguments.choice("side", side, Side) != "both":
+            raise ValueError(
+                f"side is {side!r}; ONNX files with one-sided bounds are not supported yet: export side='both'"
+            )
+        to_onnx(self._fitted(), path, network, tap, output, keep_outputs, level=levels[0])
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the `.stonet` file that the command reads; it appears whole or not at all.
@@ -292,7 +347,10 @@ class PostStoNetRegressor(IntervalRegressor):
             settings={**rest, "stonet": stonet},
             random_state=about["seed"],
         )
-        known_columns(estimator, about["columns"]["features"])
+        columns = about["columns"]
+        known_columns(estimator, columns["features"])
+        estimator._predicted = bool(columns["prediction"])
+        estimator._alone = estimator._predicted and columns["features"] == columns["prediction"]
         return estimator._take(head)
 
 

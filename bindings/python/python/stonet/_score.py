@@ -3,76 +3,48 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import _arguments as arguments
 from . import _core
+from ._arguments import Side
 from ._base import to_json
+from ._cache import Kept
+from ._compat import outside
+from ._intervals import too_few
 from ._network import PostStoNet
+from ._onnx import OnnxNetwork
 
 # What has no name of its own.
 SOURCE = "rows"
-# Heads that a process keeps ready.
-_MOST_READY = 8
-_ready: dict[tuple[str, int | None, int], _core.Scorer] = {}
+# Heads that a process keeps ready: as what they are asked for, and as bytes.
+_ready: Kept[tuple[Any, ...], _core.Scorer] = Kept(8)
+_heads: Kept[int, tuple[Any, Head]] = Kept(8)
 
 
-@dataclass(frozen=True)
-class OnnxNetwork:
-    """An ONNX network in front of a head, with the preprocessing of its inputs: ``(scale * x - mean) / std``.
+class Head(NamedTuple):
+    """The bytes of a `.stonet` file and their digest, which is computed once."""
 
-    Parameters
-    ----------
-    path : path-like
-        The file. It is read when this is made, with weights that lie beside it, so that workers need no files.
-    tap : str, optional
-        The tensor or node whose output is the features; the last hidden layer if not given.
-    scale : float
-        Every input is multiplied by it first.
-    mean, std : float or sequence of float
-        One number, or one per channel.
-    batch : int
-        Rows that the network takes at once.
-    runtime : {"rten", "onnxruntime"}
-        What runs it.
-    """
+    data: bytes
+    digest: str
 
-    path: str | PathLike[str]
-    tap: str | None = None
-    scale: float = 1.0
-    mean: float | Sequence[float] = 0.0
-    std: float | Sequence[float] = 1.0
-    batch: int = 32
-    runtime: str = "rten"
-    _bytes: bytes = field(default=b"", init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_bytes", _core.network_bytes(fspath(self.path)))
-
-    def _running(self) -> str:
-        return to_json(
-            {
-                "name": os.path.basename(fspath(self.path)),
-                "tap": self.tap,
-                "scale": float(self.scale),
-                "mean": np.atleast_1d(self.mean).tolist(),
-                "std": np.atleast_1d(self.std).tolist(),
-                "batch": int(self.batch),
-                "runtime": self.runtime,
-            }
-        )
+    @classmethod
+    def of(cls, data: bytes) -> Head:
+        """Return bytes with their digest."""
+        return cls(data, hashlib.sha256(data).hexdigest())
 
 
 @dataclass(frozen=True)
 class Plan:
     """All that is needed to score: the same on the driver and on every worker."""
 
-    head: bytes
+    head: Head
     wanted: str
     network: OnnxNetwork | Callable[[Any], Any] | None
 
@@ -80,15 +52,9 @@ class Plan:
         """Return the scorer, which a process makes ready once."""
         onnx = self.network if isinstance(self.network, OnnxNetwork) else None
         running = "" if onnx is None else onnx._running()
-        parts = (self.head, self.wanted.encode(), running.encode(), b"" if onnx is None else onnx._bytes)
-        digest = hashlib.sha256(b"".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()
-        # A fork has none of the threads that its parent had.
-        key = (digest, n_jobs, os.getpid())
-        if key not in _ready:
-            while len(_ready) >= _MOST_READY:
-                del _ready[next(iter(_ready))]
-            _ready[key] = _core.Scorer(self.head, self.wanted, None if onnx is None else onnx._bytes, running, n_jobs)
-        return _ready[key]
+        data = None if onnx is None else onnx._bytes
+        key = (self.head.digest, self.wanted, running, None if onnx is None else onnx._digest, n_jobs)
+        return _ready.get(key, lambda: _core.Scorer(self.head.data, self.wanted, data, running, n_jobs))
 
     def one(self, batch: Any, source: str, first_row: int, n_jobs: int | None) -> Any:
         """Return the predictions for one record batch."""
@@ -112,20 +78,20 @@ def _rows(values: Any) -> Any:
     return array.reshape(len(array), -1)
 
 
-def head_bytes(head: Any) -> tuple[bytes, Any]:
+def head_bytes(head: Any) -> tuple[Head, Any]:
     """Return the `.stonet` bytes of a head and, where it brings one, its network."""
-    if isinstance(head, (bytes, bytearray, memoryview)):
-        return bytes(head), None
-    if isinstance(head, (str, PathLike)):
-        return _core.load(fspath(head)).to_bytes(), None
+    if isinstance(head, bytes | bytearray | memoryview):
+        return Head.of(bytes(head)), None
+    if isinstance(head, str | PathLike):
+        return Head.of(_core.load(fspath(head)).to_bytes()), None
+    network = None
     if isinstance(head, PostStoNet):
-        if not hasattr(head, "head_"):
-            raise ValueError("this PostStoNet is not fitted yet; call fit first")
-        return head.head_._fitted().to_bytes(), head._tap
+        head, network = head._fitted(), head._network()
     fitted = getattr(head, "_fitted", None)
     core = fitted() if fitted is not None else None
-    if isinstance(core, (_core.Regression, _core.Classification)):
-        return core.to_bytes(), None
+    if isinstance(core, _core.Regression | _core.Classification):
+        # A fitted core never changes; it is kept beside its bytes, so that no other object gets its id.
+        return _heads.get(id(core), lambda: (core, Head.of(core.to_bytes())))[1], network
     raise TypeError(
         f"head is a {type(head).__name__}; give a fitted PostStoNetRegressor or PostStoNetClassifier, "
         "or the path of a .stonet file"
@@ -139,7 +105,7 @@ def plan(
     prediction: Any = None,
     features: Any = None,
     level: Any = None,
-    side: str = "both",
+    side: Side = "both",
     joint: bool = False,
     single: bool = False,
     keep: Any = (),
@@ -159,10 +125,10 @@ def plan(
     if network is not None and (prediction is not None or features is not None):
         raise ValueError("prediction and features come from the network; leave them out, or the network")
     wanted = {
-        "levels": [] if level is None else np.atleast_1d(level).astype(float).tolist(),
-        "side": side,
-        "joint": joint,
-        "single": single,
+        "levels": [] if level is None else arguments.levels("level", level),
+        "side": arguments.choice("side", side, Side),
+        "joint": bool(joint),
+        "single": bool(single),
         "inputs": _names(inputs),
         "prediction": _names(prediction),
         "features": _names(features),
@@ -176,6 +142,12 @@ def plan(
     if not taken:
         raise ValueError("which columns go in is not known: name inputs, or the columns to keep")
     return Plan(data, to_json({**wanted, "keep": [n for n in schema.names if n not in taken]}), network)
+
+
+def warn_infinite(scorer: _core.Scorer) -> None:
+    """Warn about levels at which the head has too few calibration rows for finite intervals."""
+    for level, units, needed in scorer.infinite():
+        warnings.warn(too_few(level, units, needed), UserWarning, stacklevel=outside())
 
 
 def _names(names: Any) -> list[str] | None:
@@ -192,7 +164,7 @@ def score(
     prediction: Any = None,
     features: Any = None,
     level: Any = None,
-    side: str = "both",
+    side: Side = "both",
     joint: bool = False,
     single: bool = False,
     keep: Any = (),
@@ -261,6 +233,7 @@ def score(
         network=network,
     )
     scorer = made.scorer(n_jobs)
+    warn_infinite(scorer)
     if callable(made.network) and not isinstance(made.network, OnnxNetwork):
         return _like(data, _through(made, data, n_jobs))
     if hasattr(data, "__arrow_c_array__"):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._compat import warn_of_conversion
+from . import _arguments as arguments
+from ._compat import outside, warn_of_conversion
 
 Matrix = NDArray[np.float64]
 
@@ -23,7 +24,8 @@ def refuse_sparse(values: Any, name: str) -> None:
         )
 
 
-def _array(values: Any, name: str) -> NDArray[Any]:
+def numbers(values: Any, name: str) -> NDArray[Any]:
+    """Return an array of numbers, of whatever type they are."""
     refuse_sparse(values, name)
     array = np.asarray(values)
     if np.iscomplexobj(array):
@@ -35,11 +37,16 @@ def _array(values: Any, name: str) -> NDArray[Any]:
         )
     if array.dtype == object and any(np.iscomplexobj(v) for v in array.flat):
         raise ValueError(f"Complex data not supported\n{array}\n")
+    return array
+
+
+def _array(values: Any, name: str) -> NDArray[Any]:
+    array = numbers(values, name)
     # Row by row and 8 bytes a number: whatever comes, results are the same. What is so already is not copied.
     return np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array
 
 
-def refuse_nonfinite(array: Matrix, name: str) -> None:
+def refuse_nonfinite(array: NDArray[Any], name: str) -> None:
     """Raise ValueError that names the first NaN or infinity."""
     # A sum is finite unless one of its terms is not, or it overflows; only then is it worth looking at each.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -73,6 +80,25 @@ def matrix(values: Any, name: str = "X", min_rows: int = 1, min_columns: int = 1
                 f"Found array with {count} {what}(s) (shape={array.shape}) while a minimum of {least} is required."
             )
     refuse_nonfinite(array, name)
+    return array
+
+
+def predictions(prediction: Any, min_rows: int = 1) -> Matrix:
+    """Return the network's own predictions, rows × outputs."""
+    values = np.asarray(prediction)
+    return matrix(values.reshape(-1, 1) if values.ndim == 1 else values, "prediction", min_rows)
+
+
+def weights(sample_weight: Any, rows: int) -> NDArray[np.float64]:
+    """Return a weight per row; 1 for each if none are given."""
+    if sample_weight is None:
+        return np.ones(rows)
+    array = _array(sample_weight, "sample_weight")
+    if array.shape != (rows,):
+        raise ValueError(f"sample_weight has shape {array.shape}; it must be ({rows},)")
+    refuse_nonfinite(array, "sample_weight")
+    if (array < 0).any() or not array.any():
+        raise ValueError("sample_weight must not be negative, and not all of it zero")
     return array
 
 
@@ -168,10 +194,14 @@ def check_columns(estimator: Any, X: Any, columns: int) -> None:
     given = column_names(X)
     if seen is not None and given is None:
         warnings.warn(
-            f"X does not have valid feature names, but {name} was fitted with feature names", UserWarning, stacklevel=4
+            f"X does not have valid feature names, but {name} was fitted with feature names",
+            UserWarning,
+            stacklevel=outside(),
         )
     elif seen is None and given is not None:
-        warnings.warn(f"X has feature names, but {name} was fitted without feature names", UserWarning, stacklevel=4)
+        warnings.warn(
+            f"X has feature names, but {name} was fitted without feature names", UserWarning, stacklevel=outside()
+        )
     elif seen is not None and given is not None and list(seen) != given:
         raise ValueError(_other_names(list(seen), given))
     if columns != estimator.n_features_in_:
@@ -199,8 +229,6 @@ def _other_names(seen: Sequence[str], given: Sequence[str]) -> str:
 
 def levels(confidence_level: Any, default: float) -> list[float]:
     """Return the levels that are asked for, in their order."""
-    given: Any = default if confidence_level is None else confidence_level
-    values = np.atleast_1d(np.asarray(given, dtype=float)).ravel().tolist()
-    if not values:
-        raise ValueError("confidence_level is empty; give one or several numbers between 0 and 1")
-    return [float(v) for v in values]
+    if confidence_level is None:
+        return [arguments.level("level", default)]
+    return arguments.levels("confidence_level", confidence_level)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from . import _core
-from ._score import Plan
+from ._cache import Kept
+from ._score import Plan, warn_infinite
 
 
 class Packed(NamedTuple):
     """A value for workers, in bytes that only the same version opens."""
 
     version: str
+    digest: str
+    """Of the data, so that workers need not compare or hash them for every batch."""
     data: bytes
 
     def open(self, loads: Callable[[bytes], Any]) -> Any:
@@ -28,19 +32,17 @@ class Packed(NamedTuple):
 
 def pack(value: Any, dumps: Callable[[Any], bytes]) -> Packed:
     """Return a value made ready for workers."""
-    return Packed(_core.__version__, dumps(value))
+    data = dumps(value)
+    return Packed(_core.__version__, hashlib.sha256(data).hexdigest(), data)
 
 
-_opened: dict[Packed, Any] = {}
+# Values may hold all rows of a fit, so a process keeps the last one only.
+_opened: Kept[tuple[str, str], Any] = Kept(1)
 
 
 def opened(packed: Packed, loads: Callable[[bytes], Any]) -> Any:
-    """Return the value that was packed; a process opens the last one once."""
-    if packed not in _opened:
-        value = packed.open(loads)
-        _opened.clear()
-        _opened[packed] = value
-    return _opened[packed]
+    """Return the value that was packed; a process opens the last one once, whichever of its threads ask."""
+    return _opened.get((packed.version, packed.digest), lambda: packed.open(loads))
 
 
 def named(source: str, error: Exception) -> Exception:
@@ -73,6 +75,7 @@ def columns(plan: Plan, schema: Any, source: str) -> tuple[Any, list[str]]:
     import pyarrow
 
     scorer = plan.scorer(None)
+    warn_infinite(scorer)
     shown = pyarrow.schema(scorer.schema(schema, source))
     lists = (pyarrow.types.is_list, pyarrow.types.is_large_list)
     if any(is_list(f.type) for f in schema for is_list in lists):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._arguments import Task
 from ._network import PostStoNet as _PostStoNet
-from ._network import Tapped
+from ._onnx import Tapped
 
 __all__ = ["PostStoNet", "Tapped", "features", "tap"]
 
@@ -72,7 +74,8 @@ class PostStoNet(_PostStoNet):
     batch_size : int
         See `features`.
     task : {"regression", "classification"}, optional
-        By the targets if not given: those of an integer type are classes.
+        If not given: targets that are floats are regressed; those of an integer type are classes where the module has one output per class,
+        otherwise they are regressed, with a warning.
     **parameters
         Of `PostStoNetRegressor` or `PostStoNetClassifier`.
 
@@ -82,22 +85,34 @@ class PostStoNet(_PostStoNet):
         The fitted head.
     """
 
+    _own = ("model", "layer", "batch_size", "task")
+
     def __init__(
         self,
         model: Any,
         layer: str | None = None,
         batch_size: int = 1024,
         *,
-        task: str | None = None,
+        task: Task | None = None,
         **parameters: Any,
     ) -> None:
-        super().__init__(lambda x: features(model, x, layer, batch_size), None, task=task, **parameters)
+        super().__init__(self._features, None, task=task, **parameters)
         self.model = model
         self.layer = layer
         self.batch_size = batch_size
 
+    def _features(self, x: Any) -> NDArray[np.float64]:
+        return features(self.model, x, self.layer, self.batch_size)
+
     def _tap(self, x: Any) -> Tapped:
         return tap(self.model, x, self.layer, self.batch_size)
+
+    def __repr__(self) -> str:
+        # A module prints every layer, line by line.
+        named = {**self.get_params(), "model": type(self.model).__name__}
+        usual = {"layer": None, "batch_size": 1024, "task": None}
+        shown = [f"{n}={v if n == 'model' else repr(v)}" for n, v in named.items() if n not in usual or v != usual[n]]
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def fit(self, x: Any, y: Any = None) -> PostStoNet:
         """Fit the head on rows that the module has not seen.
@@ -114,8 +129,16 @@ class PostStoNet(_PostStoNet):
         PostStoNet
             Itself.
         """
-        super().fit(x, y.detach().cpu().numpy() if hasattr(y, "detach") else y)
+        super().fit(x, _array(y))
         return self
+
+    def report(self, x: Any, y: Any = None, path: str | PathLike[str] | None = None, **more: Any) -> dict[str, Any]:
+        """Judge the head on rows that neither it nor the module has seen; parameters are those of `stonet.PostStoNet.report`."""
+        return super().report(x, _array(y), path, **more)
+
+
+def _array(y: Any) -> Any:
+    return y.detach().cpu().numpy() if hasattr(y, "detach") else y
 
 
 @contextmanager

@@ -317,8 +317,20 @@ impl FittedPostStoNet {
 
     /// Boxes that hold all outputs of a row at once with this level: every output at 1 − α/outputs (Bonferroni).
     pub fn joint_intervals(&self, rows: &NewRows<'_>, level: Level, side: Side) -> Result<Intervals> {
-        let each = Level::new(1.0 - (1.0 - level.get()) / self.outputs() as f64)?;
+        let each = self.each(level)?;
         Ok(Intervals { level, ..self.intervals(rows, each, side)? })
+    }
+
+    /// The level of every output by itself at which all hold at once.
+    fn each(&self, level: Level) -> Result<Level> {
+        Level::new(1.0 - (1.0 - level.get()) / self.outputs() as f64)
+    }
+
+    /// How many rows (or groups) calibrate the intervals, and how many a finite interval needs, if there are too few; `joint` is for
+    /// [`joint_intervals`](Self::joint_intervals).
+    pub fn too_few_rows(&self, level: Level, joint: bool) -> Result<Option<(usize, usize)>> {
+        let needed = crate::rows_needed(if joint { self.each(level)? } else { level });
+        Ok(self.size().map(|(units, _)| (units, needed)).filter(|(units, needed)| units < needed))
     }
 
     /// What holds for these intervals, in words and as a number.

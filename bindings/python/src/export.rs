@@ -1,0 +1,62 @@
+//! Heads as ONNX files, alone or behind their network.
+
+use std::path::PathBuf;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use stonet::{InputKind, Level};
+use stonet_io::{Fitted, Model};
+use stonet_onnx::{Error, Head, Joint, Network, classifier, intervals};
+use stonet_repro::files;
+
+use crate::error::Raise;
+
+/// Where a head goes, and the network in front of it.
+pub struct Wanted<'a> {
+    /// The file.
+    pub path: PathBuf,
+    /// The network's bytes and its name in messages.
+    pub network: Option<(&'a [u8], PathBuf)>,
+    /// The tensor with the features.
+    pub tap: Option<String>,
+    /// The output with the logits or predictions.
+    pub output: Option<String>,
+    /// Whether the network's own outputs stay.
+    pub keep_outputs: bool,
+}
+
+/// Writes a head as a graph; the level is that of intervals.
+pub fn write(model: &Model, level: Option<f64>, wanted: Wanted<'_>) -> PyResult<()> {
+    let head = graph(model, level)?;
+    let bytes = match wanted.network {
+        None => head.to_onnx(),
+        Some((bytes, name)) => {
+            let joint = Joint { features: wanted.tap, output: wanted.output, keep_outputs: wanted.keep_outputs };
+            let network = Network::from_bytes(bytes.to_vec(), &name).raise()?;
+            head.join(&network, &joint).or_else(|e| match e {
+                Error::HeadInput { input, .. } => {
+                    let names: Vec<&str> = network.outputs().iter().map(|o| o.name.as_str()).collect();
+                    let text = format!("output must name the output that holds {input}: {}", names.join(", "));
+                    Err(PyValueError::new_err(text))
+                }
+                e => Err(e).raise(),
+            })?
+        }
+    };
+    // Read again before it is written: a file that cannot be opened is an error now.
+    let whole = Network::from_bytes(bytes, &wanted.path).raise()?;
+    files::write_bytes(&wanted.path, whole.bytes()).raise()
+}
+
+fn graph(model: &Model, level: Option<f64>) -> PyResult<Head> {
+    match &model.head {
+        Fitted::Regression(fitted) => {
+            let level = level.map(|l| Level::new(l).raise()).transpose()?.or(model.level);
+            intervals(fitted, level.map_or_else(|| Level::new(0.9).raise(), Ok)?).raise()
+        }
+        Fitted::Classification(_) if model.kind == Some(InputKind::Probabilities) => Err(PyValueError::new_err(
+            "this head was fitted on probabilities, and ONNX files of such heads are not supported yet; fit it on the logits",
+        )),
+        Fitted::Classification(fitted) => classifier(fitted).raise(),
+    }
+}

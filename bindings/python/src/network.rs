@@ -1,0 +1,46 @@
+//! ONNX networks on arrays.
+
+use numpy::{IntoPyArray, PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+
+use crate::arrow::Tapped;
+use crate::{settings, work};
+
+/// A network that is loaded and tapped.
+#[pyclass(frozen, module = "stonet._core")]
+pub struct OnnxRunner {
+    tapped: Tapped,
+    columns: Option<Vec<String>>,
+    jobs: Option<usize>,
+}
+
+#[pymethods]
+impl OnnxRunner {
+    /// From the bytes of an ONNX file.
+    #[new]
+    #[pyo3(signature = (network, running, n_jobs=None))]
+    fn new(py: Python<'_>, network: &[u8], running: &str, n_jobs: Option<i64>) -> PyResult<Self> {
+        let jobs = work::jobs(n_jobs)?;
+        let running = settings::plain(running, "OnnxNetwork")?;
+        let (tapped, columns) = work::run(py, jobs, || Tapped::new(network, &running))?;
+        Ok(OnnxRunner { tapped, columns, jobs })
+    }
+
+    /// The names of the columns that go in, where the file holds them.
+    fn columns(&self) -> Option<Vec<String>> {
+        self.columns.clone()
+    }
+
+    /// The features of rows, and the network's outputs by name.
+    #[expect(clippy::type_complexity, reason = "arrays by name")]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        x: PyReadonlyArrayDyn<'py, f32>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Vec<(String, Bound<'py, PyArray2<f64>>)>)> {
+        let (values, shape) = (x.as_array().iter().copied().collect::<Vec<f32>>(), x.shape().to_vec());
+        let said = work::follow(py, self.jobs, None, |tick| self.tapped.run(values, &shape, tick))?;
+        let outputs = said.outputs.into_iter().map(|(name, o)| (name, o.mapv(f64::from).into_pyarray(py))).collect();
+        Ok((said.features.mapv(f64::from).into_pyarray(py), outputs))
+    }
+}
