@@ -4,28 +4,21 @@
 #
 #     python cifar10_onnx.py resnet.onnx cifar-10-batches-bin/test_batch.bin
 #
-# Nothing but numpy and stonet is needed: the command that the wheel installs runs the network.
+# Nothing but numpy and stonet is needed: the wheel brings what runs the network.
 
 # %%
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import numpy as np
 
 import stonet
 
-network, images = sys.argv[1:3]
-preprocessing = ["--scale", "0.00392157", "--mean", "0.485,0.456,0.406", "--std", "0.229,0.224,0.225"]
+network = stonet.OnnxNetwork(sys.argv[1], scale=1 / 255, mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])
 
-# %% The logits of all images, by the command.
-with tempfile.TemporaryDirectory() as directory:
-    rows = Path(directory) / "rows.csv"
-    subprocess.run(["stonet", "features", network, images, *preprocessing, "-o", rows], check=True)
-    table = np.genfromtxt(rows, delimiter=",", names=True)
-logits = np.column_stack([table[f"z{k}"] for k in range(10)])
-labels = table["label"].astype(int)
+# %% The logits of all images; a record of the file is a label and three planes of 32 × 32.
+records = np.fromfile(sys.argv[2], dtype=np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+labels = records[:, 0].astype(int)
+logits = network(records[:, 1:].reshape(-1, 3, 32, 32)).output
 
 # %% Half of the images calibrate, half judge.
 half = len(labels) // 2

@@ -99,6 +99,9 @@ def test_wrong_arguments_of_predictions_are_named(regression: Any) -> None:
         with pytest.raises(ValueError) as found:  # noqa: PT011
             head.predict_interval(x, **arguments)
         assert words in str(found.value)
+    for act in (lambda: head.guarantee(90), lambda: stonet.report(head, x, y, confidence_level=90)):
+        with pytest.raises(ValueError, match="confidence_level is 90; it must be a number strictly between 0 and 1"):
+            act()
 
 
 def test_types_list_what_the_library_knows(regression: Any, classes: Any) -> None:

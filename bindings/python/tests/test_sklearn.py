@@ -111,6 +111,15 @@ def test_clones_are_unfitted_and_equal() -> None:
         assert is_regressor(copy) != is_classifier(copy)
 
 
+def test_networks_with_heads_are_cloned(regression: Any) -> None:
+    both = stonet.PostStoNet(np.tanh, interval="fast", task="regression").fit(regression.features, regression.y)
+    copy = clone(both)
+    assert copy.get_params() == both.get_params() and not hasattr(copy, "head_")
+    np.testing.assert_array_equal(
+        copy.fit(regression.features, regression.y).predict(regression.features), both.predict(regression.features)
+    )
+
+
 def test_pickle_and_joblib_keep_everything(regression: Any, classes: Any) -> None:
     x, y, d = regression
     fits = [

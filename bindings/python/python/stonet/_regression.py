@@ -257,8 +257,9 @@ class PostStoNetRegressor(IntervalRegressor):
         Guarantee
             ``coverage``, or None where only the limit is known, and ``text``.
         """
-        level = self.level if confidence_level is None else confidence_level
-        return Guarantee(*self._fitted().guarantee(float(level)))
+        head = self._fitted()
+        (level,) = check.levels(None if confidence_level is None else [confidence_level], self.level)
+        return Guarantee(*head.guarantee(level))
 
     def to_onnx(
         self,

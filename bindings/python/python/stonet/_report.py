@@ -60,7 +60,7 @@ def report(
         head = estimator._fitted()
         rows = estimator._rows(X, prediction, fit=False)
         targets, _ = check.targets(y, estimator, len(rows.features))
-        level = float(estimator.level if confidence_level is None else confidence_level)
+        (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)
         verdict, text = head.evaluate(
             rows.features, targets, rows.prediction, level=level, joint=joint, title=heading, path=where
         )
