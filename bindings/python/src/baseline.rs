@@ -10,11 +10,11 @@ use stonet::baseline::{
     Cqr, Fitted, FittedCqr, FittedLaplace, FittedNormalised, FittedPostLinear, FittedRefit, FittedSplitConformal,
     Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
 };
-use stonet::{Level, NewRows, Seed};
+use stonet::{Level, NewRows, Seed, Ticker};
 
-use crate::arrays::{self, Matrix, Numbers, indices, view};
+use crate::arrays::{self, Matrix, Numbers, view};
 use crate::error::Raise;
-use crate::regression::calibration;
+use crate::regression::HeldRows;
 use crate::{settings, work};
 
 /// A fitted baseline.
@@ -57,32 +57,31 @@ impl Baseline {
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
-        name: &str,
+        name: String,
         x: Matrix<'_>,
         y: Matrix<'_>,
         prediction: Option<Matrix<'_>>,
         groups: Option<Numbers<'_>>,
-        settings: &str,
+        settings: String,
         level: f64,
         seed: u64,
         n_jobs: Option<i64>,
     ) -> PyResult<Self> {
-        let groups = groups.as_ref().map(indices).transpose()?;
-        let rows = calibration(&x, &y, &prediction, groups.as_deref())?;
+        let held = HeldRows::new(&x, &y, &prediction, &groups)?;
         let (level, seed) = (Level::new(level).raise()?, Seed::new(seed));
-        let fit = || {
-            Ok(match name {
-                "split" => Kind::Split(SplitConformal.fit(&rows, seed).raise()?),
-                "normalised" => Kind::Normalised(plain::<Normalised>(settings)?.fit(&rows, seed).raise()?),
-                "cqr" => Kind::Cqr(plain::<Cqr>(settings)?.fit(&rows, level, seed).raise()?),
-                "post-linear" => Kind::PostLinear(plain::<PostLinear>(settings)?.fit(&rows, seed).raise()?),
-                "refit" => Kind::Refit(plain::<NetworkRefit>(settings)?.fit(&rows, seed).raise()?),
-                "laplace" => Kind::Laplace(Laplace.fit(&rows, seed).raise()?),
+        let fit = move |tick: Ticker<'_>| {
+            let (rows, settings) = (held.calibration()?, settings.as_str());
+            Ok(match name.as_str() {
+                "split" => Kind::Split(SplitConformal.fit(&rows, seed, tick).raise()?),
+                "normalised" => Kind::Normalised(plain::<Normalised>(settings)?.fit(&rows, seed, tick).raise()?),
+                "cqr" => Kind::Cqr(plain::<Cqr>(settings)?.fit(&rows, level, seed, tick).raise()?),
+                "post-linear" => Kind::PostLinear(plain::<PostLinear>(settings)?.fit(&rows, seed, tick).raise()?),
+                "refit" => Kind::Refit(plain::<NetworkRefit>(settings)?.fit(&rows, seed, tick).raise()?),
+                "laplace" => Kind::Laplace(Laplace.fit(&rows, seed, tick).raise()?),
                 _ => return Err(PyValueError::new_err(format!("there is no baseline `{name}`"))),
             })
         };
-        // Baselines do not tell how far they are: there is nothing to follow but Ctrl-C.
-        work::follow(py, work::jobs(n_jobs)?, None, |_| fit()).map(Baseline)
+        work::follow(py, work::jobs(n_jobs)?, None, fit).map(Baseline)
     }
 
     /// The point predictions, and the bounds rows × 1 × 2 × levels.

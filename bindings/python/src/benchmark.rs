@@ -124,6 +124,6 @@ pub fn benchmark_split(
         return Err(PyValueError::new_err(text));
     }
     let set = set(name, epochs, &x, &y, &groups)?;
-    let record = work::follow(py, work::jobs(n_jobs)?, None, |tick| plan.record(&set, index, tick).raise())?;
+    let record = work::follow(py, work::jobs(n_jobs)?, None, move |tick| plan.record(&set, index, tick).raise())?;
     settings::text(&record)
 }

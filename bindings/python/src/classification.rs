@@ -15,7 +15,7 @@ use stonet::{
 use stonet_io::{Fitted, Model, ModelColumns};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 
-use crate::arrays::{self, Matrix, Numbers, indices, view};
+use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
 use crate::{export, settings, work};
@@ -37,14 +37,18 @@ struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// `fit` also looks whether logits are probabilities in truth; a few new rows may look so by chance.
-    fn new(kind: InputKind, x: &'a Matrix<'_>, features: &'a Option<Matrix<'_>>, fit: bool) -> PyResult<Self> {
-        let x = x.as_array();
+    fn new(
+        kind: InputKind,
+        x: ArrayView2<'a, f64>,
+        features: Option<ArrayView2<'a, f64>>,
+        fit: bool,
+    ) -> PyResult<Self> {
         if kind == InputKind::Features {
             return Ok(Rows { logits: None, features: Some(x) });
         }
         let logits =
             if kind == InputKind::Logits && !fit { x.to_owned() } else { kind.convert(x.to_owned()).raise()? };
-        Ok(Rows { logits: Some(logits), features: view(features) })
+        Ok(Rows { logits: Some(logits), features })
     }
 
     fn inputs(&self) -> PyResult<ClassInputs<'_>> {
@@ -102,7 +106,7 @@ impl Classification {
     }
 
     fn rows<'a>(&self, x: &'a Matrix<'_>, features: &'a Option<Matrix<'_>>) -> PyResult<Rows<'a>> {
-        Rows::new(self.model.kind.unwrap_or_default(), x, features, false)
+        Rows::new(self.model.kind.unwrap_or_default(), x.as_array(), view(features), false)
     }
 }
 
@@ -135,13 +139,16 @@ impl Classification {
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let names = Labels::named(classes).raise()?;
         let labels = indices(&labels)?;
-        let inputs = Rows::new(kind, &x, &features, true)?;
-        let rows = ClassRows::new(inputs.inputs()?, &labels, names.classes()).raise()?;
+        let (x, features, classes) = (Held::new(&x), features.as_ref().map(Held::new), names.classes());
         let wanted = Wanted { classifier, sets, intervals };
-        let (head, sets, covariance) =
-            work::follow(py, work::jobs(n_jobs)?, progress, |tick| wanted.fit(&rows, Seed::new(seed), tick).raise())?;
-        let column = Array2::from_shape_fn((labels.len(), 1), |(i, _)| labels[i] as f64);
-        let arrays: Vec<_> = inputs.parts().into_iter().chain([column.view()]).collect();
+        let ((head, sets, covariance), fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
+            let inputs = Rows::new(kind, x.view(), features.as_ref().map(Held::view), true)?;
+            let rows = ClassRows::new(inputs.inputs()?, &labels, classes).raise()?;
+            let found = wanted.fit(&rows, Seed::new(seed), tick).raise()?;
+            let column = Array2::from_shape_fn((labels.len(), 1), |(i, _)| labels[i] as f64);
+            let arrays: Vec<_> = inputs.parts().into_iter().chain([column.view()]).collect();
+            Ok((found, Model::fingerprint_of(&arrays)))
+        })?;
         let model = Model {
             head: Fitted::Classification(Box::new(head)),
             columns,
@@ -149,7 +156,7 @@ impl Classification {
             labels: Some(names),
             level: Some(Level::new(level).raise()?),
             seed,
-            fingerprint: Model::fingerprint_of(&arrays),
+            fingerprint,
             version: Model::VERSION.to_owned(),
         };
         Ok(Classification { model, sets, covariance })

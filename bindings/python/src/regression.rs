@@ -11,7 +11,7 @@ use stonet::{Calibration, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, Si
 use stonet_io::{Fitted, Model, ModelColumns};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
-use crate::arrays::{self, Matrix, Numbers, indices, view};
+use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
 use crate::{export, settings, work};
@@ -49,19 +49,34 @@ fn new_rows<'a>(x: &'a Matrix<'_>, prediction: &'a Option<Matrix<'_>>) -> PyResu
 }
 
 /// The rows that a regression or a baseline is fitted on.
-pub fn calibration<'a>(
-    x: &'a Matrix<'_>,
-    y: &'a Matrix<'_>,
-    prediction: &'a Option<Matrix<'_>>,
-    groups: Option<&'a [usize]>,
-) -> PyResult<Calibration<'a>> {
-    let mut rows = Calibration::new(x.as_array(), y.as_array()).raise()?;
-    if let Some(d) = view(prediction) {
-        rows = rows.with_prediction(d).raise()?;
+pub struct HeldRows {
+    x: Held,
+    y: Held,
+    prediction: Option<Held>,
+    groups: Option<Vec<usize>>,
+}
+
+impl HeldRows {
+    pub fn new(
+        x: &Matrix<'_>,
+        y: &Matrix<'_>,
+        prediction: &Option<Matrix<'_>>,
+        groups: &Option<Numbers<'_>>,
+    ) -> PyResult<Self> {
+        let groups = groups.as_ref().map(indices).transpose()?;
+        let prediction = prediction.as_ref().map(Held::new);
+        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups })
     }
-    match groups {
-        Some(g) => rows.with_groups(g).raise(),
-        None => Ok(rows),
+
+    pub fn calibration(&self) -> PyResult<Calibration<'_>> {
+        let mut rows = Calibration::new(self.x.view(), self.y.view()).raise()?;
+        if let Some(d) = &self.prediction {
+            rows = rows.with_prediction(d.view()).raise()?;
+        }
+        match &self.groups {
+            Some(g) => rows.with_groups(g).raise(),
+            None => Ok(rows),
+        }
     }
 }
 
@@ -87,20 +102,22 @@ impl Regression {
         let mut post: PostStoNet = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
-        let groups = groups.as_ref().map(indices).transpose()?;
-        let rows = calibration(&x, &y, &prediction, groups.as_deref())?;
-        let head =
-            work::follow(py, work::jobs(n_jobs)?, progress, |tick| post.fit(&rows, Seed::new(seed), tick).raise())?;
-        let arrays: Vec<ArrayView2<'_, f64>> =
-            [rows.features(), rows.y()].into_iter().chain(rows.prediction()).collect();
+        let (held, level) = (HeldRows::new(&x, &y, &prediction, &groups)?, post.level);
+        let (head, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
+            let rows = held.calibration()?;
+            let head = post.fit(&rows, Seed::new(seed), tick).raise()?;
+            let arrays: Vec<ArrayView2<'_, f64>> =
+                [rows.features(), rows.y()].into_iter().chain(rows.prediction()).collect();
+            Ok((head, Model::fingerprint_of(&arrays)))
+        })?;
         let model = Model {
             head: Fitted::Regression(Box::new(head)),
             columns,
             kind: None,
             labels: None,
-            level: Some(post.level),
+            level: Some(level),
             seed,
-            fingerprint: Model::fingerprint_of(&arrays),
+            fingerprint,
             version: Model::VERSION.to_owned(),
         };
         Ok(Regression { model })

@@ -2,9 +2,9 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -13,6 +13,8 @@ use stonet::Ticker;
 
 /// How often the calling thread looks at signals and tells of progress.
 const GLANCE: Duration = Duration::from_millis(50);
+/// How long work that was told to stop is waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
@@ -54,27 +56,37 @@ struct State {
     stop: AtomicBool,
 }
 
+impl State {
+    fn tick(&self, done: usize, total: usize) -> bool {
+        self.total.store(total, Ordering::Relaxed);
+        // Several threads tell; what is done is never undone.
+        self.done.fetch_max(done, Ordering::Relaxed);
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    fn now(&self) -> (usize, usize) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+}
+
 /// Runs long work on a thread of its own. The calling thread is the only one that Python's signals reach and that a callback expects to be
 /// called on: it waits, and every now and then calls `progress(done, total)` and looks for Ctrl-C. Either may raise, which ends the work.
-pub fn follow<T: Send>(
+///
+/// Work ends where it asks its ticker whether to go on. Inside a large factorisation it does not ask for many seconds: then the caller gets its
+/// exception after [`PATIENCE`], and the work, which owns all that it needs, is left behind until it asks the next time.
+pub fn follow<T: Send + 'static>(
     py: Python<'_>,
     jobs: Option<usize>,
     progress: Option<Bound<'_, PyAny>>,
-    work: impl FnOnce(Ticker<'_>) -> PyResult<T> + Send,
+    work: impl FnOnce(Ticker<'_>) -> PyResult<T> + Send + 'static,
 ) -> PyResult<T> {
-    let state = State::default();
-    let tick = |done: usize, total: usize| {
-        state.total.store(total, Ordering::Relaxed);
-        // Several threads tell; what is done is never undone.
-        state.done.fetch_max(done, Ordering::Relaxed);
-        !state.stop.load(Ordering::Relaxed)
-    };
+    let state = Arc::new(State::default());
     let progress = progress.map(Bound::unbind);
     let mut told = (0, 0);
     let mut look = || {
         Python::attach(|py| {
             py.check_signals()?;
-            let now = (state.done.load(Ordering::Relaxed), state.total.load(Ordering::Relaxed));
+            let now = state.now();
             match &progress {
                 Some(call) if now != told && now.1 > 0 => {
                     told = now;
@@ -84,27 +96,31 @@ pub fn follow<T: Send>(
             }
         })
     };
+    let working = state.clone();
     py.detach(|| {
-        std::thread::scope(|scope| {
-            let (sender, receiver) = channel::<()>();
-            let thread = scope.spawn(|| {
-                // Dropped when the work is over, by whatever way, which ends the waiting.
-                let _sender = sender;
-                pooled(jobs, || work(&tick))?
-            });
-            let mut raised = Ok(());
-            while let Err(RecvTimeoutError::Timeout) = receiver.recv_timeout(GLANCE) {
-                if raised.is_ok() {
-                    raised = look();
-                    state.stop.store(raised.is_err(), Ordering::Relaxed);
+        let (sender, receiver) = channel::<PyResult<T>>();
+        std::thread::spawn(move || {
+            let result = pooled(jobs, || work(&|done, total| working.tick(done, total)));
+            // Nobody waits for work that was left behind.
+            let _ = sender.send(result.and_then(|result| result));
+        });
+        loop {
+            match receiver.recv_timeout(GLANCE) {
+                Ok(result) => {
+                    let result = result?;
+                    look()?;
+                    return Ok(result);
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(bug(Box::new("a thread ended without a result"))),
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(raised) = look() {
+                        state.stop.store(true, Ordering::Relaxed);
+                        let _ = receiver.recv_timeout(PATIENCE);
+                        return Err(raised);
+                    }
                 }
             }
-            let result = thread.join().unwrap_or_else(|panic| Err(bug(panic)));
-            raised?;
-            let result = result?;
-            look()?;
-            Ok(result)
-        })
+        }
     })
 }
 

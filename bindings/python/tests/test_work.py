@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stonet import LastLayerLaplace, PostStoNetRegressor
+from stonet import LastLayerLaplace, PostStoNetRegressor, RefitConformal
 
 
 def test_progress_counts_on_the_calling_thread(regression: Any) -> None:
@@ -59,6 +59,51 @@ def test_ctrl_c_is_heard(regression: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
         PostStoNetRegressor(settings={"stonet": {"steps": 100_000}}).fit(x, y, d)
     print(f"stopped {time.perf_counter() - begin - 0.3:.2f} s after Ctrl-C")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_ctrl_c_ends_a_baseline(regression: Any) -> None:
+    x, y, _ = regression
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    # Hours of training.
+    with pytest.raises(KeyboardInterrupt):
+        RefitConformal(settings={"network": {"steps": 100_000_000}}).fit(x, y)
+
+
+FACTORISATION = """
+import os, signal, threading, time
+import numpy as np
+from stonet import LastLayerLaplace
+
+def threads():
+    return len(os.listdir("/proc/self/task"))
+
+rng = np.random.default_rng(1)
+x, y = rng.standard_normal((3000, 3000)), rng.standard_normal(3000)
+before = threads()
+timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
+timer.start()
+try:
+    LastLayerLaplace(n_jobs=1).fit(x, y)
+except KeyboardInterrupt:
+    timer.join()
+    print("interrupted while", threads() - before, "threads work")
+del x
+LastLayerLaplace(n_jobs=1).fit(rng.standard_normal((200, 20)), y[:200])
+while threads() > before:
+    time.sleep(0.05)
+print("what was left behind has ended")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts the threads of the process")
+def test_ctrl_c_is_heard_inside_a_factorisation() -> None:
+    # One eigen-decomposition of order 3000, inside which nothing can be asked: the exception comes while it still runs.
+    run = subprocess.run([sys.executable, "-c", FACTORISATION], capture_output=True, text=True, timeout=900)
+    assert run.returncode == 0, run.stderr
+    assert "interrupted while 2 threads work" in run.stdout, run.stdout
+    assert "what was left behind has ended" in run.stdout
 
 
 def test_other_threads_run_meanwhile(regression: Any) -> None:

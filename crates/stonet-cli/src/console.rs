@@ -1,6 +1,6 @@
 //! What every command shares with the terminal: results, notes, progress, threads, and the wish to stop.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +16,13 @@ use crate::error::{Error, Result};
 /// Work that is over by then needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How long work has to end in order after Ctrl-C.
+const GRACE: Duration = Duration::from_millis(500);
+
 /// Whether the user has asked to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Whether a command is under way.
+static RUNNING: AtomicBool = AtomicBool::new(false);
 
 /// How results are shown; the same for every command.
 #[derive(Args, Debug, Clone)]
@@ -37,18 +42,40 @@ pub struct Console {
     verbose: bool,
 }
 
-/// Lets Ctrl-C and SIGTERM ask for an orderly end; asked twice, the program ends at once, as it does without a handler. Files under their
-/// final names are whole in any case.
-fn listen() {
+/// Runs a command that Ctrl-C and SIGTERM end. Work that asks whether to go on ends in order. Whatever else is being computed when the signal
+/// comes, such as a large factorisation, is given [`GRACE`] and then left: the process exits with 130. A second signal ends it at once. Files
+/// under their final names are whole in any case, and unfinished ones are removed.
+pub fn interruptible<T>(command: impl FnOnce() -> T) -> T {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Where no handler can be had, the system's own way stays.
         let _ = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
-                std::process::exit(130);
+            let again = STOP.swap(true, Ordering::Relaxed);
+            // A process that has run a command and does something else now, as Python may, ends as it would without a handler.
+            if again || !RUNNING.load(Ordering::Relaxed) {
+                leave();
             }
+            std::thread::spawn(|| {
+                std::thread::sleep(GRACE);
+                if RUNNING.load(Ordering::Relaxed) {
+                    leave();
+                }
+            });
         });
     });
+    RUNNING.store(true, Ordering::Relaxed);
+    let outcome = command();
+    RUNNING.store(false, Ordering::Relaxed);
+    outcome
+}
+
+/// Ends the process while its threads still work.
+fn leave() -> ! {
+    stonet_io::discard_unfinished_files();
+    // A progress bar may stand in this line.
+    let clear = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
+    let _ = writeln!(std::io::stderr(), "{clear}stopped");
+    std::process::exit(130)
 }
 
 /// Whether the user has asked to stop.
@@ -112,7 +139,6 @@ impl Console {
         what: &'static str,
         work: impl FnOnce(&(dyn Fn(usize, usize) -> bool + Sync)) -> std::result::Result<T, E> + Send,
     ) -> Result<T> {
-        listen();
         let progress = Progress::new(what, self.quiet);
         let tick = |done: usize, total: usize| progress.tick(done, total);
         let result = self.compute(|| work(&tick).map_err(Into::into));
@@ -157,5 +183,50 @@ pub fn say(text: &str) -> Result<()> {
             Err(stonet_repro::Error::Io { path: "standard output".into(), action: "write", source }.into())
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// Set in the child process of the test below: the folder that it works in.
+    const FOLDER: &str = "STONET_TEST_FOLDER";
+
+    /// Work that asks nobody, as a factorisation, with an unfinished file beside it. It does nothing unless the test below runs it.
+    #[test]
+    #[ignore = "the child process of another test"]
+    fn child_that_computes_for_long() {
+        let Some(folder) = std::env::var_os(FOLDER) else { return };
+        let columns = vec![stonet_io::Column::new("x", stonet_io::Type::F64)];
+        interruptible(|| {
+            let _writer = stonet_io::Writer::create(&Path::new(&folder).join("out.csv"), columns).unwrap();
+            println!("working");
+            std::thread::sleep(Duration::from_secs(600));
+        })
+    }
+
+    #[test]
+    fn a_signal_ends_work_that_never_asks_and_removes_its_unfinished_file() {
+        for signal in ["INT", "TERM"] {
+            let folder = tempfile::tempdir().unwrap();
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "console::tests::child_that_computes_for_long", "--ignored", "--nocapture"])
+                .env(FOLDER, folder.path())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+            assert!(lines.any(|line| line.unwrap().contains("working")));
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+            let sent = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+            assert!(sent.success());
+            let out = child.wait_with_output().unwrap();
+            assert_eq!(out.status.code(), Some(130), "{signal}");
+            assert!(String::from_utf8_lossy(&out.stderr).contains("stopped"));
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
     }
 }

@@ -85,7 +85,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             return u8::try_from(e.exit_code()).unwrap_or(2);
         }
     };
-    match dispatch(command, &console) {
+    match console::interruptible(|| dispatch(command, &console)) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Missed) => 1,
         Err(e) if e.is_closed_pipe() => 0,

@@ -85,7 +85,7 @@ pub use sample::{Sample, Sampling};
 pub use score::{BatchInputs, BatchScorer};
 pub use score::{ModelScorer, ScoreSettings, Scored, score_file, types};
 pub use table::{Choice, Table};
-pub use write::{Cells, Column, Type, Writer};
+pub use write::{Cells, Column, Type, Writer, discard_unfinished_files, write_file};
 
 /// Reads a table of numbers in the format that the file's name announces; [`Reading`] chooses columns, and keeps some as text.
 pub fn read(path: &Path) -> Result<Table> {

@@ -5,7 +5,7 @@ mod fingerprint;
 mod numbers;
 
 use std::collections::HashMap;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use ndarray::{Array2, ArrayView2, Axis};
@@ -15,7 +15,7 @@ use stonet::anatomy::View;
 use stonet::{FittedClassifier, FittedPostStoNet, InputKind, Labels, Level};
 
 use crate::location::damaged;
-use crate::write::Temporary;
+use crate::write::write_file;
 use crate::{Error, Result, Table, open};
 use fingerprint::Fnv;
 
@@ -177,12 +177,7 @@ impl Model {
     /// Writes the file; it appears whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
         let bytes = self.to_bytes()?;
-        let written = Temporary::create(path).and_then(|(temporary, mut file)| {
-            file.write_all(&bytes)?;
-            drop(file);
-            temporary.keep()
-        });
-        written.map_err(|source| Error::Unwritable { path: path.into(), source })
+        write_file(path, &bytes).map_err(|source| Error::Unwritable { path: path.into(), source })
     }
 
     /// Reads a file of this or an earlier format version.

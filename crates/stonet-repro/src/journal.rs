@@ -58,22 +58,23 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     }
 }
 
-/// Told `(done, total)` after each piece of work; returning false ends the run.
+/// Called with `(done, total)` after each piece of work and between its steps; returning false ends the run.
 pub type Tick<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
 
-/// Does every job in parallel and saves each record as soon as it is there; `done` of `total` were finished before.
+/// Does every job in parallel and saves each record as soon as it is there; `done` of `total` were finished before. A job is handed a ticker by
+/// which it can be cancelled between its steps, whatever it counts.
 pub fn complete<J: Send, R: Serialize + DeserializeOwned + Send>(
     journal: &Journal<R>,
     jobs: Vec<J>,
     (done, total): (usize, usize),
     tick: Tick<'_>,
-    work: impl Fn(J) -> Result<R> + Sync,
+    work: impl Fn(J, Tick<'_>) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let count = AtomicUsize::new(done);
     tick(done, total);
     jobs.into_par_iter()
         .map(|job| {
-            let record = work(job)?;
+            let record = work(job, &|_, _| tick(count.load(Ordering::Relaxed), total))?;
             journal.append(&record)?;
             let done = count.fetch_add(1, Ordering::Relaxed) + 1;
             if tick(done, total) { Ok(record) } else { Err(Error::Cancelled) }

@@ -273,6 +273,18 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// Neurons with too many inputs for the covariances of their weights.
+    #[error(
+        "layer {layer} selects {columns} inputs for a neuron; Eve's law needs a dense matrix of that order for each such neuron, and all of them together exceed the limit of {limit} numbers; use larger values of kappa for a sparser network, fewer features, or the intervals `stack`, `fast`, `split` or `cv+`, which need no such matrices"
+    )]
+    WideSupport {
+        /// Layer, from 1.
+        layer: usize,
+        /// Inputs of the neuron that exceeds the limit.
+        columns: usize,
+        /// Numbers that the matrices of one layer may have together.
+        limit: usize,
+    },
     /// A Gauss–Newton matrix that could not be inverted.
     #[error(
         "degrees of freedom: the Gauss–Newton matrix is numerically singular; standardise the data, or use the `cv` variance"

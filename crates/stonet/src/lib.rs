@@ -5,6 +5,7 @@ mod error;
 mod names;
 mod random;
 mod reservoir;
+mod work;
 
 mod calibration_rows;
 mod class_rows;
@@ -72,7 +73,7 @@ pub use regression::{LinearFit, MultinomialFit, MultinomialRefit, Refit, Solver,
 pub use reservoir::Reservoir;
 pub use scorer::Scorer;
 pub use select::{KappaPath, PathError, Walk, cross_validate, kappa_path};
-pub use stack::{Members, Scheme, Stack, StoNetSettings, Ticker};
+pub use stack::{Members, Scheme, Stack, StoNetSettings};
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
 #[doc(hidden)]
 pub use train::StepBench;
@@ -80,6 +81,7 @@ pub use train::{
     Algorithm, Asghmc, Collection, Decay, Design, Fit, Iro, Kernel, Observer, PaperSettings, Polished, Preset,
     Progress, Stop, Trainer, Warning,
 };
+pub use work::Ticker;
 
 /// The code of the repository's front page is compiled with the tests.
 #[cfg(doctest)]

@@ -1,19 +1,19 @@
 //! Ridge regression with its penalty chosen by closed-form leave-one-out error, in blocks of rows.
 
+mod basis;
+
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip, s};
-use rayon::prelude::*;
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use serde::{Deserialize, Serialize};
 
 use crate::data::is_constant_range;
-use crate::linalg::dense::{matmul, symmetric_eigen};
+use crate::work::Work;
 use crate::{Error, Result, Standardizer};
+use basis::{Basis, Rows};
 
 /// Rows per block: memory stays flat, and results do not depend on the number of threads.
 pub(crate) const BLOCK: usize = 1024;
-/// Blocks whose Gram matrices are held at once.
-const FEW: usize = 8;
 
 /// Standard scale and the range of the rows it was learned on: new rows are clipped one standard deviation beyond, so that a feature
 /// that hardly varied among them cannot send a prediction far away.
@@ -128,52 +128,46 @@ pub struct Ridge {
 
 impl Ridge {
     /// Fits `y[i]` on row `rows[i]` of `x`, the penalty one of n · `grid`, by leave-one-out error.
-    pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize], y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
+    pub(crate) fn fit(
+        x: ArrayView2<'_, f64>,
+        rows: &[usize],
+        y: ArrayView1<'_, f64>,
+        grid: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Self> {
         let block = |part: Range<usize>| x.select(Axis(0), &rows[part]);
-        Ridge::fit_blocks(Clip::fit(x, rows)?, &block, y, grid)
+        Ridge::fit_blocks(Clip::fit(x, rows)?, &block, y, grid, work)
     }
 
     /// The same on a design that is only ever there block by block.
-    pub(crate) fn fit_design(design: &Design<'_>, y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
-        Ridge::fit_blocks(Clip::of_blocks(design, y.len())?, design, y, grid)
+    pub(crate) fn fit_design(
+        design: &Design<'_>,
+        y: ArrayView1<'_, f64>,
+        grid: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        Ridge::fit_blocks(Clip::of_blocks(design, y.len())?, design, y, grid, work)
     }
 
-    fn fit_blocks(clip: Clip, design: &Design<'_>, y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
+    fn fit_blocks(
+        clip: Clip,
+        design: &Design<'_>,
+        y: ArrayView1<'_, f64>,
+        grid: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Self> {
         let n = y.len() as f64;
-        let mean = y.sum() / n;
-        let blocks = blocks(y.len());
-        let block = |part: &Range<usize>| clip.apply(design(part.clone()).view());
-        let centred = |part: &Range<usize>| y.slice(s![part.clone()]).mapv(|v| v - mean);
-        let p = clip.columns();
-        let (mut gram, mut moment) = (Array2::zeros((p, p)), Array1::zeros(p));
-        // A few blocks at a time: their Gram matrices take more room than they do.
-        for few in blocks.chunks(FEW) {
-            let parts: Vec<(Array2<f64>, Array1<f64>)> = few
-                .par_iter()
-                .map(|part| {
-                    let z = block(part)?;
-                    Ok((matmul(z.t(), z.view()), z.t().dot(&centred(part))))
-                })
-                .collect::<Result<_>>()?;
-            for (g, m) in &parts {
-                gram += g;
-                moment += m;
-            }
-        }
-        let Some((values, vectors)) = (if p == 0 { None } else { symmetric_eigen(gram.view()) }) else {
-            return Ok(Ridge { clip, coefficients: Array1::zeros(p), intercept: mean });
+        let intercept = y.sum() / n;
+        let rows = Rows { clip: &clip, design, y: y.mapv(|v| v - intercept) };
+        let Some(basis) = Basis::new(&rows, work)? else {
+            let coefficients = Array1::zeros(clip.columns());
+            return Ok(Ridge { clip, coefficients, intercept });
         };
-        let rotated = vectors.t().dot(&moment);
-        let shrink = |penalty: f64| values.mapv(|d| 1.0 / (d.max(0.0) + n * penalty));
-        let path = Path::new(grid, &rotated, &shrink);
-        let errors: Vec<Array1<f64>> = blocks
-            .par_iter()
-            .map(|part| Ok(path.left_out(matmul(block(part)?.view(), vectors.view()), &centred(part), n)))
-            .collect::<Result<_>>()?;
-        let errors = errors.into_iter().fold(Array1::zeros(grid.len()), |a: Array1<f64>, e| a + e);
+        let penalties: Vec<f64> = grid.iter().map(|c| n * c).collect();
+        let errors = basis.left_out(&rows, &penalties, work)?;
         let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0);
-        let coefficients = vectors.dot(&(rotated * shrink(grid[best])));
-        Ok(Ridge { clip, coefficients, intercept: mean })
+        let coefficients = basis.coefficients(&rows, penalties[best])?;
+        Ok(Ridge { clip, coefficients, intercept })
     }
 
     /// The scale of its columns.
@@ -204,40 +198,6 @@ impl Ridge {
     }
 }
 
-/// The fits of a whole grid, in the eigenbasis.
-struct Path {
-    /// p × grid: coefficients.
-    fit: Array2<f64>,
-    /// p × grid: what a squared score adds to the leverage.
-    leverage: Array2<f64>,
-}
-
-impl Path {
-    fn new(grid: &[f64], rotated: &Array1<f64>, shrink: &dyn Fn(f64) -> Array1<f64>) -> Self {
-        let (mut fit, mut leverage) =
-            (Array2::zeros((rotated.len(), grid.len())), Array2::zeros((rotated.len(), grid.len())));
-        for (j, &penalty) in grid.iter().enumerate() {
-            let s = shrink(penalty);
-            fit.column_mut(j).assign(&(rotated * &s));
-            leverage.column_mut(j).assign(&s);
-        }
-        Path { fit, leverage }
-    }
-
-    /// Σ ((y − ŷ)/(1 − h))² over the block, per penalty; `z` are the block's scores in the eigenbasis.
-    fn left_out(&self, z: Array2<f64>, y: &Array1<f64>, n: f64) -> Array1<f64> {
-        let fitted = matmul(z.view(), self.fit.view());
-        let leverage = matmul(z.mapv_into(|z| z * z).view(), self.leverage.view());
-        let mut total = Array1::zeros(fitted.ncols());
-        for ((i, j), f) in fitted.indexed_iter() {
-            // A leverage of 1 means that the row alone decides its fit; rounding must not turn that into a perfect prediction.
-            let left = (1.0 - 1.0 / n - leverage[[i, j]]).max(1e-6);
-            total[j] += ((y[i] - f) / left).powi(2);
-        }
-        total
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +211,7 @@ mod tests {
         let y = x
             .outer_iter()
             .map(|r| {
-                2.0 + r[0] - 0.5 * r[1]
+                2.0 + r[0] - 0.5 * r[r.len() / 2]
                     + 0.7 * {
                         let e: f64 = StandardNormal.sample(&mut rng);
                         e
@@ -261,38 +221,100 @@ mod tests {
         (x, y)
     }
 
-    /// One penalty: leaving rows out one by one and refitting gives the closed form, when the scale is not learned anew.
+    /// The error at row `i` of a ridge regression of the other rows, by the normal equations of the augmented design: an unpenalised intercept,
+    /// and the scale of the columns not learned anew.
+    fn error_without(i: usize, x: &Array2<f64>, y: &Array1<f64>, penalty: f64) -> f64 {
+        let (n, p) = x.dim();
+        let rows: Vec<usize> = (0..n).filter(|&r| r != i).collect();
+        let mut design = ndarray::concatenate![Axis(1), Array2::ones((n - 1, 1)), x.select(Axis(0), &rows)];
+        let mut target = y.select(Axis(0), &rows).to_vec();
+        for k in 0..p {
+            let mut row = Array1::zeros(p + 1);
+            row[k + 1] = penalty.sqrt();
+            design.push_row(row.view()).unwrap();
+            target.push(0.0);
+        }
+        let inverse = crate::linalg::dense::spd_inverse(design.t().dot(&design).view()).unwrap();
+        let beta = inverse.dot(&design.t().dot(&Array1::from(target)));
+        y[i] - beta[0] - beta.slice(ndarray::s![1..]).dot(&x.row(i))
+    }
+
+    /// Both forms: leaving rows out one by one and refitting gives the closed form.
     #[test]
     fn the_closed_form_is_the_error_of_leaving_rows_out() {
-        let (x, y) = data(25, 3);
-        let x = Standardizer::fit(x.view()).apply(x.view()).unwrap();
-        let (n, penalty) = (25.0, 0.1);
-        let gram = x.t().dot(&x);
-        let (values, vectors) = symmetric_eigen(gram.view()).unwrap();
-        let mean = y.sum() / n;
-        let rotated = vectors.t().dot(&x.t().dot(&(&y - mean)));
-        let shrink = |c: f64| values.mapv(|d| 1.0 / (d + n * c));
-        let closed = Path::new(&[penalty], &rotated, &shrink).left_out(x.dot(&vectors), &(&y - mean), n)[0];
-        let mut brute = 0.0;
-        for i in 0..25 {
-            let rows: Vec<usize> = (0..25).filter(|&r| r != i).collect();
-            let (a, b) = (x.select(Axis(0), &rows), y.select(Axis(0), &rows));
-            // An unpenalised intercept and penalty n·c on the slopes, by solving the normal equations of the augmented design.
-            let mut design = ndarray::concatenate![Axis(1), Array2::ones((24, 1)), a];
-            let mut target = b.to_vec();
-            for k in 0..3 {
-                let mut row = Array1::zeros(4);
-                row[k + 1] = (n * penalty).sqrt();
-                design.push_row(row.view()).unwrap();
-                target.push(0.0);
+        for (n, p) in [(25, 3), (25, 24), (12, 40), (13, 13)] {
+            let (x, y) = data(n, p);
+            let clip = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
+            let x = clip.apply(x.view()).unwrap();
+            let same = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
+            let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
+            let rows = Rows { clip: &same, design: &design, y: &y - y.sum() / n as f64 };
+            let work = Work::unwatched();
+            let penalties = [0.05, 0.1 * n as f64, 3.0 * n as f64];
+            let brute = penalties.map(|c| (0..n).map(|i| error_without(i, &x, &y, c).powi(2)).sum::<f64>());
+            for basis in [Basis::of_columns(&rows, &work), Basis::of_rows(&rows, &work)] {
+                let closed = basis.unwrap().unwrap().left_out(&rows, &penalties, &work).unwrap();
+                for (closed, brute) in closed.iter().zip(brute) {
+                    assert!((closed / brute - 1.0).abs() < 1e-7, "{n} × {p}: {closed} {brute}");
+                }
             }
-            let target = Array1::from(target);
-            let inverse = crate::linalg::dense::spd_inverse(design.t().dot(&design).view()).unwrap();
-            let beta = inverse.dot(&design.t().dot(&target));
-            let predicted = beta[0] + beta.slice(ndarray::s![1..]).dot(&x.row(i));
-            brute += (y[i] - predicted).powi(2);
         }
-        assert!((closed / brute - 1.0).abs() < 1e-9, "{closed} {brute}");
+    }
+
+    /// The two forms are one regression: coefficients and left-out errors agree to rounding over the whole grid, constant and repeated
+    /// columns and repeated rows included, whatever the shape.
+    #[test]
+    fn the_kernel_form_is_the_primal_form() {
+        let penalties = [1e-5, 1e-3, 0.1, 1.0, 3.0, f64::INFINITY];
+        for (n, p) in [(30, 4), (30, 29), (30, 30), (30, 31), (30, 200), (300, 310), (5, 1)] {
+            let (mut x, y) = data(n, p);
+            if p > 3 {
+                x.column_mut(3).fill(2.5);
+                let twin = x.column(0).to_owned();
+                x.column_mut(2).assign(&twin);
+                let twin = x.row(1).to_owned();
+                x.row_mut(2).assign(&twin);
+            }
+            let clip = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
+            let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
+            let rows = Rows { clip: &clip, design: &design, y: &y - y.sum() / n as f64 };
+            let (work, grid) = (Work::unwatched(), penalties.map(|c| c * n as f64));
+            let primal = Basis::of_columns(&rows, &work).unwrap().unwrap();
+            let dual = Basis::of_rows(&rows, &work).unwrap().unwrap();
+            let [a, b] = [&primal, &dual].map(|basis| basis.left_out(&rows, &grid, &work).unwrap());
+            assert!(a.iter().zip(&b).all(|(a, b)| (a / b - 1.0).abs() < 1e-5), "{n} × {p}: {a} {b}");
+            for &penalty in &grid {
+                let [a, b] = [&primal, &dual].map(|basis| basis.coefficients(&rows, penalty).unwrap());
+                let size = a.iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
+                assert!((&a - &b).iter().all(|d| d.abs() < 1e-7 * size), "{n} × {p} at {penalty}");
+            }
+        }
+    }
+
+    /// At a tiny penalty and many columns 1 − h is below 1e-6, where 1 minus a sum would have lost it.
+    #[test]
+    fn a_fit_through_every_row_is_not_taken_for_a_good_one() {
+        let (x, y) = data(20, 4000);
+        let noise = Array1::from_iter((0..20).map(|i| y[(i * 7) % 20]));
+        let clip = Clip::fit(x.view(), &(0..20).collect::<Vec<_>>()).unwrap();
+        let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
+        let rows = Rows { clip: &clip, design: &design, y: &noise - noise.sum() / 20.0 };
+        let work = Work::unwatched();
+        let basis = Basis::new(&rows, &work).unwrap().unwrap();
+        assert!(matches!(basis, Basis::Rows { .. }));
+        let errors = basis.left_out(&rows, &[20.0 * 1e-9, 20.0 * 1e-5, 20.0], &work).unwrap();
+        // As λ → 0 the error converges to that of the least-norm interpolation, which is that of a mild penalty here.
+        assert!(errors.iter().all(|e| (e / errors[2] - 1.0).abs() < 0.05), "{errors}");
+    }
+
+    #[test]
+    fn a_cancelled_fit_stops_in_both_forms() {
+        for (n, p) in [(40, 5), (5, 40)] {
+            let (x, y) = data(n, p);
+            let rows: Vec<usize> = (0..n).collect();
+            let fit = Ridge::fit(x.view(), &rows, y.view(), &[0.1], &Work::new(1, &|_, _| false));
+            assert!(matches!(fit, Err(Error::Cancelled { .. })));
+        }
     }
 
     #[test]
@@ -300,11 +322,11 @@ mod tests {
         let (x, y) = data(3000, 5);
         let rows: Vec<usize> = (0..3000).collect();
         let grid = [1e-5, 1e-3, 0.1, 1.0, f64::INFINITY];
-        let fit = Ridge::fit(x.view(), &rows, y.view(), &grid).unwrap();
+        let fit = Ridge::fit(x.view(), &rows, y.view(), &grid, &Work::unwatched()).unwrap();
         let error = (&fit.predict(x.view()).unwrap() - &y).mapv(|e| e * e).sum() / 3000.0;
         // Noise variance .49, and sd of its estimate .49 √(2/3000).
         assert!((error - 0.49).abs() < 4.5 * 0.49 * (2.0f64 / 3000.0).sqrt(), "{error}");
-        let flat = Ridge::fit(x.view(), &rows, y.view(), &[f64::INFINITY]).unwrap();
+        let flat = Ridge::fit(x.view(), &rows, y.view(), &[f64::INFINITY], &Work::unwatched()).unwrap();
         assert!(flat.predict(x.view()).unwrap().iter().all(|m| (m - y.sum() / 3000.0).abs() < 1e-12));
     }
 
@@ -322,7 +344,8 @@ mod tests {
         let (mut x, y) = data(20, 40);
         x.column_mut(7).fill(3.0);
         let rows: Vec<usize> = (0..20).collect();
-        let fit = Ridge::fit(x.view(), &rows, y.view(), &[1e-5, 0.01, 1.0, f64::INFINITY]).unwrap();
+        let grid = [1e-5, 0.01, 1.0, f64::INFINITY];
+        let fit = Ridge::fit(x.view(), &rows, y.view(), &grid, &Work::unwatched()).unwrap();
         let mut far = x.clone();
         far.column_mut(7).fill(1e9);
         let (near, far) = (fit.predict(x.view()).unwrap(), fit.predict(far.view()).unwrap());

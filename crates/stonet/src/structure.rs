@@ -245,8 +245,11 @@ fn sparse_exponent(net: &StoNet, d: &[f64]) -> f64 {
     net.layers().iter().zip(d).map(of_layer).fold(0.0, f64::max).min(1.0)
 }
 
-/// The smallest eigenvalue of the inputs' covariance matrix; 0 where they are dependent.
+/// The smallest eigenvalue of the inputs' covariance matrix; 0 where they are dependent, as they are where there are as many of them as rows.
 fn smallest_eigenvalue(x: ArrayView2<'_, f64>) -> f64 {
+    if x.ncols() >= x.nrows() {
+        return 0.0;
+    }
     let mean = x.sum_axis(Axis(0)) / x.nrows() as f64;
     let centred = &x - &mean;
     let covariance = gram(centred.view()) / x.nrows() as f64;

@@ -64,12 +64,12 @@ impl Method {
         // Fewer steps at a higher rate than by default: validity does not depend on them, the time of the test does.
         let network = || SmallNetwork { steps: 600, rate: 5e-3, ..SmallNetwork::default() };
         Ok(match self {
-            Split => Box::new(SplitConformal.fit(rows, seed)?),
-            Normalised => Box::new(baseline::Normalised::default().fit(rows, seed)?),
-            Cqr => Box::new(baseline::Cqr { network: network() }.fit(rows, level, seed)?),
-            PostLinear => Box::new(baseline::PostLinear::default().fit(rows, seed)?),
-            Refit => Box::new(NetworkRefit { network: network() }.fit(rows, seed)?),
-            Laplace => Box::new(baseline::Laplace.fit(rows, seed)?),
+            Split => Box::new(SplitConformal.fit(rows, seed, &|_, _| true)?),
+            Normalised => Box::new(baseline::Normalised::default().fit(rows, seed, &|_, _| true)?),
+            Cqr => Box::new(baseline::Cqr { network: network() }.fit(rows, level, seed, &|_, _| true)?),
+            PostLinear => Box::new(baseline::PostLinear::default().fit(rows, seed, &|_, _| true)?),
+            Refit => Box::new(NetworkRefit { network: network() }.fit(rows, seed, &|_, _| true)?),
+            Laplace => Box::new(baseline::Laplace.fit(rows, seed, &|_, _| true)?),
         })
     }
 
@@ -167,7 +167,7 @@ fn split_conformal_by_hand() {
     let d = array![[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]];
     let y = &d + &array![[-3.0], [1.0], [-9.0], [2.0], [8.0], [-4.0], [5.0], [7.0], [-6.0]];
     let rows = Calibration::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
-    let fitted = SplitConformal.fit(&rows, Seed::new(1)).unwrap();
+    let fitted = SplitConformal.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
     let (new, at) = (array![[10.0], [-1.5]], array![[0.0, 0.0], [5.0, 5.0]]);
     let new_rows = NewRows::new(at.view()).unwrap().with_prediction(new.view()).unwrap();
     let i = fitted.intervals(&new_rows, level(0.8)).unwrap();
@@ -177,7 +177,7 @@ fn split_conformal_by_hand() {
     assert!(i.lower.iter().all(|l| *l == f64::NEG_INFINITY) && i.upper.iter().all(|u| *u == f64::INFINITY));
     // As three groups of three, weights ⅓: level .5 needs a mass of 2, which is the sixth smallest.
     let groups = [4, 4, 4, 0, 0, 0, 7, 7, 7];
-    let fitted = SplitConformal.fit(&rows.with_groups(&groups).unwrap(), Seed::new(1)).unwrap();
+    let fitted = SplitConformal.fit(&rows.with_groups(&groups).unwrap(), Seed::new(1), &|_, _| true).unwrap();
     assert_eq!(fitted.intervals(&new_rows, level(0.5)).unwrap().upper, array![[16.0], [4.5]]);
 }
 
@@ -294,7 +294,7 @@ fn what_cannot_work_is_refused_by_name() {
         let wrong = fitted.intervals(&new.with_prediction(wide.view()).unwrap(), at);
         assert!(wrong.is_err(), "{method:?}");
     }
-    let cqr = baseline::Cqr::default().fit(&bare, at, Seed::new(1)).unwrap();
+    let cqr = baseline::Cqr::default().fit(&bare, at, Seed::new(1), &|_, _| true).unwrap();
     assert_eq!(cqr.level(), at);
     let other = cqr.intervals(&rows.new_rows(), level(0.8)).unwrap_err();
     assert!(other.to_string().contains("the level of the fit"), "{other}");
@@ -309,16 +309,25 @@ fn settings_out_of_range_are_refused() {
     };
     let (rows, seed, normal) = (rows.calibration(), Seed::new(1), baseline::Normalised::default());
     for penalties in [vec![], vec![0.0], vec![1.0, f64::NAN]] {
-        let e = baseline::Normalised { penalties, ..normal.clone() }.fit(&rows, seed).unwrap_err();
+        let e = baseline::Normalised { penalties, ..normal.clone() }.fit(&rows, seed, &|_, _| true).unwrap_err();
         assert_eq!(name(e), "penalties");
     }
-    let e = baseline::Normalised { offset: 0.0, ..normal.clone() }.fit(&rows, seed).unwrap_err();
+    let e = baseline::Normalised { offset: 0.0, ..normal.clone() }.fit(&rows, seed, &|_, _| true).unwrap_err();
     assert_eq!(name(e), "offset");
-    assert_eq!(name(baseline::Normalised { floor: 1.0, ..normal }.fit(&rows, seed).unwrap_err()), "floor");
+    assert_eq!(
+        name(baseline::Normalised { floor: 1.0, ..normal }.fit(&rows, seed, &|_, _| true).unwrap_err()),
+        "floor"
+    );
     let linear = baseline::PostLinear::default();
-    assert_eq!(name(baseline::PostLinear { lambdas: 1, ..linear }.fit(&rows, seed).unwrap_err()), "lambdas");
-    assert_eq!(name(baseline::PostLinear { smallest: 1.0, ..linear }.fit(&rows, seed).unwrap_err()), "smallest");
-    assert_eq!(name(baseline::PostLinear { folds: 1, ..linear }.fit(&rows, seed).unwrap_err()), "folds");
+    assert_eq!(
+        name(baseline::PostLinear { lambdas: 1, ..linear }.fit(&rows, seed, &|_, _| true).unwrap_err()),
+        "lambdas"
+    );
+    assert_eq!(
+        name(baseline::PostLinear { smallest: 1.0, ..linear }.fit(&rows, seed, &|_, _| true).unwrap_err()),
+        "smallest"
+    );
+    assert_eq!(name(baseline::PostLinear { folds: 1, ..linear }.fit(&rows, seed, &|_, _| true).unwrap_err()), "folds");
     let network = SmallNetwork::default();
     for (network, field) in [
         (SmallNetwork { hidden: vec![], ..network.clone() }, "hidden"),
@@ -326,8 +335,8 @@ fn settings_out_of_range_are_refused() {
         (SmallNetwork { batch_size: 0, ..network.clone() }, "batch_size"),
         (SmallNetwork { rate: f64::NAN, ..network }, "rate"),
     ] {
-        assert_eq!(name(NetworkRefit { network: network.clone() }.fit(&rows, seed).unwrap_err()), field);
-        assert_eq!(name(baseline::Cqr { network }.fit(&rows, level(0.9), seed).unwrap_err()), field);
+        assert_eq!(name(NetworkRefit { network: network.clone() }.fit(&rows, seed, &|_, _| true).unwrap_err()), field);
+        assert_eq!(name(baseline::Cqr { network }.fit(&rows, level(0.9), seed, &|_, _| true).unwrap_err()), field);
     }
 }
 
@@ -335,7 +344,7 @@ fn settings_out_of_range_are_refused() {
 fn the_scale_follows_the_noise_and_exact_networks_are_fine() {
     let (rows, test) =
         (sample(2000, Noise::Heteroscedastic, Seed::new(15)), sample(300, Noise::Heteroscedastic, Seed::new(16)));
-    let fitted = baseline::Normalised::default().fit(&rows.calibration(), Seed::new(1)).unwrap();
+    let fitted = baseline::Normalised::default().fit(&rows.calibration(), Seed::new(1), &|_, _| true).unwrap();
     let log: Vec<f64> = fitted.scale(&test.new_rows()).unwrap().mapv(f64::ln).to_vec();
     let truth: Vec<f64> = test.sd.iter().map(|sd| sd.ln()).collect();
     let ((a, sa), (b, sb)) = (mean_sd(&log), mean_sd(&truth));
@@ -343,7 +352,7 @@ fn the_scale_follows_the_noise_and_exact_networks_are_fine() {
     assert!(correlation > 0.95, "{correlation}");
     // A network without errors: intervals of length zero, not NaN.
     let exact = Calibration::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.y.view()).unwrap();
-    let i = baseline::Normalised::default().fit(&exact, Seed::new(1)).unwrap();
+    let i = baseline::Normalised::default().fit(&exact, Seed::new(1), &|_, _| true).unwrap();
     let i = i.intervals(&test.new_rows(), level(0.9)).unwrap();
     assert_eq!((&i.lower, &i.upper), (&test.d, &test.d));
 }
@@ -352,7 +361,7 @@ fn the_scale_follows_the_noise_and_exact_networks_are_fine() {
 fn the_lasso_of_post_linear_is_on_its_path_and_optimal() {
     for seed in 0..5 {
         let rows = sample(200, Noise::Homoscedastic, Seed::new(17).child(seed));
-        let fitted = baseline::PostLinear::default().fit(&rows.calibration(), Seed::new(seed)).unwrap();
+        let fitted = baseline::PostLinear::default().fit(&rows.calibration(), Seed::new(seed), &|_, _| true).unwrap();
         let (path, lasso) = (fitted.path(), fitted.lasso());
         assert_eq!(path.len(), 50);
         assert!((path[49] / path[0] - 1e-3).abs() < 1e-12 && path.windows(2).all(|w| w[0] > w[1]));
@@ -402,7 +411,8 @@ fn the_laplace_posterior_is_the_one_found_by_brute_force() {
     // The second has directions that no row has seen.
     for (n, p) in [(9, 3), (6, 8)] {
         let (x, y) = tiny(n, p, 18);
-        let fitted = baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1)).unwrap();
+        let fitted =
+            baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true).unwrap();
         let (unit, centre) = (y.std(0.0), y.mean().unwrap());
         let noise = fitted.noise_variance() / (unit * unit);
         let design = |x: &Array2<f64>, by: &Array2<f64>| {
@@ -434,7 +444,8 @@ fn the_laplace_posterior_is_the_one_found_by_brute_force() {
 #[test]
 fn prior_and_noise_maximise_the_marginal_likelihood() {
     let (x, y) = tiny(12, 3, 19);
-    let fitted = baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1)).unwrap();
+    let fitted =
+        baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true).unwrap();
     let (phi, t) = (standard(&x, &x), standard(&y, &y).index_axis_move(Axis(1), 0));
     // log p(t | a, σ²) with a flat intercept, from the 12 × 12 covariance of the rows.
     let log = |precision: f64, noise: f64| {
@@ -462,7 +473,8 @@ fn prior_and_noise_maximise_the_marginal_likelihood() {
 fn features_without_signal_leave_the_mean() {
     let x = Array2::from_shape_fn((50, 1), |(i, _)| f64::from(i as u32 / 2));
     let y = Array2::from_shape_fn((50, 1), |(i, _)| if i % 2 == 0 { 1.0 } else { -1.0 });
-    let fitted = baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1)).unwrap();
+    let fitted =
+        baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true).unwrap();
     // σ² is the variance with divisor n − 1, and the mean is known to σ²/n.
     assert!((fitted.noise_variance() - 50.0 / 49.0).abs() < 1e-9);
     let i = fitted.intervals(&NewRows::new(x.view()).unwrap(), level(0.9)).unwrap();

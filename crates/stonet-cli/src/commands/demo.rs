@@ -190,7 +190,7 @@ impl Demo {
         post.stonet.algorithm = self.trainer;
         let fitted = post.fit(&rows.calibration()?, seed.child(4), tick)?;
         let ours = fitted.intervals(&test.new_rows()?, level, Side::Both)?;
-        let split = SplitConformal.fit(&rows.calibration()?, seed.child(5))?;
+        let split = SplitConformal.fit(&rows.calibration()?, seed.child(5), &|_, _| true)?;
         let split_conformal = split.intervals(&test.new_rows()?, level)?;
         let train_rmse = network.see(&train)?.rmse()?;
         Ok(Set { fitted, test, ours, split_conformal, train_rmse })

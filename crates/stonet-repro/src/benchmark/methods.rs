@@ -106,12 +106,12 @@ fn one(
         return Ok(fitted.intervals(new, level, Side::Both)?);
     }
     let fitted: Box<dyn Fitted> = match name {
-        "split-conformal" => Box::new(SplitConformal.fit(rows, seed)?),
-        "normalised-conformal" => Box::new(Normalised::default().fit(rows, seed)?),
-        "cqr" => Box::new(Cqr::default().fit(rows, level, seed)?),
-        "refit-conformal" => Box::new(NetworkRefit::default().fit(rows, seed)?),
-        "post-linear" => Box::new(PostLinear::default().fit(rows, seed)?),
-        _ => Box::new(Laplace.fit(rows, seed)?),
+        "split-conformal" => Box::new(SplitConformal.fit(rows, seed, tick)?),
+        "normalised-conformal" => Box::new(Normalised::default().fit(rows, seed, tick)?),
+        "cqr" => Box::new(Cqr::default().fit(rows, level, seed, tick)?),
+        "refit-conformal" => Box::new(NetworkRefit::default().fit(rows, seed, tick)?),
+        "post-linear" => Box::new(PostLinear::default().fit(rows, seed, tick)?),
+        _ => Box::new(Laplace.fit(rows, seed, tick)?),
     };
     Ok(fitted.intervals(new, level)?)
 }

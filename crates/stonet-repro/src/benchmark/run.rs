@@ -121,7 +121,7 @@ pub fn run(sets: &[Set], plan: Plan, dir: &Path, tick: Tick<'_>) -> Result<Vec<S
     let jobs = run.left(sets)?;
     let total = run.plan.splits * sets.len();
     let done = total - jobs.len();
-    let work = |(set, index): (&Set, usize)| run.plan.record(set, index, &|_, _| true);
+    let work = |(set, index): (&Set, usize), tick: Tick<'_>| run.plan.record(set, index, tick);
     let records = complete(&run.journal, jobs, (done, total), tick, work)?;
     records.into_iter().for_each(|record| run.keep(record));
     Ok(sets.iter().map(|set| run.summary(set)).collect())

@@ -116,7 +116,8 @@ pub fn compare(
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
     tick(0, methods.len());
     for (done, &method) in methods.iter().enumerate() {
-        match one(rows, test, &PostStoNetClassifier { method, ..settings.clone() }, Seed::new(seed)) {
+        let stop = |_: usize, _: usize| tick(done, methods.len());
+        match one(rows, test, &PostStoNetClassifier { method, ..settings.clone() }, Seed::new(seed), &stop) {
             Ok(j) => judged.push(j),
             Err(Error::Core(e @ stonet::Error::Cancelled { .. })) => return Err(e.into()),
             Err(Error::Core(e)) => refused.push(Refused { name: method, reason: e.to_string() }),
@@ -146,9 +147,15 @@ pub fn compare(
 }
 
 /// One method, fitted and judged. Streams of the seed: 0 the fit, 1 the judgement, the same for every method.
-fn one(rows: &ClassRows<'_>, test: TestRows<'_>, method: &PostStoNetClassifier, seed: Seed) -> Result<Judged> {
+fn one(
+    rows: &ClassRows<'_>,
+    test: TestRows<'_>,
+    method: &PostStoNetClassifier,
+    seed: Seed,
+    tick: Tick<'_>,
+) -> Result<Judged> {
     let begin = Instant::now();
-    let fitted = method.fit(rows, seed.child(0), &|_, _| true)?;
+    let fitted = method.fit(rows, seed.child(0), tick)?;
     let seconds = begin.elapsed().as_secs_f64();
     let p = fitted.probabilities(&test.inputs)?;
     let report = judge(p.view(), test.labels, &JudgeSettings::default(), seed.child(1))?;

@@ -144,7 +144,7 @@ impl Runner<'_> {
         }
         let standing = self.standing(finished);
         let first = self.spec.first()?;
-        let records = complete(self.journal, jobs, standing, self.tick, |(model, method, index)| {
+        let records = complete(self.journal, jobs, standing, self.tick, |(model, method, index), _| {
             let seed = self.root(model).child(0).child(index as u64);
             let sample = Sample::new(self.spec, model, self.spec.pilot_rows, seed)?;
             let start = match finished.kappa(model, first) {
@@ -166,7 +166,7 @@ impl Runner<'_> {
             jobs.extend((0..self.options.replicates).filter(missing).map(|i| (model, rows, i)));
         }
         let standing = self.standing(finished);
-        let records = complete(self.journal, jobs, standing, self.tick, |(model, rows, index)| {
+        let records = complete(self.journal, jobs, standing, self.tick, |(model, rows, index), _| {
             let scale = (self.spec.pilot_rows as f64 / rows as f64).sqrt();
             let kappas = (self.methods.iter())
                 .filter_map(|m| finished.kappa(model, m).map(|kappa| (m.name(), kappa * scale)))

@@ -66,13 +66,13 @@ pub fn run(spec: &Spec, options: &FashionOptions, dir: &Path, tick: Tick<'_>) ->
         all.filter(|(l, repeat)| !records.iter().any(|r| r.group == l.name && r.split == *repeat)).collect();
     let total = spec.losses.len() * repeats;
     let done = total - missing.len();
-    records.extend(complete(&journal, missing, (done, total), tick, |(loss, repeat)| {
+    records.extend(complete(&journal, missing, (done, total), tick, |(loss, repeat), tick| {
         let outputs = train(&images, &spec, &loss.loss, Seed::new(seed).child(repeat as u64))?;
         let (validation, test) = (&outputs.validation, &outputs.test);
         let rows = ClassRows::new(ClassInputs::logits(validation.logits.view())?, &validation.labels, CLASSES)?;
         let test = TestRows { inputs: ClassInputs::logits(test.logits.view())?, labels: &test.labels };
         let names: Vec<String> = (0..CLASSES).map(|k| k.to_string()).collect();
-        let compared = compare(&rows, test, &names, methods, seed, &|_, _| true)?;
+        let compared = compare(&rows, test, &names, methods, seed, tick)?;
         Ok(Record { group: loss.name.clone(), split: repeat, methods: compared.brief() })
     })?);
     let place = |r: &Record| (spec.losses.iter().position(|l| l.name == r.group), r.split);

@@ -134,7 +134,7 @@ impl Runner<'_> {
         finished: &mut Finished,
         work: impl Fn(&Cell, usize) -> Result<Record> + Sync,
     ) -> Result<()> {
-        let work = |(cell, index): (Cell, usize)| work(&cell, index);
+        let work = |(cell, index): (Cell, usize), _: Tick<'_>| work(&cell, index);
         let records = complete(self.journal, jobs, (done, self.total), self.tick, work)?;
         records.into_iter().for_each(|r| finished.add(r));
         Ok(())

@@ -88,9 +88,9 @@ pub fn inconsistency(
     records.retain(|r| r.epochs == epochs && r.index < splits);
     let missing: Vec<usize> = (0..splits).filter(|i| !records.iter().any(|r| r.index == *i)).collect();
     let done = splits - missing.len();
-    records.extend(complete(&journal, missing, (done, splits), tick, |index| {
+    records.extend(complete(&journal, missing, (done, splits), tick, |index, tick| {
         let seed = Seed::new(seed).child(index as u64);
-        let prepared = prepare(&community, &protocol, seed, &|_, _| true)?;
+        let prepared = prepare(&community, &protocol, seed, tick)?;
         Ok(Record { epochs, index, points: without_penalty(&prepared, Level::new(protocol.level)?, seed.child(3))? })
     })?);
     let point = |i: usize| {

@@ -7,7 +7,7 @@ use super::halves::{Judge, halves};
 use super::small_network::{ScaledNetwork, SmallNetwork};
 use super::{Fitted, intervals, single};
 use crate::mlp::Loss;
-use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed};
+use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed, Ticker};
 
 /// \[q_lo(x) − Q, q_hi(x) + Q\], where Q is the conformal quantile of max(q_lo − y, y − q_hi).
 ///
@@ -29,12 +29,13 @@ pub struct FittedCqr {
 }
 
 impl Cqr {
-    /// Learns the quantiles of this level on a random half of the rows; streams of the seed: 0 the halves, 1 the network.
-    pub fn fit(&self, rows: &Calibration<'_>, level: Level, seed: Seed) -> Result<FittedCqr> {
+    /// Learns the quantiles of this level on a random half of the rows; streams of the seed: 0 the halves, 1 the network. `tick` follows the
+    /// epochs of the network and cancels the fit by returning false.
+    pub fn fit(&self, rows: &Calibration<'_>, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<FittedCqr> {
         let (fit, judge) = halves(&single(rows)?, seed.child(0))?;
         let tail = 0.5 * (1.0 - level.get());
         let loss = Loss::Pinball { levels: vec![tail, 1.0 - tail] };
-        let network = self.network.fit(loss, fit.features.view(), fit.y.view(), seed.child(1))?;
+        let network = self.network.fit(loss, fit.features.view(), fit.y.view(), seed.child(1), tick)?;
         let (low, high) = quantiles(&network, judge.features.view())?;
         let scores = Zip::from(&judge.y).and(&low).and(&high).map_collect(|y, l, h| (l - y).max(y - h));
         Ok(FittedCqr { network, judge: judge.judge(scores), level })

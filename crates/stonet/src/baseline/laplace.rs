@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use super::spectrum::Spectrum;
 use super::{Fitted, single, symmetric};
 use crate::ridge::Clip;
-use crate::{Calibration, Dataset, Intervals, Level, NewRows, Result, Scaling, Seed, Standardizer};
+use crate::work::Work;
+use crate::{Calibration, Dataset, Intervals, Level, NewRows, Result, Scaling, Seed, Standardizer, Ticker};
 
 /// Gaussian intervals with variance σ² + φᵀSφ, φ counting the intercept; prior and noise by marginal likelihood.
 ///
@@ -41,20 +42,22 @@ pub struct FittedLaplace {
 }
 
 impl Laplace {
-    /// The posterior given all rows. The seed is there for the likeness of all baselines.
-    pub fn fit(&self, rows: &Calibration<'_>, _seed: Seed) -> Result<FittedLaplace> {
+    /// The posterior given all rows. The seed is there for the likeness of all baselines; `tick` cancels the fit by returning false.
+    pub fn fit(&self, rows: &Calibration<'_>, _seed: Seed, tick: Ticker<'_>) -> Result<FittedLaplace> {
+        let work = Work::new(1, tick);
         let rows = single(rows)?;
         let (features, z) = super::standardise(rows.features)?;
         let data = Dataset::single(z, rows.y.to_owned())?;
         let target = Scaling::fit(&data)?.y;
         let t = target.apply(data.y())?.index_axis_move(Axis(1), 0);
-        let spectrum = Spectrum::new(data.x())?;
+        let spectrum = Spectrum::new(data.x(), &work)?;
         let evidence = Evidence::new(&spectrum, t.view());
         let penalty = evidence.best();
         let noise = evidence.noise(penalty);
         let shrunk = &evidence.projection * &spectrum.squares.mapv(|d| d.sqrt() / (d + penalty));
         let mean = spectrum.right.dot(&shrunk);
         let Spectrum { squares, right: directions, .. } = spectrum;
+        work.advance()?;
         Ok(FittedLaplace { features, target, mean, directions, squares, penalty, noise, rows: t.len() as f64 })
     }
 }

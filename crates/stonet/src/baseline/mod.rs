@@ -25,7 +25,7 @@
 //! let prediction = Array2::zeros((19, 1));
 //! let y = Array2::from_shape_fn((19, 1), |(i, _)| i as f64);
 //! let rows = Calibration::new(features.view(), y.view())?.with_prediction(prediction.view())?;
-//! let fitted = SplitConformal.fit(&rows, Seed::new(1))?;
+//! let fitted = SplitConformal.fit(&rows, Seed::new(1), &|_done, _total| true)?;
 //! let new = NewRows::new(features.view())?.with_prediction(prediction.view())?;
 //! assert_eq!(fitted.intervals(&new, Level::new(0.9)?)?.upper[[0, 0]], 17.0);
 //! # Ok::<(), stonet::Error>(())

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::halves::{Judge, halves};
 use super::{Fitted, prediction, single, symmetric};
 use crate::ridge::Ridge;
-use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed};
+use crate::work::Work;
+use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed, Ticker};
 
 const NAME: &str = "normalised split conformal";
 
@@ -46,15 +47,17 @@ pub struct FittedNormalised {
 }
 
 impl Normalised {
-    /// Learns the scale on a random half of the rows, and the scores on the other.
-    pub fn fit(&self, rows: &Calibration<'_>, seed: Seed) -> Result<FittedNormalised> {
+    /// Learns the scale on a random half of the rows, and the scores on the other; `tick` cancels the fit by returning false.
+    pub fn fit(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedNormalised> {
+        let work = Work::new(1, tick);
         self.validate()?;
         let rows = single(rows)?;
         let d = rows.prediction.ok_or(Error::NoPrediction { what: NAME })?;
         let error = (&rows.y - &d).mapv(f64::abs);
         // The network's errors take the place of the targets: both halves need nothing else.
         let (fit, judge) = halves(&crate::calibration_rows::Single { y: error.view(), ..rows }, seed)?;
-        let scale = Scale::fit(self, fit.features.view(), &fit.y)?;
+        let scale = Scale::fit(self, fit.features.view(), &fit.y, &work)?;
+        work.advance()?;
         let scores = &judge.y / &scale.at(judge.features.view())?;
         Ok(FittedNormalised { scale, judge: judge.judge(scores) })
     }
@@ -91,13 +94,14 @@ struct Scale {
 }
 
 impl Scale {
-    fn fit(settings: &Normalised, x: ArrayView2<'_, f64>, error: &Array1<f64>) -> Result<Self> {
+    fn fit(settings: &Normalised, x: ArrayView2<'_, f64>, error: &Array1<f64>, work: &Work<'_>) -> Result<Self> {
         if x.ncols() == 0 {
             return Err(Error::shape("feature columns (at least)", 1, 0));
         }
         let offset = settings.offset * typical(error);
         let rows: Vec<usize> = (0..error.len()).collect();
-        let log = Ridge::fit(x, &rows, error.mapv(|r| (r + offset).ln()).view(), &settings.penalties)?;
+        let log = error.mapv(|r| (r + offset).ln());
+        let log = Ridge::fit(x, &rows, log.view(), &settings.penalties, work)?;
         let mut fitted = log.predict(x)?.to_vec();
         fitted.sort_by(f64::total_cmp);
         let last = fitted.len() - 1;

@@ -8,9 +8,10 @@ use super::halves::{Half, Judge, halves};
 use super::{Fitted, constant, single};
 use crate::data::{names, whole_folds};
 use crate::ridge::Clip;
+use crate::work::Work;
 use crate::{
     Calibration, Dataset, Error, Intervals, Level, LinearFit, NewRows, Result, Scaling, Seed, SparseLinear,
-    Standardizer, complement,
+    Standardizer, Ticker, complement,
 };
 
 /// A Lasso with λ by cross-validation; features and target are standardised on the rows that fit.
@@ -50,9 +51,11 @@ pub struct FittedPostLinear {
 }
 
 impl PostLinear {
-    /// Chooses λ and fits on a random half of the rows; streams of the seed: 0 the halves, 1 the folds.
-    pub fn fit(&self, rows: &Calibration<'_>, seed: Seed) -> Result<FittedPostLinear> {
+    /// Chooses λ and fits on a random half of the rows; streams of the seed: 0 the halves, 1 the folds. `tick` follows the fits and cancels
+    /// them by returning false.
+    pub fn fit(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedPostLinear> {
         self.validate()?;
+        let work = Work::new(self.folds + 1, tick);
         let (fit, judge) = halves(&single(rows)?, seed.child(0))?;
         let (features, z) = super::standardise(fit.features.view())?;
         let data = Dataset::single(z, fit.y.clone())?;
@@ -61,9 +64,11 @@ impl PostLinear {
         let largest = SparseLinear::default().lambda_max(data.x(), t.view())?;
         let step = self.smallest.ln() / (self.lambdas - 1) as f64;
         let path: Vec<f64> = (0..self.lambdas).map(|i| largest * (step * i as f64).exp()).collect();
-        let best = self.choose(&fit, data.x(), t.view(), &path, seed.child(1))?;
+        let best = self.choose(&fit, data.x(), t.view(), &path, seed.child(1), &work)?;
         // From the top of the path down: each solution starts the next.
-        let lasso = SparseLinear::default().path(data.x(), t.view(), &path[..=best])?.remove(best);
+        let check = || work.check();
+        let lasso = SparseLinear::default().watched_path(data.x(), t.view(), &path[..=best], &check)?.remove(best);
+        work.advance()?;
         let mut fitted = FittedPostLinear { features, target, lasso, path, judge: Judge::new(vec![], None) };
         let scores = (&judge.y - &fitted.means(judge.features.view())?).mapv(f64::abs);
         fitted.judge = judge.judge(scores);
@@ -78,13 +83,16 @@ impl PostLinear {
         t: ArrayView2<'_, f64>,
         path: &[f64],
         seed: Seed,
+        work: &Work<'_>,
     ) -> Result<usize> {
         let units = half.groups.as_deref().map_or(x.nrows(), |g| names(g).len());
         let parts = whole_folds(x.nrows(), half.groups.as_deref(), self.folds.min(units), seed)?;
         let errors = |held_out: &Vec<usize>| -> Result<Vec<f64>> {
             let train = complement(x.nrows(), held_out);
             let rows = |a: ArrayView2<'_, f64>, which: &[usize]| a.select(Axis(0), which);
-            let fits = SparseLinear::default().path(rows(x, &train).view(), rows(t, &train).view(), path)?;
+            let (inputs, targets, check) = (rows(x, &train), rows(t, &train), || work.check());
+            let fits = SparseLinear::default().watched_path(inputs.view(), targets.view(), path, &check)?;
+            work.advance()?;
             let (x, t) = (rows(x, held_out), rows(t, held_out));
             fits.iter().map(|fit| Ok((fit.predict(x.view())? - &t).mapv(|d| d * d).sum())).collect()
         };

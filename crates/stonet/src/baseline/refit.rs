@@ -7,7 +7,7 @@ use super::halves::{Judge, halves};
 use super::small_network::{ScaledNetwork, SmallNetwork};
 use super::{Fitted, constant, single};
 use crate::mlp::Loss;
-use crate::{Calibration, Intervals, Level, NewRows, Result, Seed};
+use crate::{Calibration, Intervals, Level, NewRows, Result, Seed, Ticker};
 
 /// Without it the gain of a post-StoNet could not be told from that of any refit on calibration rows.
 ///
@@ -27,10 +27,11 @@ pub struct FittedRefit {
 }
 
 impl NetworkRefit {
-    /// Trains on a random half of the rows; streams of the seed: 0 the halves, 1 the network.
-    pub fn fit(&self, rows: &Calibration<'_>, seed: Seed) -> Result<FittedRefit> {
+    /// Trains on a random half of the rows; streams of the seed: 0 the halves, 1 the network. `tick` follows the epochs of the network and
+    /// cancels the fit by returning false.
+    pub fn fit(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedRefit> {
         let (fit, judge) = halves(&single(rows)?, seed.child(0))?;
-        let network = self.network.fit(Loss::Squared, fit.features.view(), fit.y.view(), seed.child(1))?;
+        let network = self.network.fit(Loss::Squared, fit.features.view(), fit.y.view(), seed.child(1), tick)?;
         let scores = (&judge.y - &means(&network, judge.features.view())?).mapv(f64::abs);
         Ok(FittedRefit { network, judge: judge.judge(scores) })
     }

@@ -1,11 +1,13 @@
 //! The small perceptron that baselines train on features, on standard scale and back.
 
+use std::ops::ControlFlow;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::mlp::{Loss, Mlp, Training};
 use crate::ridge::Clip;
-use crate::{Dataset, Error, Result, Scaling, Seed, Standardizer};
+use crate::{Dataset, Error, Progress, Result, Scaling, Seed, Standardizer, Stop, Ticker};
 
 /// A tanh network trained by Adam for a number of steps, whatever the number of rows.
 ///
@@ -42,6 +44,7 @@ impl SmallNetwork {
         x: ArrayView2<'_, f64>,
         y: ArrayView1<'_, f64>,
         seed: Seed,
+        tick: Ticker<'_>,
     ) -> Result<ScaledNetwork> {
         Error::check(self.steps >= 1, "steps", self.steps, "at least 1")?;
         Error::check(self.batch_size >= 1, "batch_size", self.batch_size, "at least 1")?;
@@ -57,7 +60,11 @@ impl SmallNetwork {
             rate: self.rate,
             ..Training::default()
         };
-        Ok(ScaledNetwork { features, target, net: training.fit(&data, seed, &mut ())?.network })
+        let mut follow = |p: &Progress<'_>| match tick(p.epoch, p.epochs) {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(Stop::Cancel),
+        };
+        Ok(ScaledNetwork { features, target, net: training.fit(&data, seed, &mut follow)?.network })
     }
 }
 

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::halves::Judge;
 use super::{Fitted, constant, prediction, single};
-use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed};
+use crate::work::Work;
+use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed, Ticker};
 
 const NAME: &str = "split conformal";
 
@@ -21,11 +22,13 @@ pub struct FittedSplitConformal {
 }
 
 impl SplitConformal {
-    /// Keeps |y − d|. The seed is there for the likeness of all baselines.
-    pub fn fit(&self, rows: &Calibration<'_>, _seed: Seed) -> Result<FittedSplitConformal> {
+    /// Keeps |y − d|. The seed is there for the likeness of all baselines; `tick` cancels the fit by returning false.
+    pub fn fit(&self, rows: &Calibration<'_>, _seed: Seed, tick: Ticker<'_>) -> Result<FittedSplitConformal> {
+        let work = Work::new(1, tick);
         let rows = single(rows)?;
         let d = rows.prediction.ok_or(Error::NoPrediction { what: NAME })?;
         let scores = (&rows.y - &d).mapv(f64::abs);
+        work.advance()?;
         Ok(FittedSplitConformal { judge: Judge::new(scores.to_vec(), rows.groups) })
     }
 }

@@ -5,6 +5,7 @@ use ndarray::Array2;
 
 use super::corrected::{Corrected, View, standardised};
 use super::temperature;
+use crate::work::Work;
 use crate::{Activation, ClassRows, Head, Layer, MultinomialFit, Result, SparseMultinomial, StoNet};
 
 /// Points of the path, evenly spaced in log λ.
@@ -67,12 +68,10 @@ impl Design {
     }
 
     /// The solutions along a path.
-    pub(crate) fn path(&self, rows: &ClassRows<'_>, lambdas: &[f64]) -> Result<Vec<Linear>> {
+    pub(crate) fn path(&self, rows: &ClassRows<'_>, lambdas: &[f64], work: &Work<'_>) -> Result<Vec<Linear>> {
         let (solver, labels, k) = (&self.solver, rows.labels(), rows.classes());
-        let fits = match &self.skip {
-            None => solver.path(self.x.view(), labels, k, lambdas)?,
-            Some((_, z)) => solver.path_with_offset(self.x.view(), labels, k, z.view(), lambdas)?,
-        };
+        let offset = self.skip.as_ref().map(|(_, z)| z.view());
+        let fits = solver.watched_path(self.x.view(), labels, k, offset, lambdas, &|| work.check())?;
         fits.into_iter().map(|fit| self.linear(fit, k, lambdas[0])).collect()
     }
 

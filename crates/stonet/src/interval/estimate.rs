@@ -20,6 +20,8 @@ use crate::{Dataset, Error, Head, Result, StoNet};
 
 /// Activations that vary less than this over the training rows are left out of a design: they are a second intercept.
 const DEAD_SD: f64 = 1e-3;
+/// Numbers that the matrices of one layer may have together: 0.8 GB.
+const MAX_ENTRIES: usize = 100_000_000;
 /// Rows per parallel block; results do not depend on it.
 const BLOCK: usize = 256;
 
@@ -153,14 +155,17 @@ impl LayerVariance {
     ) -> Result<Self> {
         let varies: Vec<bool> = design.axis_iter(Axis(1)).map(|c| c.std(0.0) >= DEAD_SD).collect();
         let mut known: HashMap<Vec<usize>, usize> = HashMap::new();
-        let mut grams = Vec::new();
-        let mut neurons = Vec::new();
+        let (mut grams, mut neurons, mut entries) = (Vec::new(), Vec::new(), 0usize);
         for (j, row) in weight.outer_iter().enumerate() {
             let support: Vec<usize> = (0..row.len()).filter(|&k| row[k] != 0.0 && varies[k]).collect();
             let gram = match known.get(&support) {
                 Some(&g) => g,
                 None => {
                     let columns = support.len();
+                    entries = entries.saturating_add(columns.saturating_mul(columns));
+                    if entries > MAX_ENTRIES {
+                        return Err(Error::WideSupport { layer, columns, limit: MAX_ENTRIES });
+                    }
                     let gram = InverseGram::new(design, support.clone(), refit).ok_or(Error::RankDeficient {
                         layer,
                         neuron: j,

@@ -5,6 +5,7 @@ use crate::calibration::affine::{self, Shape};
 use crate::calibration::corrected::{Corrected, View};
 use crate::calibration::post_linear::{Design, Linear};
 use crate::calibration::temperature;
+use crate::work::Work;
 use crate::{ClassRows, Error, Result, Seed};
 
 /// Strengths of ODIR, descending: each fit starts the next.
@@ -86,6 +87,7 @@ impl Family {
         rows: &ClassRows<'_>,
         settings: &PostStoNetClassifier,
         seed: Seed,
+        work: &Work<'_>,
     ) -> Result<Vec<Candidate>> {
         let (what, k, kappa) = (self.method.name(), rows.classes(), self.runs[run]);
         match self.method {
@@ -105,26 +107,33 @@ impl Family {
             ClassMethod::MatrixOdir => {
                 let mut fits: Vec<affine::Affine> = Vec::with_capacity(ODIR.len());
                 for strength in upto(&ODIR, last).iter().copied() {
+                    work.check()?;
                     let shape = Shape::Matrix { off_diagonal: strength, intercept: ODIR_INTERCEPT * strength };
                     fits.push(affine::fit(rows, shape, what, fits.last())?);
                 }
                 Ok(fits.into_iter().zip(ODIR).map(|(f, setting)| Candidate { setting, ..f.into() }).collect())
             }
-            ClassMethod::PostLinear => self.linear(Design::alone(rows)?, last, rows),
-            ClassMethod::SkipLinear => self.linear(Design::skip(rows)?, last, rows),
-            ClassMethod::Paper => forms::paper(rows, settings, seed),
-            ClassMethod::StoNet => forms::plain(rows, &settings.skip, kappa, seed),
-            ClassMethod::Skip => forms::skip(rows, View::Centred, &settings.skip, kappa, seed),
-            ClassMethod::SkipProb => forms::skip(rows, View::Probabilities, &settings.skip, kappa, seed),
+            ClassMethod::PostLinear => self.linear(Design::alone(rows)?, last, rows, work),
+            ClassMethod::SkipLinear => self.linear(Design::skip(rows)?, last, rows, work),
+            ClassMethod::Paper => forms::paper(rows, settings, seed, work),
+            ClassMethod::StoNet => forms::plain(rows, &settings.skip, kappa, seed, work),
+            ClassMethod::Skip => forms::skip(rows, View::Centred, &settings.skip, kappa, seed, work),
+            ClassMethod::SkipProb => forms::skip(rows, View::Probabilities, &settings.skip, kappa, seed, work),
             ClassMethod::Isotonic | ClassMethod::Stack => Err(Error::Inconsistent { what: "not a family of networks" }),
         }
     }
 }
 
 impl Family {
-    fn linear(&self, design: Design, last: Option<usize>, rows: &ClassRows<'_>) -> Result<Vec<Candidate>> {
+    fn linear(
+        &self,
+        design: Design,
+        last: Option<usize>,
+        rows: &ClassRows<'_>,
+        work: &Work<'_>,
+    ) -> Result<Vec<Candidate>> {
         let design = design.with_tolerance(self.tolerance);
-        Ok(design.path(rows, upto(&self.lambdas, last))?.into_iter().map(Candidate::from).collect())
+        Ok(design.path(rows, upto(&self.lambdas, last), work)?.into_iter().map(Candidate::from).collect())
     }
 }
 

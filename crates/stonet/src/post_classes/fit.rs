@@ -1,7 +1,5 @@
 //! Cross-fitting: every candidate of every member on every fold, the choice by likelihood, the pool's weights, the final fits.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use ndarray::{Array1, Array2};
 use rayon::prelude::*;
 
@@ -10,6 +8,7 @@ use super::{ClassMethod, FittedClassifier, MemberNotes, Model, PostStoNetClassif
 use crate::calibration::IsotonicOvr;
 use crate::calibration::corrected::log_loss;
 use crate::class_rows::OwnedRows;
+use crate::work::Work;
 use crate::{ClassRows, Error, Head, KappaPath, Result, Seed, Ticker, complement};
 
 /// A fold: the rows that fit and those held out, with their numbers.
@@ -43,20 +42,6 @@ struct Pooled {
     notes: Vec<MemberNotes>,
     model: Model,
     paths: Vec<KappaPath>,
-}
-
-/// Counts finished pieces of work and asks whether to go on.
-struct Work<'a> {
-    done: AtomicUsize,
-    total: usize,
-    tick: Ticker<'a>,
-}
-
-impl Work<'_> {
-    fn advance(&self) -> Result<()> {
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if (self.tick)(done, self.total) { Ok(()) } else { Err(Error::Cancelled { epochs: done }) }
-    }
 }
 
 impl PostStoNetClassifier {
@@ -96,7 +81,7 @@ impl PostStoNetClassifier {
         let families = methods.iter().map(|&m| Family::new(m, self, rows)).collect::<Result<Vec<_>>>()?;
         let folds = if families.len() == 1 && families[0].is_single() { Vec::new() } else { self.folds(rows, seed)? };
         let runs: usize = families.iter().map(Family::runs).sum();
-        let work = Work { done: AtomicUsize::new(0), total: runs * folds.len() + families.len(), tick };
+        let work = Work::new(runs * folds.len() + families.len(), tick);
         let fitted = self.on_folds(&families, &folds, seed, &work)?;
         let judged: Vec<Judged> = fitted.iter().map(|member| judge(member, &folds)).collect::<Result<_>>()?;
         let choices: Vec<Choice> = judged.iter().map(choose).collect();
@@ -125,6 +110,7 @@ impl PostStoNetClassifier {
                         rows,
                         self,
                         stream(seed, family, choice.run, 0),
+                        &work,
                     )?;
                     Ok(all.swap_remove(choice.candidate))
                 });
@@ -180,7 +166,7 @@ impl PostStoNetClassifier {
             .par_iter()
             .map(|&(m, run, fold)| {
                 let seed = stream(seed, &families[m], run, 1 + fold as u64);
-                let fit = families[m].fit(run, None, &folds[fold].fit.view(), self, seed)?;
+                let fit = families[m].fit(run, None, &folds[fold].fit.view(), self, seed, work)?;
                 work.advance()?;
                 Ok(fit)
             })

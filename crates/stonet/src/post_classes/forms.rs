@@ -8,6 +8,8 @@ use super::family::Candidate;
 use crate::calibration::corrected::{Corrected, View, standardised};
 use crate::calibration::temperature;
 use crate::imputation::Packed;
+use crate::train::cancelled_with;
+use crate::work::Work;
 use crate::{Activation, Asghmc, ClassRows, Dataset, Decay, Error, Head, Layer, Preset, Result, Seed, StoNet};
 
 /// How the correcting StoNets, and `stonet`, are trained.
@@ -70,6 +72,7 @@ pub(super) fn skip(
     settings: &SkipSettings,
     kappa: f64,
     seed: Seed,
+    work: &Work<'_>,
 ) -> Result<Vec<Candidate>> {
     let z = rows.need_logits("the skip form")?;
     let t = temperature::of_logits(z, rows.labels());
@@ -81,23 +84,34 @@ pub(super) fn skip(
     layers[1].bias.fill(0.0);
     let start = StoNet::new(layers, Activation::Tanh, Head::Multinomial)?;
     let offset = &z / t;
-    let nets = averages(rows, x, Some(offset.view()), &start, &settings.trainer(kappa), seed.child(1))?;
+    let nets = averages(rows, x, Some(offset.view()), &start, &settings.trainer(kappa), seed.child(1), work)?;
     let model = |net| Corrected::new(rows.classes(), Some(t), Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
 
 /// Features (or logits) → hidden → classes at one κ, with rates that train both layers.
-pub(super) fn plain(rows: &ClassRows<'_>, settings: &SkipSettings, kappa: f64, seed: Seed) -> Result<Vec<Candidate>> {
+pub(super) fn plain(
+    rows: &ClassRows<'_>,
+    settings: &SkipSettings,
+    kappa: f64,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<Candidate>> {
     let (view, x) = standardised(rows)?;
     let start = start(x.ncols(), settings.hidden, rows.classes(), seed.child(0))?;
-    let nets = averages(rows, x, None, &start, &settings.trainer(kappa), seed.child(1))?;
+    let nets = averages(rows, x, None, &start, &settings.trainer(kappa), seed.child(1), work)?;
     let model = |net| Corrected::new(rows.classes(), None, Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
 
 /// The paper's form at its printed settings (preset `cifar`; λ = 1e-4, or 5e-5 from 100 classes on): the printed epochs are not known, so the
 /// iterates after 100, 300 and 900 epochs are the candidates.
-pub(super) fn paper(rows: &ClassRows<'_>, settings: &PostStoNetClassifier, seed: Seed) -> Result<Vec<Candidate>> {
+pub(super) fn paper(
+    rows: &ClassRows<'_>,
+    settings: &PostStoNetClassifier,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<Candidate>> {
     let lambda = if rows.classes() >= 100 { 5e-5 } else { 1e-4 };
     let printed = Preset::by_name("cifar")?.settings(lambda);
     let (view, x) = standardised(rows)?;
@@ -106,12 +120,12 @@ pub(super) fn paper(rows: &ClassRows<'_>, settings: &PostStoNetClassifier, seed:
     let epochs = settings.paper_epochs.iter().max().copied().unwrap_or(1);
     let constant = Decay { from: 1.0, to: 1.0 };
     let trainer = Asghmc { epochs, decay: constant, compact_every: 0, ..printed.trainer()? };
-    let mut kept = Vec::new();
+    let (mut kept, mut watch) = (Vec::new(), cancelled_with(work));
     let mut keep = |p: &crate::Progress<'_>| {
         if settings.paper_epochs.contains(&p.epoch) {
             kept.extend(p.network().map(|net| (p.epoch, net)));
         }
-        std::ops::ControlFlow::<crate::Stop>::Continue(())
+        watch(p)
     };
     trainer.fit_packed(&start, &data, seed.child(1), &mut keep)?;
     let model = |net| Corrected::new(rows.classes(), None, Some((view.clone(), net)));
@@ -129,10 +143,11 @@ fn averages(
     start: &StoNet,
     trainer: &Asghmc,
     seed: Seed,
+    work: &Work<'_>,
 ) -> Result<Vec<StoNet>> {
     let mut data = Packed::new(&Dataset::classes(x, rows.labels(), rows.classes())?);
     if let Some(offset) = offset {
         data = data.with_offset(offset);
     }
-    Ok(trainer.fit_packed(start, &data, seed, &mut ())?.averages)
+    Ok(trainer.fit_packed(start, &data, seed, &mut cancelled_with(work))?.averages)
 }

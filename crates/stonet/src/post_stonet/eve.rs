@@ -9,9 +9,10 @@ use crate::data::{complement, whole_folds};
 use crate::imputation::Packed;
 use crate::interval::training_variance;
 use crate::metrics::{coverage, mean_sd};
+use crate::work::Work;
 use crate::{
-    Calibration, Dataset, Error, Estimate, EveIntervals, Fit, KappaPath, PathError, PredictInterval, Refit, Result,
-    Scaling, Seed, StoNetSettings, Ticker,
+    Calibration, Dataset, Estimate, EveIntervals, Fit, KappaPath, PathError, PredictInterval, Refit, Result, Scaling,
+    Seed, StoNetSettings, Ticker,
 };
 
 /// The λ of the paper's grid, each used as κ of layer 1 (D6).
@@ -52,19 +53,13 @@ impl PostStoNet {
         let select = self.select.unwrap_or(if self.kind == Kind::Paper { Select::Coverage } else { Select::Error });
         let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
         let parts = whole_folds(data.rows(), rows.groups(), self.folds, seed.child(0))?;
-        let total = self.folds + 1;
-        let done = std::sync::atomic::AtomicUsize::new(0);
-        let step = || {
-            let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            if tick(done, total) { Ok(()) } else { Err(Error::Cancelled { epochs: done }) }
-        };
-        tick(0, total);
+        let work = Work::new(self.folds + 1, tick);
         let judged: Vec<Judged> = parts
             .par_iter()
             .enumerate()
             .map(|(k, held_out)| {
-                let judged = self.fold(&settings, &data, held_out, select, seed.child(1 + k as u64))?;
-                step()?;
+                let judged = self.fold(&settings, &data, held_out, select, seed.child(1 + k as u64), &work)?;
+                work.advance()?;
                 Ok(judged)
             })
             .collect::<Result<_>>()?;
@@ -72,8 +67,8 @@ impl PostStoNet {
         let best = path.chosen[0];
         // Up to the chosen κ and no further.
         let to_best = StoNetSettings { kappas: settings.kappas[..=best].to_vec(), ..settings.clone() };
-        let (scaling, scaled, fits) = walk(&to_best, &data, seed.child(100))?;
-        step()?;
+        let (scaling, scaled, fits) = walk(&to_best, &data, seed.child(100), &work)?;
+        work.advance()?;
         let net = fits[fits.len() - 1].network();
         let variance = match self.kind {
             Kind::Paper => training_variance(net, &scaled)?,
@@ -91,9 +86,10 @@ impl PostStoNet {
         held_out: &[usize],
         select: Select,
         seed: Seed,
+        work: &Work<'_>,
     ) -> Result<Judged> {
         let (train, test) = (data.select(&complement(data.rows(), held_out)), data.select(held_out));
-        let (scaling, scaled, fits) = walk(settings, &train, seed)?;
+        let (scaling, scaled, fits) = walk(settings, &train, seed, work)?;
         let mut judged =
             Judged { mse: Array2::zeros((fits.len(), data.outputs())), coverage: Vec::new(), rows: test.rows() };
         let x = scaling.x.apply(test.x())?;
@@ -102,6 +98,7 @@ impl PostStoNet {
             let squares = (&test.y() - &mean).mapv(|e| e * e).sum_axis(Axis(0)) / test.rows() as f64;
             judged.mse.row_mut(i).assign(&squares);
             if select == Select::Coverage {
+                work.check()?;
                 let variance = training_variance(fit.network(), &scaled)?;
                 let estimate = Estimate::new(fit.network(), &scaled, Refit::Mls, variance)?;
                 let intervals = EveIntervals::new(scaling.clone(), vec![estimate])?.intervals(test.x(), self.level)?;
@@ -157,11 +154,16 @@ impl PostStoNet {
 }
 
 /// Standardises and walks the path.
-fn walk(settings: &StoNetSettings, data: &Dataset, seed: Seed) -> Result<(Scaling, Dataset, Vec<Fit>)> {
+fn walk(
+    settings: &StoNetSettings,
+    data: &Dataset,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<(Scaling, Dataset, Vec<Fit>)> {
     let scaling = Scaling::fit(data)?;
     let scaled = scaling.apply(data)?;
     let start = settings.start(data.inputs(), data.outputs(), seed.child(0))?;
-    let fits = settings.path(&start, &Packed::new(&scaled), seed.child(1))?;
+    let fits = settings.path(&start, &Packed::new(&scaled), seed.child(1), work)?;
     Ok((scaling, scaled, fits))
 }
 

@@ -7,8 +7,6 @@ mod guarantee;
 mod point;
 mod sample;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 
@@ -242,15 +240,9 @@ fn each_output<T>(
     fit: impl Fn(usize, Ticker<'_>) -> Result<(T, Vec<KappaPath>)>,
 ) -> Result<(Vec<T>, Vec<KappaPath>)> {
     let outputs = rows.y().ncols();
-    let total = outputs * fits;
-    let done = AtomicUsize::new(0);
-    let all = |now: usize, _: usize| {
-        let before = if now == 0 { done.load(Ordering::Relaxed) } else { done.fetch_add(1, Ordering::Relaxed) + 1 };
-        tick(before, total)
-    };
     let (mut fitted, mut paths) = (Vec::new(), Vec::new());
     for j in 0..outputs {
-        let (one, seen) = fit(j, &all)?;
+        let (one, seen) = fit(j, &|done, _| tick(j * fits + done, outputs * fits))?;
         fitted.push(one);
         paths.extend(seen.into_iter().map(|p| KappaPath { output: Some(j), ..p }));
     }

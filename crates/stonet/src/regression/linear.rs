@@ -13,6 +13,14 @@ use crate::data::check_finite;
 use crate::linalg::dense::{centred_gram, column_sums, matmul};
 use crate::{Error, Penalty, Result};
 
+/// Called between steps; its error ends the work.
+type Check<'a> = &'a (dyn Fn() -> Result<()> + Sync);
+/// Weights and the violation of optimality of one response at every λ.
+type Path = Vec<(Array1<f64>, f64)>;
+
+/// Where there are more columns than rows, the whole Gram matrix is only made of so many: three copies of it take 400 MB.
+const WIDE: usize = 4096;
+
 /// Which Gram matrix is formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -114,12 +122,23 @@ impl SparseLinear {
         start: ArrayView2<'_, f64>,
     ) -> Result<LinearFit> {
         check_start(start, (y.ncols(), x.ncols()))?;
-        Ok(self.solve(x, y, &[lambda], Some(start))?.remove(0))
+        Ok(self.solve(x, y, &[lambda], Some(start), &|| Ok(()))?.remove(0))
     }
 
     /// Solutions along a path of λ, each started from the one before it; descend for speed.
     pub fn path(&self, x: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, lambdas: &[f64]) -> Result<Vec<LinearFit>> {
-        self.solve(x, y, lambdas, None)
+        self.solve(x, y, lambdas, None, &|| Ok(()))
+    }
+
+    /// The same; `check` is called before every λ of a response, and its error ends the path.
+    pub(crate) fn watched_path(
+        &self,
+        x: ArrayView2<'_, f64>,
+        y: ArrayView2<'_, f64>,
+        lambdas: &[f64],
+        check: Check<'_>,
+    ) -> Result<Vec<LinearFit>> {
+        self.solve(x, y, lambdas, None, check)
     }
 
     fn solve(
@@ -128,30 +147,39 @@ impl SparseLinear {
         y: ArrayView2<'_, f64>,
         lambdas: &[f64],
         start: Option<ArrayView2<'_, f64>>,
+        check: Check<'_>,
     ) -> Result<Vec<LinearFit>> {
+        check()?;
         let problem = self.problem(x, y, lambdas)?;
         let from = |j: usize| start.map_or_else(|| Array1::zeros(x.ncols()), |w| w.row(j).to_owned());
-        let per_response: Vec<Vec<(Array1<f64>, f64)>> = if let Some(gram) = &problem.gram {
+        let per_response: Vec<Path> = if let Some(gram) = &problem.gram {
             check_curvature(self.penalty, gram.diag().iter().copied())?;
-            let solve = |j| problem.response_by_gram(self, gram.view(), j, lambdas, from(j));
-            (0..y.ncols()).into_par_iter().map(solve).collect()
+            let solve = |j| problem.response_by_gram(self, gram.view(), j, lambdas, from(j), check);
+            (0..y.ncols()).into_par_iter().map(solve).collect::<Result<_>>()?
         } else {
             if self.penalty.concavity() > 0.0 {
                 check_curvature(self.penalty, problem.curvature())?;
             }
-            (0..y.ncols()).into_par_iter().map(|j| problem.response_by_working_set(self, j, lambdas, from(j))).collect()
+            let solve = |j| problem.response_by_working_set(self, j, lambdas, from(j), check);
+            (0..y.ncols()).into_par_iter().map(solve).collect::<Result<_>>()?
         };
         Ok((0..lambdas.len()).map(|i| problem.assemble(self, lambdas[i], i, &per_response)).collect())
     }
 
     /// A pass over the data reads n·p numbers from memory, three or so per response and λ; the Gram matrix takes n·p²/2
-    /// multiplications out of cache, some sixty of which cost as much as one such read. Without a λ nothing is solved.
-    fn whole_gram(&self, columns: usize, responses: usize, lambdas: usize) -> bool {
+    /// multiplications out of cache, some sixty of which cost as much as one such read. Without a λ nothing is solved. A solution has no more
+    /// non-zero weights than rows, so that far more columns than rows never need their whole Gram matrix.
+    fn whole_gram(&self, (rows, columns): (usize, usize), responses: usize, lambdas: usize) -> Result<bool> {
+        let fits = columns <= rows.max(WIDE);
         match self.solver {
-            _ if lambdas == 0 => false,
-            Solver::Gram => true,
-            Solver::WorkingSet => false,
-            Solver::Auto => columns <= 64 * lambdas * responses,
+            _ if lambdas == 0 => Ok(false),
+            Solver::Gram if !fits => {
+                let range = "auto or workingset for more columns than rows, above 4096 columns: their whole Gram matrix is too large";
+                Err(Error::setting("solver", "gram", range))
+            }
+            Solver::Gram => Ok(true),
+            Solver::WorkingSet => Ok(false),
+            Solver::Auto => Ok(fits && columns <= 64 * lambdas * responses),
         }
     }
 
@@ -164,7 +192,7 @@ impl SparseLinear {
             return Err(Error::TooFewRows { what: "a regression", needed: 1, found: 0, remedy: "add rows" });
         }
         let weights = check_weights(self.weights.as_deref(), x.ncols())?;
-        let problem = Problem::new(x, y, weights, self.whole_gram(x.ncols(), y.ncols(), lambdas.len()));
+        let problem = Problem::new(x, y, weights, self.whole_gram(x.dim(), y.ncols(), lambdas.len())?);
         // NaN and infinities reach the sums, so that only then every entry has to be looked at.
         if !problem.x_mean.iter().chain(&problem.y_mean).all(|m| m.is_finite()) {
             check_finite("inputs", x)?;
@@ -226,17 +254,19 @@ impl<'a> Problem<'a> {
         j: usize,
         lambdas: &[f64],
         from: Array1<f64>,
-    ) -> Vec<(Array1<f64>, f64)> {
+        check: Check<'_>,
+    ) -> Result<Path> {
         let mut gradient = self.correlation.column(j).to_vec();
         for (k, &w) in from.indexed_iter().filter(|(_, w)| **w != 0.0) {
             gradient.iter_mut().zip(gram.row(k)).for_each(|(g, c)| *g -= w * c);
         }
         let mut w = from.to_vec();
         let solve = |&lambda: &f64| {
+            check()?;
             let strength: Vec<f64> = self.weights.iter().map(|v| lambda * v).collect();
             let tolerance = self.tolerance(settings, lambda);
             let d = descend(gram, &mut gradient, &mut w, settings.penalty, &strength, tolerance, settings.max_sweeps);
-            (Array1::from(w.clone()), d.kkt)
+            Ok((Array1::from(w.clone()), d.kkt))
         };
         lambdas.iter().map(solve).collect()
     }
@@ -247,23 +277,19 @@ impl<'a> Problem<'a> {
         j: usize,
         lambdas: &[f64],
         mut w: Array1<f64>,
-    ) -> Vec<(Array1<f64>, f64)> {
+        check: Check<'_>,
+    ) -> Result<Path> {
         let mut set = WorkingSet::new(self);
         set.add(&(0..w.len()).filter(|&k| w[k] != 0.0).collect::<Vec<_>>());
         let solve = |&lambda: &f64| {
+            check()?;
             let kkt = set.solve(settings, j, lambda, &mut w);
-            (w.clone(), kkt)
+            Ok((w.clone(), kkt))
         };
         lambdas.iter().map(solve).collect()
     }
 
-    fn assemble(
-        &self,
-        settings: &SparseLinear,
-        lambda: f64,
-        index: usize,
-        per_response: &[Vec<(Array1<f64>, f64)>],
-    ) -> LinearFit {
+    fn assemble(&self, settings: &SparseLinear, lambda: f64, index: usize, per_response: &[Path]) -> LinearFit {
         let (q, p) = (self.y.ncols(), self.x.ncols());
         let mut coefficients = Array2::zeros((q, p));
         for (mut row, path) in coefficients.outer_iter_mut().zip(per_response) {

@@ -59,8 +59,8 @@ impl InverseGram {
         let centred = columns - &mean;
         let scale = centred.map_axis(Axis(0), |c| (c.dot(&c) / n as f64).sqrt().max(f64::MIN_POSITIVE));
         let z = centred / &scale;
-        let correlation = matmul(z.t(), z.view()) / n as f64;
-        let inverse = invert(correlation.view(), n, refit)? / n as f64;
+        let inverse =
+            if support.len() > n { invert_wide(z.view(), refit)? } else { invert(z.view(), refit)? } / n as f64;
         let inverse = inverse / &scale / scale.view().insert_axis(Axis(1));
         Some(InverseGram { support, mean, inverse, rows: n })
     }
@@ -87,11 +87,13 @@ impl InverseGram {
     }
 }
 
-fn invert(correlation: ArrayView2<'_, f64>, n: usize, refit: Refit) -> Option<Array2<f64>> {
-    if correlation.is_empty() {
-        return Some(correlation.to_owned());
+/// The inverse of the correlation matrix zᵀz/n, or its pseudo-inverse under `Refit::Mls`.
+fn invert(z: ArrayView2<'_, f64>, refit: Refit) -> Option<Array2<f64>> {
+    let (n, columns) = z.dim();
+    if columns == 0 {
+        return Some(Array2::zeros((0, 0)));
     }
-    let (values, vectors) = symmetric_eigen(correlation)?;
+    let (values, vectors) = symmetric_eigen((matmul(z.t(), z) / n as f64).view())?;
     // Eigenvalues of the correlation matrix are the squared singular values.
     let floor = match refit {
         Refit::Ols => 1e-12 * values[values.len() - 1],
@@ -102,6 +104,19 @@ fn invert(correlation: ArrayView2<'_, f64>, n: usize, refit: Refit) -> Option<Ar
     }
     let inverse = values.mapv(|v| if v > floor { 1.0 / v } else { 0.0 });
     Some(matmul((&vectors * &inverse).view(), vectors.t()))
+}
+
+/// The same of more columns than rows, which are always dependent: with zzᵀ/n = U diag(d) Uᵀ the pseudo-inverse is zᵀ U diag(1/(n d²)) Uᵀ z.
+fn invert_wide(z: ArrayView2<'_, f64>, refit: Refit) -> Option<Array2<f64>> {
+    if refit == Refit::Ols {
+        return None;
+    }
+    let n = z.nrows() as f64;
+    let (values, vectors) = symmetric_eigen((matmul(z, z.t()) / n).view())?;
+    let floor = n.powi(-2);
+    let factor = values.mapv(|v| if v > floor { 1.0 / (v * n.sqrt()) } else { 0.0 });
+    let half = matmul((&vectors * &factor).t(), z);
+    Some(matmul(half.t(), half.view()))
 }
 
 #[cfg(test)]
@@ -142,6 +157,16 @@ mod tests {
         let point = array![0.4, 0.0, 0.4];
         // Two copies carry the information of one.
         assert!((both.leverage(point.view()) - one.leverage(point.view())).abs() < 1e-10);
+    }
+
+    #[test]
+    fn more_columns_than_rows_have_the_same_pseudo_inverse_from_the_rows() {
+        let z = Array2::from_shape_fn((9, 14), |(i, j)| ((i * i + 5 * j * i + j) as f64 * 0.37).sin());
+        let z = &z - &(z.sum_axis(Axis(0)) / 9.0);
+        let (wide, narrow) = (invert_wide(z.view(), Refit::Mls).unwrap(), invert(z.view(), Refit::Mls).unwrap());
+        let size = narrow.iter().fold(0.0f64, |a, v| a.max(v.abs()));
+        assert!((&wide - &narrow).iter().all(|d| d.abs() < 1e-9 * size), "{wide} {narrow}");
+        assert!(invert_wide(z.view(), Refit::Ols).is_none() && invert(z.view(), Refit::Ols).is_none());
     }
 
     #[test]

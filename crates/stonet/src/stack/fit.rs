@@ -1,7 +1,6 @@
 //! How a stack is fitted: folds, fits outside one or two of them, choices on what they predict, and scores of the rows they held out.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rand::seq::SliceRandom;
@@ -9,10 +8,11 @@ use rayon::prelude::*;
 
 use super::members::{Candidates, Members};
 use super::scale::{Learned, ScaleModel};
-use super::{BLOCK, FittedStack, FoldModel, Scheme, Stack, Ticker, paths, weights};
+use super::{BLOCK, FittedStack, FoldModel, Scheme, Stack, paths, weights};
 use crate::calibration_rows::Single;
 use crate::interval::conformal::Scores;
-use crate::{Error, KappaPath, Result, Seed};
+use crate::work::Work;
+use crate::{Error, KappaPath, Result, Seed, Ticker};
 
 /// The chosen candidates of every member, their weights, and the scale.
 struct Choice {
@@ -29,18 +29,15 @@ pub(super) struct Job<'a, 'd> {
     pub(super) members: Members,
     pub(super) data: &'a Single<'d>,
     seed: Seed,
-    tick: Ticker<'a>,
-    done: AtomicUsize,
-    total: usize,
+    work: Work<'a>,
 }
 
 impl<'a, 'd> Job<'a, 'd> {
     pub(super) fn new(stack: &'a Stack, members: Members, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Self {
-        Job { stack, members, data, seed, tick, done: AtomicUsize::new(0), total: stack.fits() }
+        Job { stack, members, data, seed, work: Work::new(stack.fits(), tick) }
     }
 
     pub(super) fn run(&self) -> Result<(FittedStack, Vec<KappaPath>)> {
-        (self.tick)(0, self.total);
         match self.stack.scheme {
             Scheme::Nested => self.nested(),
             Scheme::Same => self.same(),
@@ -50,16 +47,16 @@ impl<'a, 'd> Job<'a, 'd> {
 
     /// The split's model of all rows.
     pub(super) fn run_sample(&self) -> Result<(FoldModel, Vec<KappaPath>)> {
-        (self.tick)(0, self.total);
         self.sample(&all_rows(self.data))
     }
 
     /// Fits all members outside the held-out rows; `stream` names the random numbers.
     fn fit(&self, rows: &[usize], held_out: &[&[usize]], stream: u64) -> Result<Candidates> {
         let left = without(rows, held_out);
-        let fitted = Candidates::fit(&self.stack.stonet, self.members, self.data, &left, self.seed.child(stream))?;
-        let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
-        if (self.tick)(done, self.total) { Ok(fitted) } else { Err(Error::Cancelled { epochs: done }) }
+        let seed = self.seed.child(stream);
+        let fitted = Candidates::fit(&self.stack.stonet, self.members, self.data, &left, seed, &self.work)?;
+        self.work.advance()?;
+        Ok(fitted)
     }
 
     fn nested(&self) -> Result<(FittedStack, Vec<KappaPath>)> {
@@ -175,7 +172,7 @@ impl<'a, 'd> Job<'a, 'd> {
         let network = self.data.prediction.map(|d| d.select(Axis(0), rows));
         let network = network.as_ref().map(|d| d.view());
         let on = Learned { features: self.data.features, rows, prediction: mean.view(), network };
-        let scale = ScaleModel::learn(on, (&y - &mean).view())?;
+        let scale = ScaleModel::learn(on, (&y - &mean).view(), &self.work)?;
         Ok(Choice { candidate, weights, scale })
     }
 

@@ -12,6 +12,8 @@ use crate::calibration_rows::Single;
 use crate::imputation::{Packed, PackedRows};
 use crate::ridge::{Clip, Ridge, blocks};
 use crate::select::path_of;
+use crate::train::cancelled_with;
+use crate::work::Work;
 use crate::{Activation, Algorithm, Asghmc, Error, Fit, Iro, Layer, Result, Seed, Standardizer, StoNet, Trainer, Walk};
 
 /// Penalties of the ridge member, per row.
@@ -96,11 +98,11 @@ impl StoNetSettings {
     }
 
     /// One fit per κ on standardised rows, which are unpacked again only where IRO needs them.
-    pub(crate) fn path(&self, start: &StoNet, data: &Packed, seed: Seed) -> Result<Vec<Fit>> {
+    pub(crate) fn path(&self, start: &StoNet, data: &Packed, seed: Seed, work: &Work<'_>) -> Result<Vec<Fit>> {
         let trainer = self.trainer_for(data.rows);
         let asghmc = || {
             path_of(&trainer, start, &self.kappas, Walk::Warm, |t, from, i| {
-                t.fit_packed(from, data, seed.child(i), &mut ())
+                t.fit_packed(from, data, seed.child(i), &mut cancelled_with(work))
             })
         };
         if self.algorithm == Algorithm::Asghmc {
@@ -108,7 +110,8 @@ impl StoNetSettings {
         }
         let rows = data.unpack()?;
         let polish = |kappa: f64, from: &StoNet, i: usize| {
-            Iro { kappa, ..self.iro.clone() }.fit(from, &rows, seed.child(100 + i as u64), &mut ())
+            let iro = Iro { kappa, ..self.iro.clone() };
+            iro.fit(from, &rows, seed.child(100 + i as u64), &mut cancelled_with(work))
         };
         if self.algorithm == Algorithm::Iro {
             return self.kappas.iter().enumerate().map(|(i, &kappa)| polish(kappa, start, i)).collect();
@@ -241,6 +244,7 @@ impl Candidates {
         data: &Single<'_>,
         rows: &[usize],
         seed: Seed,
+        work: &Work<'_>,
     ) -> Result<Self> {
         let nets = || -> Result<_> {
             if !members.stonet && !members.skip {
@@ -248,12 +252,12 @@ impl Candidates {
             }
             let inputs = Inputs::new(data, rows)?;
             let (stonet, skip) = rayon::join(
-                || members.stonet.then(|| stonet(settings, &inputs, seed.child(0))).transpose(),
-                || members.skip.then(|| skip(settings, &inputs, seed.child(1))).transpose(),
+                || members.stonet.then(|| stonet(settings, &inputs, seed.child(0), work)).transpose(),
+                || members.skip.then(|| skip(settings, &inputs, seed.child(1), work)).transpose(),
             );
             Ok((stonet?, skip?))
         };
-        let (nets, ridge) = rayon::join(nets, || members.ridge.then(|| ridge(data, rows)).transpose());
+        let (nets, ridge) = rayon::join(nets, || members.ridge.then(|| ridge(data, rows, work)).transpose());
         let ((stonet, skip), network) = (nets?, members.network.then(|| vec![Member::Network]));
         Ok(Candidates([stonet, skip, ridge?, network].into_iter().flatten().collect()))
     }
@@ -275,9 +279,9 @@ impl Candidates {
     }
 }
 
-fn ridge(data: &Single<'_>, rows: &[usize]) -> Result<Vec<Member>> {
+fn ridge(data: &Single<'_>, rows: &[usize], work: &Work<'_>) -> Result<Vec<Member>> {
     let y = data.y.select(Axis(0), rows);
-    Ok(vec![Member::Ridge(Ridge::fit(data.features, rows, y.view(), &RIDGE_GRID)?)])
+    Ok(vec![Member::Ridge(Ridge::fit(data.features, rows, y.view(), &RIDGE_GRID, work)?)])
 }
 
 /// What both StoNet members learn from: the features are scaled and packed once.
@@ -296,18 +300,18 @@ impl<'a, 'd> Inputs<'a, 'd> {
     }
 }
 
-fn stonet(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed) -> Result<Vec<Member>> {
+fn stonet(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &Work<'_>) -> Result<Vec<Member>> {
     let (data, rows) = (inputs.data, inputs.rows);
     let y = data.y.select(Axis(0), rows);
     let start = settings.start(data.features.ncols(), 1, seed.child(0))?;
-    let nets = path(settings, inputs, y, &start, seed.child(1))?;
+    let nets = path(settings, inputs, y, &start, seed.child(1), work)?;
     // A response without spread leaves nothing to learn but its mean.
     nets.map(|nets| nets.into_iter().map(Member::StoNet).collect())
         .ok_or(Error::ConstantTarget { column: 0, value: data.y[rows[0]] })
 }
 
 /// Least squares on the network's prediction, then corrections of what it leaves, and none.
-fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed) -> Result<Vec<Member>> {
+fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &Work<'_>) -> Result<Vec<Member>> {
     let (data, rows) = (inputs.data, inputs.rows);
     let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
         return Err(Error::NoPrediction { what: super::NAME });
@@ -326,7 +330,7 @@ fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed) -> Resul
         bias.fill(0.0);
     }
     let start = StoNet::new(layers, Activation::Tanh, crate::Head::Gaussian)?;
-    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(1))?;
+    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(1), work)?;
     // As many candidates where nothing is left to correct, so that all folds have the same.
     let nets = nets.map_or(vec![None; settings.kappas.len()], |nets| nets.into_iter().map(Some).collect());
     let corrections = [None].into_iter().chain(nets);
@@ -340,6 +344,7 @@ fn path(
     y: Array1<f64>,
     start: &StoNet,
     seed: Seed,
+    work: &Work<'_>,
 ) -> Result<Option<Vec<Scaled>>> {
     if crate::data::is_constant(y.view()) {
         return Ok(None);
@@ -349,7 +354,7 @@ fn path(
     let scale = Standardizer::fit(y.view());
     let targets = PackedRows::scaled(y.view(), &all, &scale);
     let packed = Packed { x: inputs.packed.clone(), y: targets, offset: None, rows: y.nrows() };
-    let fits = settings.path(start, &packed, seed)?;
+    let fits = settings.path(start, &packed, seed, work)?;
     let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
     Ok(Some(
         fits.into_iter().map(|f| Scaled { clip: inputs.clip.clone(), mean, sd, net: f.network().clone() }).collect(),

@@ -24,7 +24,7 @@ pub use scale::ScaleModel;
 use crate::calibration_rows::Single;
 use crate::interval::buckets::Buckets;
 use crate::interval::conformal::Scores;
-use crate::{Error, KappaPath, Result, Seed, StoNet};
+use crate::{Error, KappaPath, Result, Seed, StoNet, Ticker};
 use fit::Job;
 use scale::At;
 
@@ -32,9 +32,6 @@ use scale::At;
 pub(crate) const NAME: &str = "a stack that was fitted with them";
 /// Rows per block of a prediction.
 const BLOCK: usize = 1024;
-
-/// Told `(done, total)` as work proceeds; returning false cancels it.
-pub type Ticker<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
 
 /// How held-out scores come about.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

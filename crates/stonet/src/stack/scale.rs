@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::ridge::{Ridge, blocks};
+use crate::work::Work;
 use crate::{Error, Result};
 
 /// Penalties per row; ∞ makes the scale a constant.
@@ -57,7 +58,7 @@ pub(crate) struct Learned<'a> {
 
 impl ScaleModel {
     /// Learns from residuals at these rows; where the residuals are all but zero the scale is a constant.
-    pub(crate) fn learn(on: Learned<'_>, residual: ArrayView1<'_, f64>) -> Result<Self> {
+    pub(crate) fn learn(on: Learned<'_>, residual: ArrayView1<'_, f64>, work: &Work<'_>) -> Result<Self> {
         let mut sizes: Vec<f64> = residual.iter().map(|r| r.abs()).collect();
         sizes.sort_by(f64::total_cmp);
         let offset = 0.1 * sizes[sizes.len() / 2];
@@ -70,7 +71,7 @@ impl ScaleModel {
             let network = on.network.as_ref().map(|d| d.slice(s![part.clone()]));
             design(At { features: features.view(), prediction: on.prediction.slice(s![part]), network }, offset)
         };
-        let ridge = Ridge::fit_design(&block, target.view(), &GRID)?;
+        let ridge = Ridge::fit_design(&block, target.view(), &GRID, work)?;
         let parts: Vec<Array1<f64>> = blocks(target.len())
             .into_par_iter()
             .map(|part| ridge.predict(block(part).view()))

@@ -18,6 +18,7 @@ pub use paper::{PaperSettings, Preset};
 pub use run::StepBench;
 
 use crate::data::is_constant;
+use crate::work::Work;
 use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
 
 /// An algorithm that turns a start and data into one or several networks. The value is its own configuration.
@@ -148,6 +149,14 @@ impl Observer for () {
 impl<F: FnMut(&Progress<'_>) -> ControlFlow<Stop>> Observer for F {
     fn progress(&mut self, progress: &Progress<'_>) -> ControlFlow<Stop> {
         self(progress)
+    }
+}
+
+/// An observer that cancels a fit with the work it belongs to.
+pub(crate) fn cancelled_with<'a>(work: &'a Work<'_>) -> impl FnMut(&Progress<'_>) -> ControlFlow<Stop> + 'a {
+    |_| match work.check() {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(Stop::Cancel),
     }
 }
 

@@ -115,8 +115,7 @@ impl SparseMultinomial {
         classes: usize,
         lambdas: &[f64],
     ) -> Result<Vec<MultinomialFit>> {
-        let mut state = self.start(x, labels, classes, None, lambdas)?;
-        Ok(lambdas.iter().map(|&lambda| state.solve(self, lambda)).collect())
+        self.watched_path(x, labels, classes, None, lambdas, &|| Ok(()))
     }
 
     /// As [`lambda_max`](Self::lambda_max), with fixed logits (rows × classes) added to every row's: the intercepts are fitted beside them.
@@ -140,8 +139,25 @@ impl SparseMultinomial {
         offset: ArrayView2<'_, f64>,
         lambdas: &[f64],
     ) -> Result<Vec<MultinomialFit>> {
-        let mut state = self.start(x, labels, classes, Some(offset), lambdas)?;
-        Ok(lambdas.iter().map(|&lambda| state.solve(self, lambda)).collect())
+        self.watched_path(x, labels, classes, Some(offset), lambdas, &|| Ok(()))
+    }
+
+    /// The path with or without an offset; `check` is called before every λ, and its error ends the path.
+    pub(crate) fn watched_path(
+        &self,
+        x: ArrayView2<'_, f64>,
+        labels: &[usize],
+        classes: usize,
+        offset: Option<ArrayView2<'_, f64>>,
+        lambdas: &[f64],
+        check: &dyn Fn() -> Result<()>,
+    ) -> Result<Vec<MultinomialFit>> {
+        let mut state = self.start(x, labels, classes, offset, lambdas)?;
+        let solve = |&lambda: &f64| {
+            check()?;
+            Ok(state.solve(self, lambda))
+        };
+        lambdas.iter().map(solve).collect()
     }
 
     fn start(
@@ -172,7 +188,7 @@ impl SparseMultinomial {
         let weights = check_weights(self.weights.as_deref(), x.ncols())?;
         let problem = Problem::new(x, labels, classes, offset, weights)?;
         if self.penalty != Penalty::Lasso {
-            check_curvature(self.penalty, problem.gram.diag().iter().skip(1).map(|g| 0.5 * g))?;
+            check_curvature(self.penalty, problem.squares().skip(1).map(|g| 0.5 * g))?;
         }
         Ok(State::new(problem))
     }

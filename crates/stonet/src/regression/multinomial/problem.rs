@@ -5,14 +5,17 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, concatenate};
 use crate::linalg::dense::gram;
 use crate::{Error, Result};
 
+/// So many columns have their Gram matrix in any case.
+const SMALL: usize = 256;
+
 /// The rows, and the classes that occur in them. "Class" below is a position in `present`.
 pub(super) struct Problem {
     /// n × (1 + p), a leading column of ones.
     pub x: Array2<f64>,
     /// The same, columns first.
     pub columns: Array2<f64>,
-    /// XᵀX/n.
-    pub gram: Array2<f64>,
+    /// XᵀX/n, where there are no more columns than rows; otherwise it is made for the columns in use, which are few.
+    gram: Option<Array2<f64>>,
     /// Every row's class.
     pub labels: Vec<usize>,
     /// The classes with rows, as the caller numbers them.
@@ -51,7 +54,7 @@ impl Problem {
         let x = concatenate![Axis(1), Array2::ones((n, 1)), x];
         Ok(Problem {
             columns: x.t().as_standard_layout().into_owned(),
-            gram: gram(x.view()) / n as f64,
+            gram: (x.ncols() <= n.max(SMALL)).then(|| gram(x.view()) / n as f64),
             x,
             labels: labels.iter().map(|&c| place[c]).collect(),
             base: present.iter().map(|&c| (counts[c] as f64 / n as f64).ln()).collect(),
@@ -68,7 +71,15 @@ impl Problem {
 
     /// XᵀX/n of some columns, stored by rows.
     pub(super) fn gram_of(&self, columns: &[usize]) -> Array2<f64> {
-        Array2::from_shape_fn((columns.len(), columns.len()), |(i, j)| self.gram[[columns[i], columns[j]]])
+        match &self.gram {
+            Some(all) => Array2::from_shape_fn((columns.len(), columns.len()), |(i, j)| all[[columns[i], columns[j]]]),
+            None => gram(self.columns.select(Axis(0), columns).t()) / self.rows() as f64,
+        }
+    }
+
+    /// The diagonal of XᵀX/n.
+    pub(super) fn squares(&self) -> impl Iterator<Item = f64> {
+        self.columns.outer_iter().map(|x| x.dot(&x) / self.rows() as f64)
     }
 
     /// The offsets of the classes with rows.
