@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::data::is_constant_range;
+use crate::data::{add_squares, is_constant_range, target_mean, units};
 use crate::linalg::dense::{matmul, symmetric_eigen};
 use crate::{Error, Result, Standardizer};
 
@@ -62,12 +62,11 @@ impl Clip {
                 });
             }
         }
+        let units = units(&low, &high);
         for part in blocks(rows) {
-            for row in design(part).outer_iter() {
-                Zip::from(&mut square).and(&mean).and(row).for_each(|s, m, v| *s += (v - m) * (v - m) / n);
-            }
+            design(part).outer_iter().for_each(|row| add_squares(&mut square, row, &mean, &units, n));
         }
-        let scale = Standardizer::of_moments(mean, square, &low, &high);
+        let scale = Standardizer::of_moments(mean, square, &units, &low, &high);
         Clip::new(scale, low, high)
     }
 
@@ -140,7 +139,7 @@ impl Ridge {
 
     fn fit_blocks(clip: Clip, design: &Design<'_>, y: ArrayView1<'_, f64>, grid: &[f64]) -> Result<Self> {
         let n = y.len() as f64;
-        let mean = y.sum() / n;
+        let mean = target_mean(y);
         let blocks = blocks(y.len());
         let block = |part: &Range<usize>| clip.apply(design(part.clone()).view());
         let centred = |part: &Range<usize>| y.slice(s![part.clone()]).mapv(|v| v - mean);

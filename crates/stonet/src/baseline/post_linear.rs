@@ -8,6 +8,7 @@ use super::halves::{Half, Judge, halves};
 use super::{Fitted, constant, single};
 use crate::data::{names, whole_folds};
 use crate::ridge::Clip;
+use crate::streams::baseline as streams;
 use crate::{
     Calibration, Dataset, Error, Intervals, Level, LinearFit, NewRows, Result, Scaling, Seed, SparseLinear,
     Standardizer, complement,
@@ -50,10 +51,10 @@ pub struct FittedPostLinear {
 }
 
 impl PostLinear {
-    /// Chooses λ and fits on a random half of the rows; streams of the seed: 0 the halves, 1 the folds.
+    /// Chooses λ and fits on a random half of the rows.
     pub fn fit(&self, rows: &Calibration<'_>, seed: Seed) -> Result<FittedPostLinear> {
         self.validate()?;
-        let (fit, judge) = halves(&single(rows)?, seed.child(0))?;
+        let (fit, judge) = halves(&single(rows)?, seed.child(streams::HALVES))?;
         let (features, z) = super::standardise(fit.features.view())?;
         let data = Dataset::single(z, fit.y.clone())?;
         let target = Scaling::fit(&data)?.y;
@@ -61,12 +62,12 @@ impl PostLinear {
         let largest = SparseLinear::default().lambda_max(data.x(), t.view())?;
         let step = self.smallest.ln() / (self.lambdas - 1) as f64;
         let path: Vec<f64> = (0..self.lambdas).map(|i| largest * (step * i as f64).exp()).collect();
-        let best = self.choose(&fit, data.x(), t.view(), &path, seed.child(1))?;
+        let best = self.choose(&fit, data.x(), t.view(), &path, seed.child(streams::FIT))?;
         // From the top of the path down: each solution starts the next.
         let lasso = SparseLinear::default().path(data.x(), t.view(), &path[..=best])?.remove(best);
         let mut fitted = FittedPostLinear { features, target, lasso, path, judge: Judge::new(vec![], None) };
         let scores = (&judge.y - &fitted.means(judge.features.view())?).mapv(f64::abs);
-        fitted.judge = judge.judge(scores);
+        fitted.judge = judge.judge(scores)?;
         Ok(fitted)
     }
 
@@ -118,7 +119,11 @@ impl FittedPostLinear {
 }
 
 impl Fitted for FittedPostLinear {
-    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+    fn is_bounded(&self, level: Level) -> bool {
+        self.judge.quantile(level).is_finite()
+    }
+
+    fn of_tiles(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
         Ok(constant(self.means(rows.features)?, self.judge.quantile(level), level))
     }
 }

@@ -8,6 +8,7 @@ use super::family::Candidate;
 use crate::calibration::corrected::{Corrected, View, standardised};
 use crate::calibration::temperature;
 use crate::imputation::Packed;
+use crate::streams::class_stonet as streams;
 use crate::{Activation, Asghmc, ClassRows, Dataset, Decay, Error, Head, Layer, Preset, Result, Seed, StoNet};
 
 /// How the correcting StoNets, and `stonet`, are trained.
@@ -75,13 +76,13 @@ pub(super) fn skip(
     let t = temperature::of_logits(z, rows.labels());
     let x = view.of(&rows.inputs(), t)?;
     // Nothing above a random first layer: the start is temperature scaling itself.
-    let random = start(x.ncols(), settings.hidden, rows.classes(), seed.child(0))?;
+    let random = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
     let mut layers = random.layers().to_vec();
     layers[1] = Layer { weight: Array2::zeros(layers[1].weight.dim()), ..layers[1].clone() };
     layers[1].bias.fill(0.0);
     let start = StoNet::new(layers, Activation::Tanh, Head::Multinomial)?;
     let offset = &z / t;
-    let nets = averages(rows, x, Some(offset.view()), &start, &settings.trainer(kappa), seed.child(1))?;
+    let nets = averages(rows, x, Some(offset.view()), &start, &settings.trainer(kappa), seed.child(streams::TRAINING))?;
     let model = |net| Corrected::new(rows.classes(), Some(t), Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
@@ -89,8 +90,8 @@ pub(super) fn skip(
 /// Features (or logits) → hidden → classes at one κ, with rates that train both layers.
 pub(super) fn plain(rows: &ClassRows<'_>, settings: &SkipSettings, kappa: f64, seed: Seed) -> Result<Vec<Candidate>> {
     let (view, x) = standardised(rows)?;
-    let start = start(x.ncols(), settings.hidden, rows.classes(), seed.child(0))?;
-    let nets = averages(rows, x, None, &start, &settings.trainer(kappa), seed.child(1))?;
+    let start = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
+    let nets = averages(rows, x, None, &start, &settings.trainer(kappa), seed.child(streams::TRAINING))?;
     let model = |net| Corrected::new(rows.classes(), None, Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
@@ -101,7 +102,8 @@ pub(super) fn paper(rows: &ClassRows<'_>, settings: &PostStoNetClassifier, seed:
     let lambda = if rows.classes() >= 100 { 5e-5 } else { 1e-4 };
     let printed = Preset::by_name("cifar")?.settings(lambda);
     let (view, x) = standardised(rows)?;
-    let start = start(x.ncols(), 100, rows.classes(), seed.child(0))?.with_noise_variances(&printed.sigma2)?;
+    let start =
+        start(x.ncols(), 100, rows.classes(), seed.child(streams::START))?.with_noise_variances(&printed.sigma2)?;
     let data = Packed::new(&Dataset::classes(x, rows.labels(), rows.classes())?);
     let epochs = settings.paper_epochs.iter().max().copied().unwrap_or(1);
     let constant = Decay { from: 1.0, to: 1.0 };
@@ -113,7 +115,7 @@ pub(super) fn paper(rows: &ClassRows<'_>, settings: &PostStoNetClassifier, seed:
         }
         std::ops::ControlFlow::<crate::Stop>::Continue(())
     };
-    trainer.fit_packed(&start, &data, seed.child(1), &mut keep)?;
+    trainer.fit_packed(&start, &data, seed.child(streams::TRAINING), &mut keep)?;
     let model = |net| Corrected::new(rows.classes(), None, Some((view.clone(), net)));
     kept.into_iter().map(|(epoch, net)| Ok(Candidate::new(model(net)?, epoch as f64))).collect()
 }
