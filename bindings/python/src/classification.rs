@@ -80,7 +80,11 @@ impl Wanted {
         let covariance =
             self.intervals.then(|| ProbabilityCovariance::fit(&head, rows, Wald::default())).transpose()?;
         // A stream of its own: sets must not change what the probabilities are.
-        let sets = self.sets.as_ref().map(|s| s.fit(rows, seed.child(1), tick)).transpose()?;
+        let sets = self
+            .sets
+            .as_ref()
+            .map(|s| s.fit(rows, seed.child(stonet::streams::classification::SETS), tick))
+            .transpose()?;
         Ok((head, sets, covariance))
     }
 }

@@ -22,6 +22,12 @@ pub enum Error {
     /// A target that never changes.
     #[error("{path}: column `{column}` is {value} in every row, so there is nothing to predict; check that the right column was chosen as the target", path = path.display())]
     Constant { path: PathBuf, column: String, value: f64 },
+    /// A number that is too large to fit on.
+    #[error("{path}: row {row} (from 0) of column `{column}` is {value:e}, which is too large to fit on; divide the column by a power of ten", path = path.display())]
+    Magnitude { path: PathBuf, row: usize, column: String, value: f64 },
+    /// A target that varies too little.
+    #[error("{path}: column `{column}` varies by {range:e} only, which is too little to fit on; multiply the column by a power of ten", path = path.display())]
+    SmallRange { path: PathBuf, column: String, range: f64 },
     /// A row that belongs neither to the validation nor to the test part.
     #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
     Part { path: PathBuf, row: usize, column: String, text: String },
@@ -64,13 +70,33 @@ impl Error {
         }
     }
 
-    /// The same, with targets by their names.
-    pub fn targets<'a>(path: &'a std::path::Path, names: &'a [String]) -> impl Fn(stonet::Error) -> Error + 'a {
-        move |source| match source {
-            stonet::Error::ConstantTarget { column, value } if column < names.len() => {
-                Error::Constant { path: path.to_owned(), column: names[column].clone(), value }
-            }
-            source => Error::rows(path)(source),
+    /// The same, with columns by their names.
+    pub fn columns<'a>(
+        path: &'a std::path::Path,
+        columns: &'a stonet_io::ModelColumns,
+    ) -> impl Fn(stonet::Error) -> Error + 'a {
+        let path = path.to_owned();
+        move |source| {
+            let names = match &source {
+                stonet::Error::Magnitude { what: "features" | "inputs", .. } => &columns.features,
+                stonet::Error::Magnitude { what: "predictions", .. } => &columns.prediction,
+                stonet::Error::Magnitude { what: "logits", .. } => &columns.logits,
+                _ => &columns.targets,
+            };
+            let name = |column: usize| names.get(column).cloned();
+            let named =
+                match &source {
+                    stonet::Error::ConstantTarget { column, value } => {
+                        name(*column).map(|column| Error::Constant { path: path.clone(), column, value: *value })
+                    }
+                    stonet::Error::SmallRange { column, range } => {
+                        name(*column).map(|column| Error::SmallRange { path: path.clone(), column, range: *range })
+                    }
+                    stonet::Error::Magnitude { row, column, value, .. } => name(*column)
+                        .map(|column| Error::Magnitude { path: path.clone(), row: *row, column, value: *value }),
+                    _ => None,
+                };
+            named.unwrap_or_else(|| Error::rows(&path)(source))
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ndarray::Array2;
+use stonet::streams::sampling as streams;
 use stonet::{Reservoir, Seed, Ticker};
 
 use crate::{Error, Reading, Result, Table};
@@ -61,7 +62,7 @@ impl Reading {
         let batches = self.batches(path, ROWS)?;
         let (names, text_names) = (batches.names().to_vec(), batches.text_names().to_vec());
         let announced = batches.rows().unwrap_or(0) as usize;
-        let mut reservoir = Reservoir::new(sampling.most.max(1), sampling.seed.child(0));
+        let mut reservoir = Reservoir::new(sampling.most.max(1), sampling.seed.child(streams::RESERVOIR));
         let mut kept = Kept { rows: Vec::new(), values: Vec::new(), texts: vec![Vec::new(); text_names.len()] };
         for table in batches.ahead() {
             let table = table?;
@@ -78,7 +79,7 @@ impl Reading {
         }
         let total = reservoir.seen();
         let limit = ((sampling.share * total as f64) as usize).max(1);
-        let order = kept.order(limit, sampling.seed.child(1));
+        let order = kept.order(limit, sampling.seed.child(streams::ORDER));
         kept.table(path, names, text_names, &order, total)
     }
 }

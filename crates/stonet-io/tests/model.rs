@@ -42,7 +42,7 @@ fn class_rows(n: usize, shift: f64) -> (Array2<f64>, Vec<usize>) {
 fn regression(kind: Kind) -> Model {
     let [features, prediction, y] = regression_rows(60, 0.0);
     let rows = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
-    let stonet = StoNetSettings { hidden: vec![6], kappas: vec![0.01], steps: 20, ..StoNetSettings::default() };
+    let stonet = StoNetSettings { hidden: vec![6], kappas: Some(vec![0.01]), steps: 20, ..StoNetSettings::default() };
     let settings = PostStoNet { kind, folds: 3, stonet, ..PostStoNet::default() };
     let head = settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap();
     Model {

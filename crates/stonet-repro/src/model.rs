@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
+use stonet::streams::simulated as streams;
 use stonet::{Dataset, Result, Seed};
 
 /// Inputs, true and false.
@@ -60,8 +61,8 @@ impl Model {
 
     /// Rows of inputs and their responses with N(0, 1) noise; inputs and noise come from two streams of the seed.
     pub fn sample(self, rows: usize, seed: Seed) -> Result<Dataset> {
-        let x = inputs(rows, seed.child(0));
-        let y = self.respond(x.view(), seed.child(1));
+        let x = inputs(rows, seed.child(streams::INPUTS));
+        let y = self.respond(x.view(), seed.child(streams::RESPONSES));
         Dataset::single(x, y)
     }
 

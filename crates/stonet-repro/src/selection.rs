@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
+use stonet::streams::{experiments, selection as streams};
 use stonet::{
     Asghmc, Assumptions, Dataset, Iro, PathError, Rule, Seed, StoNet, Structure, Trainer, Walk, cross_validate,
     kappa_path,
@@ -89,13 +90,14 @@ pub fn run(spec: &Spec, models: &[Model], seed: u64, tick: Tick<'_>) -> Result<R
 }
 
 fn model_path(spec: &Spec, cell: &Cell, root: Seed, step: &(dyn Fn() -> Result<()> + Sync)) -> Result<ModelPath> {
-    let seed = root.child(1000 + u64::from(u8::from(cell.model)));
-    let data = cell.model.sample(spec.rows, seed.child(0))?;
-    let (settings, trainer, start) = spec.network(cell, seed.child(1))?;
+    let seed = root.child(experiments::SELECTION.at(u8::from(cell.model).into()));
+    let data = cell.model.sample(spec.rows, seed.child(streams::ROWS))?;
+    let (settings, trainer, start) = spec.network(cell, seed.child(streams::START))?;
     let kappas = &spec.selection.kappas;
-    let fits = kappa_path(&trainer, &start, &data, kappas, Walk::Warm, seed.child(2))?;
+    let fits = kappa_path(&trainer, &start, &data, kappas, Walk::Warm, seed.child(streams::PATH))?;
     step()?;
-    let error = cross_validate(&trainer, &start, &data, kappas, Walk::Warm, spec.folds, seed.child(3))?;
+    let error =
+        cross_validate(&trainer, &start, &data, kappas, Walk::Warm, spec.folds, seed.child(streams::CROSS_VALIDATION))?;
     step()?;
     let points = kappas
         .iter()
@@ -109,7 +111,7 @@ fn model_path(spec: &Spec, cell: &Cell, root: Seed, step: &(dyn Fn() -> Result<(
             })
         })
         .collect::<Result<Vec<_>>>()?;
-    let polished = polish(spec, &start.widths(), fits[error.best()].network(), &data, seed.child(4))?;
+    let polished = polish(spec, &start.widths(), fits[error.best()].network(), &data, seed.child(streams::POLISH))?;
     let (smallest_true, largest_false) = separation(&points[error.best()].gradient);
     Ok(ModelPath {
         model: cell.model.into(),

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2};
 use stonet::{Dataset, Seed, Ticker};
 use stonet_repro::Error;
-use stonet_repro::benchmark::{METHODS, Plan, Protocol, Record, Run, Set, Summary, network_errors, run, split};
+use stonet_repro::benchmark::{Method, Plan, Protocol, Record, Run, Set, Summary, network_errors, run, split};
 
 const GO_ON: Ticker<'_> = &|_, _| true;
 
@@ -25,7 +25,7 @@ fn noisy(i: usize, mean: f64) -> f64 {
 fn targets_of_test_rows_change_no_interval() {
     let seed = Seed::new(4);
     let before = split(&set(noisy, None), &small(), seed, GO_ON).unwrap();
-    assert_eq!(before.methods.len(), METHODS.len());
+    assert_eq!(before.methods.len(), Method::ALL.len());
     // Which rows are tested shows when targets are moved one at a time: the network's errors in training and calibration stay.
     let tested: Vec<usize> = (0..200)
         .filter(|&row| {
@@ -36,7 +36,7 @@ fn targets_of_test_rows_change_no_interval() {
     assert_eq!(tested.len(), 40);
     let changed = set(|i, m| if tested.contains(&i) { 77.0 + i as f64 } else { noisy(i, m) }, None);
     let after = split(&changed, &small(), seed, GO_ON).unwrap();
-    for name in METHODS {
+    for name in Method::ALL.map(Method::name) {
         let (a, b) = (&before.methods[name], &after.methods[name]);
         assert_eq!((a.mean_length, a.median_length), (b.mean_length, b.median_length), "{name}");
         assert_eq!(b.coverage, 0.0, "{name}");

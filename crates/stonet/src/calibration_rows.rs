@@ -2,7 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
-use crate::data::check_finite;
+use crate::data::{LARGEST_FEATURE, LARGEST_TARGET, check_finite, check_magnitude};
 use crate::{Error, Result};
 
 /// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions and groups.
@@ -67,6 +67,15 @@ impl<'a> Calibration<'a> {
     /// One per row.
     pub fn groups(&self) -> Option<&'a [usize]> {
         self.groups
+    }
+
+    /// Fails where a number is too large to fit on.
+    pub(crate) fn check_magnitudes(&self) -> Result<()> {
+        check_magnitude("features", self.features, LARGEST_FEATURE)?;
+        if let Some(d) = self.prediction {
+            check_magnitude("predictions", d, LARGEST_TARGET)?;
+        }
+        check_magnitude("targets", self.y, LARGEST_TARGET)
     }
 
     /// The same rows with one of the targets alone.

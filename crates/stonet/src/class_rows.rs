@@ -6,12 +6,9 @@ use ndarray::{Array2, ArrayView2, Axis, s};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use crate::data::check_finite;
+use crate::data::{check_finite, whole_tiles};
 use crate::names::named;
 use crate::{Error, Result, Seed};
-
-/// Whole tiles of every kernel of matrix products: those of f64 and of f32 have up to 48 rows, and 64 is a multiple of what they divide into.
-const TILE: usize = 64;
 
 /// The least probability that a logarithm is taken of.
 const LEAST_PROBABILITY: f64 = 1e-12;
@@ -132,16 +129,9 @@ impl<'a> ClassInputs<'a> {
         self.logits.or(self.features).map_or(0, |a| a.nrows())
     }
 
-    /// Calls `work` with some rows, row after row in memory, and behind them the last one over and over until they are a multiple of
-    /// [`TILE`]: a product of matrices of other shapes or layouts adds up its terms in another order, and a row's result would depend on the
-    /// rows that come with it.
+    /// Calls `work` with some rows in [whole tiles](whole_tiles).
     pub(crate) fn tiled<T>(&self, rows: Range<usize>, work: impl FnOnce(&ClassInputs<'_>) -> T) -> T {
-        let part = |a: ArrayView2<'_, f64>| {
-            let mut padded = Array2::zeros((rows.len().next_multiple_of(TILE), a.ncols()));
-            let at = |i: usize| rows.start + i.min(rows.len().saturating_sub(1));
-            padded.outer_iter_mut().enumerate().for_each(|(i, mut row)| row.assign(&a.row(at(i))));
-            padded
-        };
+        let part = |a: ArrayView2<'_, f64>| whole_tiles(a, rows.clone());
         let (logits, features) = (self.logits.map(part), self.features.map(part));
         work(&ClassInputs { logits: logits.as_ref().map(|a| a.view()), features: features.as_ref().map(|a| a.view()) })
     }

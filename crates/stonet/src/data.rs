@@ -104,15 +104,120 @@ pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result
     }
 }
 
+/// Whole tiles of every kernel of matrix products: those of f64 and of f32 have up to 48 rows, and 64 is a multiple of what they divide into.
+pub(crate) const TILE: usize = 64;
+
+/// Some rows, row after row in memory, and behind them the last one over and over until they are a multiple of [`TILE`]: a product of matrices
+/// of other shapes or layouts adds up its terms in another order, and a row's result would depend on the rows that come with it.
+pub(crate) fn whole_tiles(a: ArrayView2<'_, f64>, rows: std::ops::Range<usize>) -> Array2<f64> {
+    let mut padded = Array2::zeros((rows.len().next_multiple_of(TILE), a.ncols()));
+    let at = |i: usize| rows.start + i.min(rows.len().saturating_sub(1));
+    padded.outer_iter_mut().enumerate().for_each(|(i, mut row)| row.assign(&a.row(at(i))));
+    padded
+}
+
+/// The largest feature that can be standardised.
+pub(crate) const LARGEST_FEATURE: f64 = 1e300;
+/// The largest target or prediction, and the reciprocal of the smallest range of a target: sums of squares of residuals, also of those
+/// that leave-one-out divides by 1e-6, stay finite and above zero.
+pub(crate) const LARGEST_TARGET: f64 = 1e140;
+/// The range of a column whose squares need no care.
+const COMFORTABLE: f64 = 1e140;
+/// A column that varies by less has a scale without a reciprocal.
+const LEAST_RANGE: f64 = 1e-290;
+/// Columns that are this many times their range away from zero are centred before they are averaged.
+const FAR: f64 = 1e9;
+
+/// Fails with the first number that is larger than `most`, by row and column.
+pub(crate) fn check_magnitude(what: &'static str, a: ArrayView2<'_, f64>, most: f64) -> Result<()> {
+    if a.fold(true, |fine, v| fine & (v.abs() <= most)) {
+        return Ok(());
+    }
+    match a.indexed_iter().find(|(_, v)| v.abs() > most) {
+        None => Ok(()),
+        Some(((row, column), &value)) => Err(Error::Magnitude { what, row, column, value }),
+    }
+}
+
+/// Fails where a target is constant, too large, or varies too little for its squares.
+pub(crate) fn check_targets(y: ArrayView2<'_, f64>) -> Result<()> {
+    check_magnitude("targets", y, LARGEST_TARGET)?;
+    for (column, y) in y.axis_iter(Axis(1)).enumerate() {
+        let (low, high) = ends(y);
+        if is_constant_target(low, high) {
+            return Err(Error::ConstantTarget { column, value: y[0] });
+        }
+        if high - low < 1.0 / LARGEST_TARGET {
+            return Err(Error::SmallRange { column, range: high - low });
+        }
+    }
+    Ok(())
+}
+
+/// Fails with the first result that is not finite, by row and column.
+pub(crate) fn check_results(what: &'static str, a: ArrayView2<'_, f64>) -> Result<()> {
+    check_finite(what, a).map_err(|e| match e {
+        Error::NotFinite { what, row, column, value } => Error::Unbounded { what, row, column, value },
+        e => e,
+    })
+}
+
+/// The smallest and the largest value.
+pub(crate) fn ends(column: ArrayView1<'_, f64>) -> (f64, f64) {
+    column.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)))
+}
+
+/// Whether a target varies by no more than rounding. Offsets are no reason to call it constant: they are taken away before it is fitted.
+pub(crate) fn is_constant_target(low: f64, high: f64) -> bool {
+    high - low <= 8.0 * f64::EPSILON * high.abs().max(low.abs())
+}
+
+/// Whether a column lies so far from zero that its sum would lose the digits in which it varies.
+pub(crate) fn is_far(low: f64, high: f64) -> bool {
+    high.abs().max(low.abs()) > FAR * (high - low)
+}
+
+/// The mean of a target; of one that lies far from zero without the loss of digits.
+pub(crate) fn target_mean(y: ArrayView1<'_, f64>) -> f64 {
+    let n = y.len() as f64;
+    let (low, high) = ends(y);
+    if is_far(low, high) { low + y.iter().map(|v| v - low).sum::<f64>() / n } else { y.sum() / n }
+}
+
+/// A power of two near the range of a column whose squares leave the range of numbers; otherwise 1.
+fn unit(low: f64, high: f64) -> f64 {
+    let range = high - low;
+    match range.is_finite() && range >= LEAST_RANGE && !(1.0 / COMFORTABLE..=COMFORTABLE).contains(&range) {
+        true => range.log2().floor().exp2(),
+        false => 1.0,
+    }
+}
+
 /// Whether a column varies by no more than rounding: 1e-12 of its largest value.
 pub(crate) fn is_constant(column: ArrayView1<'_, f64>) -> bool {
-    let (low, high) = column.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)));
+    let (low, high) = ends(column);
     is_constant_range(low, high)
 }
 
 /// The same from the column's ends.
 pub(crate) fn is_constant_range(low: f64, high: f64) -> bool {
-    high - low <= 1e-12 * high.abs().max(low.abs())
+    high - low <= 1e-12 * high.abs().max(low.abs()) || high - low < LEAST_RANGE
+}
+
+/// The unit of every column's squares.
+pub(crate) fn units(low: &Array1<f64>, high: &Array1<f64>) -> Array1<f64> {
+    Zip::from(low).and(high).map_collect(|&l, &h| unit(l, h))
+}
+
+/// variance += ((row − mean) / unit)² / n.
+pub(crate) fn add_squares(
+    variance: &mut Array1<f64>,
+    row: ArrayView1<'_, f64>,
+    mean: &Array1<f64>,
+    units: &Array1<f64>,
+    n: f64,
+) {
+    Zip::from(variance).and(row).and(mean).and(units).for_each(|s, v, m, u| *s += ((v - m) / u) * ((v - m) / u) / n);
 }
 
 /// Column means and standard deviations; a constant column keeps its scale, so it becomes zero and stays harmless.
@@ -125,14 +230,28 @@ pub struct Standardizer {
 impl Standardizer {
     /// Learns means and standard deviations (divisor n) from the rows.
     pub fn fit(a: ArrayView2<'_, f64>) -> Self {
+        Self::fit_unless(a, is_constant_range)
+    }
+
+    /// The same of targets, for which only rounding counts as constant.
+    pub(crate) fn fit_targets(a: ArrayView2<'_, f64>) -> Self {
+        Self::fit_unless(a, is_constant_target)
+    }
+
+    fn fit_unless(a: ArrayView2<'_, f64>, constant: fn(f64, f64) -> bool) -> Self {
         let n = a.nrows().max(1) as f64;
-        let mean = a.sum_axis(Axis(0)) / n;
+        let mut mean = a.sum_axis(Axis(0)) / n;
         let sd = a
             .axis_iter(Axis(1))
-            .zip(&mean)
-            .map(|(column, &m)| {
-                let sd = (column.iter().map(|v| (v - m).powi(2)).sum::<f64>() / n).sqrt();
-                if is_constant(column) { 1.0 } else { sd }
+            .zip(&mut mean)
+            .map(|(column, m)| {
+                let (low, high) = ends(column);
+                if !m.is_finite() || (is_far(low, high) && !constant(low, high)) {
+                    *m = low + column.iter().map(|v| (v - low) / n).sum::<f64>();
+                }
+                let unit = unit(low, high);
+                let sd = unit * (column.iter().map(|v| ((v - *m) / unit).powi(2)).sum::<f64>() / n).sqrt();
+                if constant(low, high) { 1.0 } else { sd }
             })
             .collect();
         Standardizer { mean, sd }
@@ -151,19 +270,30 @@ impl Standardizer {
                 *h = h.max(v);
             });
         }
+        for k in (0..a.ncols()).filter(|&k| is_far(low[k], high[k]) && !is_constant_range(low[k], high[k])) {
+            mean[k] = low[k] + rows.iter().map(|&r| (a[[r, k]] - low[k]) / n).sum::<f64>();
+        }
+        let units = units(&low, &high);
         let mut variance = Array1::<f64>::zeros(a.ncols());
         for &r in rows {
-            Zip::from(&mut variance).and(&mean).and(a.row(r)).for_each(|s, m, &v| *s += (v - m) * (v - m) / n);
+            add_squares(&mut variance, a.row(r), &mean, &units, n);
         }
-        (Standardizer::of_moments(mean, variance, &low, &high), low, high)
+        (Standardizer::of_moments(mean, variance, &units, &low, &high), low, high)
     }
 
-    /// From column means, variances, and ends.
-    pub(crate) fn of_moments(mean: Array1<f64>, variance: Array1<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Self {
+    /// From column means, variances in squares of `units`, and ends.
+    pub(crate) fn of_moments(
+        mean: Array1<f64>,
+        variance: Array1<f64>,
+        units: &Array1<f64>,
+        low: &Array1<f64>,
+        high: &Array1<f64>,
+    ) -> Self {
         let sd = Zip::from(&variance)
+            .and(units)
             .and(low)
             .and(high)
-            .map_collect(|v, &l, &h| if is_constant_range(l, h) { 1.0 } else { v.sqrt() });
+            .map_collect(|v, u, &l, &h| if is_constant_range(l, h) { 1.0 } else { u * v.sqrt() });
         Standardizer { mean, sd }
     }
 
@@ -214,12 +344,9 @@ pub struct Scaling {
 impl Scaling {
     /// Standardises inputs and targets on these rows; a constant target is an error, a constant input becomes zero.
     pub fn fit(data: &Dataset) -> Result<Self> {
-        for (column, y) in data.y().axis_iter(Axis(1)).enumerate() {
-            if is_constant(y) {
-                return Err(Error::ConstantTarget { column, value: y[0] });
-            }
-        }
-        Ok(Scaling { x: Standardizer::fit(data.x()), y: Standardizer::fit(data.y()) })
+        check_magnitude("inputs", data.x(), LARGEST_FEATURE)?;
+        check_targets(data.y())?;
+        Ok(Scaling { x: Standardizer::fit(data.x()), y: Standardizer::fit_targets(data.y()) })
     }
 
     /// Leaves everything as it is.
@@ -263,7 +390,13 @@ pub(crate) fn whole_folds(rows: usize, groups: Option<&[usize]>, k: usize, seed:
     let Some(groups) = groups else { return folds(rows, k, seed) };
     let names = names(groups);
     let mut fold_of = vec![0; names.len()];
-    for (f, members) in folds(names.len(), k, seed)?.iter().enumerate() {
+    let grouped = |e| match e {
+        Error::TooFewRows { what, needed, found, .. } => {
+            Error::too_few(true, what, needed, found, "use fewer folds or more groups")
+        }
+        e => e,
+    };
+    for (f, members) in folds(names.len(), k, seed).map_err(grouped)?.iter().enumerate() {
         members.iter().for_each(|&g| fold_of[g] = f);
     }
     let mut parts = vec![Vec::new(); k];

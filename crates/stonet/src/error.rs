@@ -21,6 +21,44 @@ pub enum Error {
         /// The offending value, as text: NaN has no equality.
         value: String,
     },
+    /// A number whose square, or a sum of such squares, leaves the range of double precision.
+    #[error(
+        "{what}: row {row}, column {column} is {value:e}, which is too large to fit on; divide the column by a power of ten (rows and columns count from 0)"
+    )]
+    Magnitude {
+        /// `features`, `targets`, `predictions` or `logits`.
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The largest value.
+        value: f64,
+    },
+    /// A target that varies by less than squares can tell from zero.
+    #[error(
+        "targets: column {column} varies by {range:e} only, which is too little to fit on; multiply the column by a power of ten (columns count from 0)"
+    )]
+    SmallRange {
+        /// Column, from 0.
+        column: usize,
+        /// Its largest value less its smallest.
+        range: f64,
+    },
+    /// A prediction, an end of an interval, or a probability that is no number.
+    #[error(
+        "{what} of row {row}, column {column} is {value}: the numbers of this row are too large for double precision; check the row (rows and columns count from 0)"
+    )]
+    Unbounded {
+        /// What was computed.
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Target or class, from 0.
+        column: usize,
+        /// What it is, as text: NaN has no equality.
+        value: String,
+    },
     /// Two sizes that had to agree.
     #[error("{what}: expected {expected}, found {found}")]
     Shape {
@@ -35,6 +73,18 @@ pub enum Error {
     #[error("{what} needs at least {needed} rows, but there are {found}; {remedy}")]
     TooFewRows {
         /// What needs the rows.
+        what: &'static str,
+        /// The least number that works.
+        needed: usize,
+        /// The number there is.
+        found: usize,
+        /// What to do instead.
+        remedy: &'static str,
+    },
+    /// Rows that belong together, in too few groups for what was asked.
+    #[error("{what} needs at least {needed} groups of rows, but there are {found}; {remedy}")]
+    TooFewGroups {
+        /// What needs the groups.
         what: &'static str,
         /// The least number that works.
         needed: usize,
@@ -306,9 +356,9 @@ pub enum Error {
         what: &'static str,
     },
     /// An observer asked to stop before there was anything to return.
-    #[error("stopped on request after {epochs} epochs")]
+    #[error("stopped on request")]
     Cancelled {
-        /// Epochs that were finished.
+        /// Epochs of a training that were finished, or fits of a cross-validation.
         epochs: usize,
     },
 }
@@ -379,6 +429,39 @@ pub enum NoInterval {
 impl Error {
     pub(crate) fn shape(what: impl Into<String>, expected: usize, found: usize) -> Self {
         Error::Shape { what: what.into(), expected, found }
+    }
+
+    /// Too few rows, or too few groups where rows belong together.
+    pub(crate) fn too_few(
+        grouped: bool,
+        what: &'static str,
+        needed: usize,
+        found: usize,
+        remedy: &'static str,
+    ) -> Self {
+        match grouped {
+            false => Error::TooFewRows { what, needed, found, remedy },
+            true => Error::TooFewGroups { what, needed, found, remedy },
+        }
+    }
+
+    /// The same error about another target, where it is about one.
+    pub(crate) fn of_target(mut self, j: usize) -> Self {
+        match &mut self {
+            Error::ConstantTarget { column, .. }
+            | Error::SmallRange { column, .. }
+            | Error::Unbounded { column, .. } => *column = j,
+            _ => {}
+        }
+        self
+    }
+
+    /// The same error about a row of the whole, where it is about one of these.
+    pub(crate) fn of_rows(mut self, rows: &[usize]) -> Self {
+        if let Error::Unbounded { row, .. } = &mut self {
+            *row = rows.get(*row).copied().unwrap_or(*row);
+        }
+        self
     }
 
     /// Fails with [`Error::Setting`] unless `ok`.

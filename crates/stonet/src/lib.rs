@@ -5,6 +5,8 @@ mod error;
 mod names;
 mod random;
 mod reservoir;
+#[doc(hidden)]
+pub mod streams;
 mod work;
 
 mod calibration_rows;
@@ -47,6 +49,9 @@ pub mod mlp;
 pub mod baseline;
 
 pub mod anatomy;
+
+#[cfg(test)]
+mod unique_streams;
 
 pub use calibration_rows::{Calibration, NewRows};
 pub use class_rows::{ClassInputs, ClassRows, InputKind};

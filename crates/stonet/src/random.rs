@@ -15,7 +15,7 @@ pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
 /// assert_eq!(Seed::new(1).child(3), Seed::new(1).child(3));
 /// assert_ne!(Seed::new(1).child(3), Seed::new(1).child(4));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Seed(u64);
 
 impl Seed {
@@ -31,6 +31,8 @@ impl Seed {
 
     /// The stream of this seed, from its beginning.
     pub fn rng(self) -> Rng {
+        #[cfg(test)]
+        recorded::note(self);
         Rng::seed_from_u64(self.0)
     }
 }
@@ -40,6 +42,29 @@ fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
+}
+
+/// The streams that this thread has opened.
+#[cfg(test)]
+pub(crate) mod recorded {
+    use super::Seed;
+    use std::cell::RefCell;
+
+    thread_local!(static OPENED: RefCell<Option<Vec<Seed>>> = const { RefCell::new(None) });
+
+    pub(super) fn note(seed: Seed) {
+        OPENED.with_borrow_mut(|o| o.iter_mut().for_each(|o| o.push(seed)));
+    }
+
+    /// The streams that `work` opens, all of it on one thread.
+    pub(crate) fn during(work: impl FnOnce() + Send) -> Vec<Seed> {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        pool.install(|| {
+            OPENED.set(Some(Vec::new()));
+            work();
+            OPENED.take().unwrap()
+        })
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use serde::{Deserialize, Serialize};
 
-use crate::data::is_constant_range;
+use crate::data::{add_squares, is_constant_range, target_mean, units};
 use crate::work::Work;
 use crate::{Error, Result, Standardizer};
 use basis::{Basis, Rows};
@@ -62,12 +62,11 @@ impl Clip {
                 });
             }
         }
+        let units = units(&low, &high);
         for part in blocks(rows) {
-            for row in design(part).outer_iter() {
-                Zip::from(&mut square).and(&mean).and(row).for_each(|s, m, v| *s += (v - m) * (v - m) / n);
-            }
+            design(part).outer_iter().for_each(|row| add_squares(&mut square, row, &mean, &units, n));
         }
-        let scale = Standardizer::of_moments(mean, square, &low, &high);
+        let scale = Standardizer::of_moments(mean, square, &units, &low, &high);
         Clip::new(scale, low, high)
     }
 
@@ -157,7 +156,7 @@ impl Ridge {
         work: &Work<'_>,
     ) -> Result<Self> {
         let n = y.len() as f64;
-        let intercept = y.sum() / n;
+        let intercept = target_mean(y);
         let rows = Rows { clip: &clip, design, y: y.mapv(|v| v - intercept) };
         let Some(basis) = Basis::new(&rows, work)? else {
             let coefficients = Array1::zeros(clip.columns());

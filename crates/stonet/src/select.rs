@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{complement, folds};
 use crate::metrics::mean_sd;
+use crate::streams;
 use crate::train::{Asghmc, Decay, Fit, Trainer};
 use crate::{Dataset, Error, Head, Result, Seed, StoNet};
 
@@ -29,7 +30,9 @@ pub fn kappa_path(
     walk: Walk,
     seed: Seed,
 ) -> Result<Vec<Fit>> {
-    path_of(trainer, start, kappas, walk, |t, from, i| t.fit(from, data, seed.child(i), &mut ()))
+    path_of(trainer, start, kappas, walk, |t, from, i| {
+        t.fit(from, data, seed.child(streams::path::ASGHMC.at(i as usize)), &mut ())
+    })
 }
 
 /// The path, each fit made by `fit(trainer at κ, start, index)`.
@@ -176,13 +179,14 @@ pub fn cross_validate(
     seed: Seed,
 ) -> Result<PathError> {
     check_grid(kappas)?;
-    let parts = folds(data.rows(), k, seed.child(0))?;
+    let parts = folds(data.rows(), k, seed.child(streams::cross_validation::FOLDS))?;
     let per_fold: Vec<Vec<f64>> = parts
         .par_iter()
         .enumerate()
         .map(|(f, held_out)| {
             let (train, test) = (data.select(&complement(data.rows(), held_out)), data.select(held_out));
-            let fits = kappa_path(trainer, start, &train, kappas, walk, seed.child(1 + f as u64))?;
+            let fits =
+                kappa_path(trainer, start, &train, kappas, walk, seed.child(streams::cross_validation::FITS.at(f)))?;
             fits.iter()
                 .map(|fit| match fit.network().head() {
                     Head::Gaussian => {

@@ -25,7 +25,8 @@ fn fit(settings: &PostStoNet) -> FittedPostStoNet {
 }
 
 fn quick(kind: Kind) -> PostStoNet {
-    let stonet = StoNetSettings { hidden: vec![5], steps: 200, kappas: KAPPAS.to_vec(), ..StoNetSettings::default() };
+    let stonet =
+        StoNetSettings { hidden: vec![5], steps: 200, kappas: Some(KAPPAS.to_vec()), ..StoNetSettings::default() };
     PostStoNet { kind, stonet, folds: 4, ..PostStoNet::default() }
 }
 
@@ -158,4 +159,28 @@ fn members_of_a_classification_with_something_to_choose() {
     assert_eq!((&path.kappas[..], &*path.setting), (&[5.0, 10.0][..], "epochs"));
     classifier.method = ClassMethod::Temperature;
     assert!(fit(&classifier).kappa_paths().is_empty());
+}
+
+#[test]
+fn a_grid_that_is_set_is_kept_by_every_kind_and_one_that_is_not_is_that_of_the_kind() {
+    let data = Array2::from_shape_fn((60, 3), |(i, j)| ((i * (2 * j + 3)) as f64 * 0.37).sin());
+    let y = data.map_axis(Axis(1), |f| f[0] + 0.4 * (f[1] * 9.0).sin()).insert_axis(Axis(1));
+    let rows = Calibration::new(data.view(), y.view()).unwrap();
+    let grid = |kind: Kind, kappas: Option<Vec<f64>>| {
+        let stonet = StoNetSettings { hidden: vec![3], steps: 20, kappas, ..StoNetSettings::default() };
+        let settings = PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() };
+        let fitted = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
+        // What was in effect is kept.
+        let kept = fitted.settings().stonet.kappas.clone().unwrap();
+        assert!(fitted.kappa_paths().iter().all(|p| p.kappas == kept), "{kind}");
+        kept
+    };
+    let default = StoNetSettings::default().kappas().to_vec();
+    for kind in [Kind::Paper, Kind::Cv, Kind::CvPlus] {
+        assert_eq!(grid(kind, Some(default.clone())), default, "{kind}");
+        assert_eq!(grid(kind, Some(vec![0.02])), [0.02], "{kind}");
+    }
+    assert_eq!(grid(Kind::Cv, None), default);
+    let paper = grid(Kind::Paper, None);
+    assert_eq!((paper.len(), paper[0], paper[10]), (11, 5e-4, 0.1));
 }

@@ -42,8 +42,12 @@ impl Rows {
 }
 
 fn quick(kind: Kind) -> PostStoNet {
-    let stonet =
-        StoNetSettings { hidden: vec![8], steps: 300, kappas: vec![0.001, 0.01, 0.1], ..StoNetSettings::default() };
+    let stonet = StoNetSettings {
+        hidden: vec![8],
+        steps: 300,
+        kappas: Some(vec![0.001, 0.01, 0.1]),
+        ..StoNetSettings::default()
+    };
     PostStoNet { kind, stonet, ..PostStoNet::default() }
 }
 

@@ -41,7 +41,8 @@ impl Rows {
 }
 
 fn settings() -> PostStoNet {
-    let stonet = StoNetSettings { hidden: vec![8], steps: 200, kappas: vec![0.003, 0.03], ..StoNetSettings::default() };
+    let stonet =
+        StoNetSettings { hidden: vec![8], steps: 200, kappas: Some(vec![0.003, 0.03]), ..StoNetSettings::default() };
     PostStoNet { kind: Kind::Split, stonet, ..PostStoNet::default() }
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 use stonet::baseline::{Fitted, SplitConformal};
 use stonet::metrics::{coverage, coverage_by_width, covered, mean_length, mean_sd, rmse, winkler};
 use stonet::mlp::{Mlp, Training};
+use stonet::streams::{demo, simulated};
 use stonet::{
     Algorithm, Calibration, Dataset, FittedPostStoNet, Intervals, Kind, Level, NewRows, PostStoNet, Scaling, Seed,
     Side, Ticker,
@@ -95,8 +96,8 @@ struct MethodSummary {
 
 /// Rows with a noise that grows with x1.
 fn sample(rows: usize, seed: Seed) -> Result<Dataset> {
-    let x = inputs(rows, seed.child(0));
-    let mut rng = seed.child(1).rng();
+    let x = inputs(rows, seed.child(simulated::INPUTS));
+    let mut rng = seed.child(simulated::RESPONSES).rng();
     let y: Array1<f64> = x
         .outer_iter()
         .map(|r| {
@@ -182,15 +183,17 @@ impl Demo {
     }
 
     fn set(&self, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<Set> {
-        let train = sample(TRAINING_ROWS, seed.child(0))?;
-        let network = Network::train(&train, seed.child(1))?;
-        let (rows, test) =
-            (network.see(&sample(CALIBRATION_ROWS, seed.child(2))?)?, network.see(&sample(TEST_ROWS, seed.child(3))?)?);
+        let train = sample(TRAINING_ROWS, seed.child(demo::TRAINING_ROWS))?;
+        let network = Network::train(&train, seed.child(demo::NETWORK))?;
+        let (rows, test) = (
+            network.see(&sample(CALIBRATION_ROWS, seed.child(demo::CALIBRATION_ROWS))?)?,
+            network.see(&sample(TEST_ROWS, seed.child(demo::TEST_ROWS))?)?,
+        );
         let mut post = PostStoNet { kind: self.interval, level, ..PostStoNet::default() };
         post.stonet.algorithm = self.trainer;
-        let fitted = post.fit(&rows.calibration()?, seed.child(4), tick)?;
+        let fitted = post.fit(&rows.calibration()?, seed.child(demo::FIT), tick)?;
         let ours = fitted.intervals(&test.new_rows()?, level, Side::Both)?;
-        let split = SplitConformal.fit(&rows.calibration()?, seed.child(5), &|_, _| true)?;
+        let split = SplitConformal.fit(&rows.calibration()?, seed.child(demo::BASELINE), &|_, _| true)?;
         let split_conformal = split.intervals(&test.new_rows()?, level)?;
         let train_rmse = network.see(&train)?.rmse()?;
         Ok(Set { fitted, test, ours, split_conformal, train_rmse })

@@ -10,8 +10,9 @@ use rand::seq::SliceRandom;
 use serde::Serialize;
 use stonet::metrics::{class_scores, rmse};
 use stonet::mlp::{EarlyStopping, Loss, Mlp, Training};
+use stonet::streams::train as streams;
 use stonet::{Activation, Dataset, Labels, Scaling, Seed, Standardizer, Stop};
-use stonet_io::{Cells, Column, Reading, Table, Type, Writer};
+use stonet_io::{Cells, Column, ModelColumns, Reading, Table, Type, Writer};
 use stonet_onnx::perceptron;
 use stonet_repro::files;
 
@@ -178,7 +179,7 @@ impl Train {
         let data = rows.dataset(&parts[0])?;
         // Classes have no scale.
         let scaling = match &rows.target {
-            Target::Numbers(_) => Scaling::fit(&data).map_err(Error::targets(&self.rows, &self.target))?,
+            Target::Numbers(_) => Scaling::fit(&data).map_err(|e| self.refused(e, &rows.inputs, &parts[0]))?,
             Target::Classes(..) => {
                 Scaling { x: Standardizer::fit(data.x()), y: Standardizer::identity(data.outputs()) }
             }
@@ -191,7 +192,7 @@ impl Train {
                 let go_on = tick(epoch, self.epochs);
                 if go_on { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(Stop::Cancel) }
             };
-            let fitted = training.fit(&scaled, Seed::new(self.seed.seed).child(1), &mut observer);
+            let fitted = training.fit(&scaled, Seed::new(self.seed.seed).child(streams::NETWORK), &mut observer);
             fitted.map_err(Error::rows(&self.rows))
         })?;
         if stopped() {
@@ -220,6 +221,15 @@ impl Train {
             training,
         };
         console.result(&summary, || summary.text())
+    }
+
+    /// What the mathematics refuses, by the names of columns and the rows of the file.
+    fn refused(&self, mut error: stonet::Error, inputs: &[String], rows: &[usize]) -> Error {
+        if let stonet::Error::Magnitude { row, .. } = &mut error {
+            *row = rows[*row];
+        }
+        let (features, targets) = (inputs.to_vec(), self.target.clone());
+        Error::columns(&self.rows, &ModelColumns { features, targets, ..ModelColumns::default() })(error)
     }
 
     fn read(&self) -> Result<Rows> {
@@ -266,7 +276,7 @@ impl Train {
     /// Rows to train on, then those held out, each in the order of the file.
     fn parts(&self, rows: usize) -> Result<Vec<Vec<usize>>> {
         let mut order: Vec<usize> = (0..rows).collect();
-        order.shuffle(&mut Seed::new(self.seed.seed).child(0).rng());
+        order.shuffle(&mut Seed::new(self.seed.seed).child(streams::HOLD_OUT).rng());
         let mut held = Vec::new();
         for h in &self.hold_out {
             let count = ((h.share * rows as f64).round() as usize).min(order.len());

@@ -92,8 +92,8 @@ impl RegressionFile {
 
     /// The rows to fit on.
     pub fn calibration(&self) -> Result<Calibration<'_>> {
-        let mut rows = Calibration::new(self.features.view(), self.y.view())
-            .map_err(Error::targets(&self.path, &self.columns.targets))?;
+        let mut rows =
+            Calibration::new(self.features.view(), self.y.view()).map_err(Error::columns(&self.path, &self.columns))?;
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).map_err(Error::rows(&self.path))?;
         }

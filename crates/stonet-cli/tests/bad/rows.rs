@@ -143,3 +143,75 @@ fn settings_out_of_range_and_names_that_are_not_there() {
         desk.refuses(&format!("{train} {flags}"), parts);
     }
 }
+
+#[test]
+fn numbers_of_any_magnitude_are_fitted_on_or_named_by_row_and_column() {
+    let desk = Desk::new();
+    let named = |column: &str| format!("row 8 (from 0) of column `{column}`");
+    for interval in ["fast", "cv", "paper", "split"] {
+        let fit = FIT.replace("fast", interval);
+        for (cell, at) in [("1e308", (8, 1)), ("-1e308", (8, 2)), ("1e200", (8, 2))] {
+            desk.write("t.csv", table(Some(at), cell));
+            desk.refuses(&fit, &["t.csv", &named(["f0", "f1", "y"][at.1]), "too large to fit on", "divide the column"]);
+        }
+        // Features of any magnitude below.
+        for cell in ["1e200", "-1e200", "1e-308"] {
+            desk.write("t.csv", table(Some((8, 1)), cell));
+            if interval == "paper" && cell != "1e-308" {
+                // The row is beyond all others, and Eve's law does not clip.
+                desk.refuses(&fit, &["t.csv", "of row 8, column 0 is", "too large for double precision"]);
+                continue;
+            }
+            desk.run(&fit);
+            desk.run("predict x.stonet t.csv -o p.csv");
+            let numbers = |name: &str| desk.column("p.csv", name);
+            let all = [numbers("prediction"), numbers("lower_90"), numbers("upper_90")].concat();
+            assert!(all.len() == 180 && all.iter().all(|v| v.is_finite()), "{interval} {cell}");
+        }
+    }
+    let plain = table(None, "");
+    let tiny = plain.lines().map(|l| match l.rsplit_once(',') {
+        Some((x, "y")) => format!("{x},y\n"),
+        Some((x, y)) => format!("{x},{y}e-300\n"),
+        None => String::new(),
+    });
+    desk.write("t.csv", tiny.collect::<String>());
+    desk.refuses(FIT, &["t.csv: column `y` varies by 1e-299 only", "multiply the column"]);
+    desk.write("t.csv", table(Some((8, 1)), "1e308"));
+    desk.refuses(
+        "train t.csv --task regression --target y --epochs 2 -o x.onnx",
+        &["t.csv: row 8 (from 0) of column `f1` is 1e308"],
+    );
+}
+
+#[test]
+fn a_prediction_that_overflows_is_named_by_its_row_in_the_file() {
+    let desk = Desk::new();
+    desk.write("t.csv", table(None, ""));
+    desk.run(&FIT.replace("fast", "cv"));
+    let mut new = String::from("f0,f1\n");
+    (0..5000).for_each(|i| new += if i == 4321 { "1e308,1e308\n" } else { "1,2\n" });
+    desk.write("new.csv", &new);
+    let said = desk.stonet("predict x.stonet new.csv -o p.csv").output().unwrap();
+    let stderr = String::from_utf8_lossy(&said.stderr);
+    match said.status.code() {
+        Some(0) => assert!(desk.column("p.csv", "upper_90").iter().all(|v| v.is_finite())),
+        code => assert!(code == Some(2) && stderr.contains("row 4321"), "{stderr}"),
+    }
+}
+
+#[test]
+fn a_target_far_from_zero_is_no_constant() {
+    let desk = Desk::new();
+    let plain = table(None, "");
+    let far = plain.lines().map(|l| match l.rsplit_once(',') {
+        Some((x, "y")) => format!("{x},y\n"),
+        Some((x, y)) => format!("{x},{}\n", 1e14 + y.parse::<f64>().unwrap()),
+        None => String::new(),
+    });
+    desk.write("t.csv", far.collect::<String>());
+    desk.run(FIT);
+    desk.run("predict x.stonet t.csv -o p.csv");
+    let (lower, upper) = (desk.column("p.csv", "lower_90"), desk.column("p.csv", "upper_90"));
+    assert!(lower.iter().zip(&upper).all(|(l, u)| (1.0..40.0).contains(&(u - l))), "{lower:?}");
+}

@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 use rayon::prelude::*;
 
+use super::file::further_down;
 use super::{ModelScorer, ScoreSettings, Scored};
 use crate::arrow::columns::{self, Columns};
 use crate::header::Header;
@@ -175,7 +176,8 @@ impl BatchScorer {
         let starts: Vec<usize> = (0..rows).step_by(most).collect();
         let part = |&from: &usize| {
             let part = batch.slice(from, most.min(rows - from));
-            self.scorer.score(&self.table(&part, first_row + from as u64)?)
+            let first = first_row + from as u64;
+            self.scorer.score(&self.table(&part, first)?).map_err(|e| further_down(e, first as usize))
         };
         let parts: Vec<Scored> = starts.par_iter().map(part).collect::<Result<_>>()?;
         self.beside(batch, Scored::join(parts))

@@ -118,11 +118,13 @@ fn write(writer: &mut Writer, kept: &[Column], scored: Receiver<(Table, Scored)>
 }
 
 /// The same error about a row that stands so many rows further down in the file than in its batch.
-fn further_down(error: Error, rows: usize) -> Error {
+pub(super) fn further_down(error: Error, rows: usize) -> Error {
     use stonet::Error as Core;
     let Error::Core(mut error) = error else { return error };
-    if let Core::NotFinite { row, .. } | Core::NotAProbability { row, .. } | Core::NotNormalised { row, .. } =
-        &mut error
+    if let Core::NotFinite { row, .. }
+    | Core::Unbounded { row, .. }
+    | Core::NotAProbability { row, .. }
+    | Core::NotNormalised { row, .. } = &mut error
     {
         *row += rows;
     }

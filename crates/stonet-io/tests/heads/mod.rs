@@ -32,7 +32,7 @@ pub fn regression(kind: Kind, targets: usize) -> Model {
     let [features, prediction, y] = rows(80, 0.0);
     let (prediction, y) = (prediction.slice_move(s![.., ..targets]), y.slice_move(s![.., ..targets]));
     let calibration = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
-    let stonet = StoNetSettings { hidden: vec![6], kappas: vec![0.01], steps: 50, ..StoNetSettings::default() };
+    let stonet = StoNetSettings { hidden: vec![6], kappas: Some(vec![0.01]), steps: 50, ..StoNetSettings::default() };
     let settings = PostStoNet { kind, folds: 3, stonet, ..PostStoNet::default() };
     Model {
         head: Fitted::Regression(Box::new(settings.fit(&calibration, Seed::new(3), &|_, _| true).unwrap())),

@@ -109,10 +109,11 @@ impl Inputs {
 
     fn scale(self, graph: &mut Graph, model: &ScaleModel, mean: Tensor) -> Tensor {
         let x = self.x(graph);
-        let ScaleModel::Learned { ridge, offset, low, high, network } = model else {
+        let ScaleModel::Learned { ridge, offset, low, high, network, centre } = model else {
             return graph.repeat(x, self.features, &[1.0]);
         };
-        let mut design = vec![x, mean, graph.op("Mul", &[mean, mean])];
+        let from_centre = if *centre == 0.0 { mean } else { graph.line(mean, 1.0, -centre) };
+        let mut design = vec![x, from_centre, graph.op("Mul", &[from_centre, from_centre])];
         if *network {
             let d = self.d(graph);
             let apart = graph.op("Sub", &[mean, d]);

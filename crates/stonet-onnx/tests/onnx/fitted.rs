@@ -123,7 +123,7 @@ pub fn interval(settings: &PostStoNet, rows: usize, outputs: usize, with_network
 
 /// A short training.
 pub fn quick(kind: Kind) -> PostStoNet {
-    let stonet = StoNetSettings { hidden: vec![8], kappas: vec![0.001, 0.035], steps: 150, ..Default::default() };
+    let stonet = StoNetSettings { hidden: vec![8], kappas: Some(vec![0.001, 0.035]), steps: 150, ..Default::default() };
     PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() }
 }
 

@@ -42,8 +42,12 @@ impl Rows {
 }
 
 pub fn fit(kind: Kind, rows: &Rows) -> FittedPostStoNet {
-    let stonet =
-        StoNetSettings { hidden: vec![6], steps: 200, kappas: vec![0.001, 0.01, 0.1], ..StoNetSettings::default() };
+    let stonet = StoNetSettings {
+        hidden: vec![6],
+        steps: 200,
+        kappas: Some(vec![0.001, 0.01, 0.1]),
+        ..StoNetSettings::default()
+    };
     let settings = PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() };
     let calibration = Calibration::new(rows.features.view(), rows.y.view()).unwrap();
     let calibration = calibration.with_prediction(rows.prediction.view()).unwrap();

@@ -6,7 +6,7 @@ use stonet::metrics::rmse;
 use stonet::{Calibration, Level, NewRows, Seed};
 
 use super::methods::{Test, judge};
-use super::{DEFAULT, Judged, METHODS, number};
+use super::{DEFAULT, Judged, Method, number};
 use crate::journal::Tick;
 use crate::table::Table;
 use crate::{Error, Result};
@@ -57,7 +57,8 @@ pub struct IntervalComparison {
     pub refused: Vec<Refused>,
 }
 
-/// Fits and judges each method in turn; `methods` are names of [`METHODS`]. A method that needs the network's own prediction where there
+/// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them. Each is fitted with the seed
+/// itself, as `stonet fit` does, so that the same seed gives the same fit. A method that needs the network's own prediction where there
 /// is none is listed as refused.
 pub fn compare_intervals<'a>(
     rows: &Calibration<'_>,
@@ -68,23 +69,15 @@ pub fn compare_intervals<'a>(
     seed: u64,
     tick: Tick<'_>,
 ) -> Result<IntervalComparison> {
-    let find = |name: &String| {
-        METHODS.iter().position(|m| m == name).ok_or_else(|| Error::Unknown {
-            what: "method",
-            name: name.clone(),
-            known: METHODS.join(", "),
-        })
-    };
-    let chosen = methods.iter().map(find).collect::<Result<Vec<usize>>>()?;
-    let chosen = if chosen.is_empty() { (0..METHODS.len()).collect() } else { chosen };
+    let chosen = methods.iter().map(|name| name.parse()).collect::<Result<Vec<Method>>>()?;
+    let chosen = if chosen.is_empty() { Method::ALL.to_vec() } else { chosen };
     let test_rows = Test { new: test.0, y: test.1 };
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
     tick(0, chosen.len());
-    for (done, &i) in chosen.iter().enumerate() {
-        let name = METHODS[i];
+    for (done, &method) in chosen.iter().enumerate() {
+        let name = method.name();
         let stop = |_: usize, _: usize| tick(done, chosen.len());
-        // The streams are those of a benchmark's split, whichever methods are left out.
-        match judge(name, rows, test_rows, level, Seed::new(seed).child(i as u64), &stop) {
+        match judge(method, rows, test_rows, level, Seed::new(seed), &stop) {
             Ok(j) => judged.push(Compared { name, judged: j }),
             Err(Error::Core(e @ stonet::Error::Cancelled { .. })) => return Err(e.into()),
             Err(Error::Core(e)) => refused.push(Refused { name, reason: e.to_string() }),

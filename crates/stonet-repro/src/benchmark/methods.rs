@@ -1,6 +1,7 @@
-//! Every method by its name, fitted on the calibration rows and judged on the test rows.
+//! Every interval method, fitted on the calibration rows and judged on the test rows.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::time::Instant;
 
 use ndarray::ArrayView2;
@@ -11,26 +12,94 @@ use stonet::{Calibration, Intervals, Kind, Level, NewRows, PostStoNet, Seed, Sid
 use stonet_report::real;
 
 use super::Prepared;
-use crate::Result;
+use crate::{Error, Result};
 
 /// Our default.
 pub const DEFAULT: &str = "stack";
 
-/// Ours, then the baselines, in the order of tables.
-pub const METHODS: [&str; 12] = [
-    "stack",
-    "cv+",
-    "cv",
-    "paper",
-    "fast",
-    "split",
-    "split-conformal",
-    "normalised-conformal",
-    "cqr",
-    "refit-conformal",
-    "post-linear",
-    "laplace",
-];
+/// A way to intervals: one of ours, or a baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// A post-StoNet.
+    Post(Kind),
+    /// Split conformal on the network's own errors.
+    SplitConformal,
+    /// Split conformal with a learned scale.
+    NormalisedConformal,
+    /// Conformalised quantile regression.
+    Cqr,
+    /// A small network refitted on half of the rows.
+    RefitConformal,
+    /// A Lasso on the features.
+    PostLinear,
+    /// Bayesian regression on the features.
+    Laplace,
+}
+
+impl Method {
+    /// Ours, then the baselines, in the order of tables. A method's place numbers its random stream in a benchmark.
+    pub const ALL: [Method; 12] = [
+        Method::Post(Kind::Stack),
+        Method::Post(Kind::CvPlus),
+        Method::Post(Kind::Cv),
+        Method::Post(Kind::Paper),
+        Method::Post(Kind::Fast),
+        Method::Post(Kind::Split),
+        Method::SplitConformal,
+        Method::NormalisedConformal,
+        Method::Cqr,
+        Method::RefitConformal,
+        Method::PostLinear,
+        Method::Laplace,
+    ];
+
+    /// The name in tables and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Post(kind) => kind.name(),
+            Method::SplitConformal => "split-conformal",
+            Method::NormalisedConformal => "normalised-conformal",
+            Method::Cqr => "cqr",
+            Method::RefitConformal => "refit-conformal",
+            Method::PostLinear => "post-linear",
+            Method::Laplace => "laplace",
+        }
+    }
+
+    fn intervals(
+        self,
+        rows: &Calibration<'_>,
+        new: &NewRows<'_>,
+        level: Level,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<Intervals> {
+        let fitted: Box<dyn Fitted> = match self {
+            Method::Post(kind) => {
+                let fitted = PostStoNet { kind, level, ..PostStoNet::default() }.fit(rows, seed, tick)?;
+                return Ok(fitted.intervals(new, level, Side::Both)?);
+            }
+            Method::SplitConformal => Box::new(SplitConformal.fit(rows, seed, tick)?),
+            Method::NormalisedConformal => Box::new(Normalised::default().fit(rows, seed, tick)?),
+            Method::Cqr => Box::new(Cqr::default().fit(rows, level, seed, tick)?),
+            Method::RefitConformal => Box::new(NetworkRefit::default().fit(rows, seed, tick)?),
+            Method::PostLinear => Box::new(PostLinear::default().fit(rows, seed, tick)?),
+            Method::Laplace => Box::new(Laplace.fit(rows, seed, tick)?),
+        };
+        Ok(fitted.intervals(new, level)?)
+    }
+}
+
+impl FromStr for Method {
+    type Err = Error;
+    fn from_str(name: &str) -> Result<Self> {
+        Method::ALL.into_iter().find(|m| m.name() == name).ok_or_else(|| Error::Unknown {
+            what: "method",
+            name: name.to_owned(),
+            known: Method::ALL.map(Method::name).join(", "),
+        })
+    }
+}
 
 /// A method's intervals on the test rows of one split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,8 +127,8 @@ pub(super) fn all(prepared: &Prepared, level: Level, seed: Seed, tick: Ticker<'_
     let (rows, new) = (prepared.calibration.calibration()?, prepared.test.new_rows()?);
     let test = Test { new, y: prepared.test.y.view() };
     let one =
-        |(i, name): (usize, &str)| Ok((name.to_owned(), judge(name, &rows, test, level, seed.child(i as u64), tick)?));
-    METHODS.into_iter().enumerate().map(one).collect()
+        |(i, m): (usize, Method)| Ok((m.name().to_owned(), judge(m, &rows, test, level, seed.child(i as u64), tick)?));
+    Method::ALL.into_iter().enumerate().map(one).collect()
 }
 
 /// Rows to judge on.
@@ -71,7 +140,7 @@ pub(super) struct Test<'a> {
 
 /// One method, fitted and judged.
 pub(super) fn judge(
-    name: &str,
+    method: Method,
     rows: &Calibration<'_>,
     test: Test<'_>,
     level: Level,
@@ -79,7 +148,7 @@ pub(super) fn judge(
     tick: Ticker<'_>,
 ) -> Result<Judged> {
     let begin = Instant::now();
-    let intervals = one(name, rows, &test.new, level, seed, tick)?;
+    let intervals = method.intervals(rows, &test.new, level, seed, tick)?;
     let seconds = begin.elapsed().as_secs_f64();
     let (narrowest, widest) = coverage_by_width(&intervals, test.y)?;
     Ok(Judged {
@@ -91,27 +160,4 @@ pub(super) fn judge(
         widest,
         seconds,
     })
-}
-
-fn one(
-    name: &str,
-    rows: &Calibration<'_>,
-    new: &NewRows<'_>,
-    level: Level,
-    seed: Seed,
-    tick: Ticker<'_>,
-) -> Result<Intervals> {
-    if let Ok(kind) = name.parse::<Kind>() {
-        let fitted = PostStoNet { kind, level, ..PostStoNet::default() }.fit(rows, seed, tick)?;
-        return Ok(fitted.intervals(new, level, Side::Both)?);
-    }
-    let fitted: Box<dyn Fitted> = match name {
-        "split-conformal" => Box::new(SplitConformal.fit(rows, seed, tick)?),
-        "normalised-conformal" => Box::new(Normalised::default().fit(rows, seed, tick)?),
-        "cqr" => Box::new(Cqr::default().fit(rows, level, seed, tick)?),
-        "refit-conformal" => Box::new(NetworkRefit::default().fit(rows, seed, tick)?),
-        "post-linear" => Box::new(PostLinear::default().fit(rows, seed, tick)?),
-        _ => Box::new(Laplace.fit(rows, seed, tick)?),
-    };
-    Ok(fitted.intervals(new, level)?)
 }

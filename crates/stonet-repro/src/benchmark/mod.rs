@@ -13,10 +13,11 @@ use ndarray::Array2;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use stonet::mlp::Training;
+use stonet::streams::benchmark as streams;
 use stonet::{Calibration, Dataset, Level, NewRows, Progress, Scaling, Seed, Stop, Ticker};
 
 pub use compare::{Compared, IntervalComparison, compare_intervals};
-pub use methods::{DEFAULT, Judged, METHODS};
+pub use methods::{DEFAULT, Judged, Method};
 pub(crate) use report::number;
 pub use report::{MethodSummary, Report, Summary};
 pub use run::{Plan, Record, Run, run};
@@ -129,7 +130,7 @@ fn parts(set: &Set, protocol: &Protocol, seed: Seed) -> Result<[Vec<usize>; 3]> 
 /// Splits the rows and trains the network; `tick` hears of every epoch.
 pub(crate) fn prepare(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> Result<Prepared> {
     let data = &set.data;
-    let [training_rows, calibration_rows, test_rows] = parts(set, protocol, seed.child(0))?;
+    let [training_rows, calibration_rows, test_rows] = parts(set, protocol, seed.child(streams::PARTS))?;
     let train = data.select(&training_rows);
     let scaling = Scaling::fit(&train)?;
     let training = Training {
@@ -143,7 +144,7 @@ pub(crate) fn prepare(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(Stop::Cancel),
     };
-    let network = training.fit(&scaling.apply(&train)?, seed.child(1), &mut observer)?.network;
+    let network = training.fit(&scaling.apply(&train)?, seed.child(streams::NETWORK), &mut observer)?.network;
     let part = |rows: &[usize]| -> Result<Part> {
         let groups = set.groups.as_ref().map(|g| rows.iter().map(|&r| g[r]).collect());
         let rows = data.select(rows);
@@ -161,7 +162,7 @@ pub fn split(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> Re
     let prepared = prepare(set, protocol, seed, tick)?;
     let training_seconds = begin.elapsed().as_secs_f64();
     let level = Level::new(protocol.level)?;
-    let methods = methods::all(&prepared, level, seed.child(2), tick)?;
+    let methods = methods::all(&prepared, level, seed.child(streams::METHODS), tick)?;
     Ok(Split {
         train_mse: prepared.train_mse,
         calibration_mse: prepared.calibration.mse(),

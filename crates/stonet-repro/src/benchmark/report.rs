@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use stonet::metrics::mean_sd;
 
-use super::{DEFAULT, Judged, METHODS, Plan, Protocol, Set, Split};
+use super::{DEFAULT, Judged, Method, Plan, Protocol, Set, Split};
 use crate::table::Table;
 use crate::{Result, files};
 
@@ -82,7 +82,7 @@ pub(super) fn summary(set: &Set, plan: &Plan, results: &[&Split]) -> Summary {
         test_mse: mean(&|s| s.test_mse),
         training_seconds: mean(&|s| s.training_seconds),
         default: DEFAULT,
-        methods: METHODS.into_iter().map(|name| method(name, results)).collect(),
+        methods: Method::ALL.into_iter().map(|m| method(m.name(), results)).collect(),
     }
 }
 

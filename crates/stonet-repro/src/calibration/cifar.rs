@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+use stonet::streams::calibration::FIRST_NETWORK;
 use stonet::{ClassInputs, ClassMethod, ClassRows, Seed};
 use stonet_io::Reading;
 
 use super::report::{Group, Record, summarise, verdicts};
-use super::{TestRows, compare};
+use super::{Seeds, TestRows, compare_with};
 use crate::journal::{Journal, Tick};
 use crate::published;
 use crate::table::Table;
@@ -129,7 +130,8 @@ pub fn cifar(spec: &CifarSpec, options: &CifarOptions, dir: &Path, tick: Tick<'_
         let missing: Vec<ClassMethod> =
             options.methods.iter().copied().filter(|m| !record.methods.iter().any(|j| j.name == *m)).collect();
         if !missing.is_empty() {
-            let seed = Seed::new(options.seed).child(i as u64).child(split as u64);
+            let network = if i == 0 { FIRST_NETWORK } else { i as u64 };
+            let seed = Seed::new(options.seed).child(network).child(split as u64);
             record.methods.extend(run(outputs, spec.validation_rows, &missing, options.seed, seed)?);
             journal.append(&record)?;
         }
@@ -183,7 +185,7 @@ fn run(
     let rows = ClassRows::new(ClassInputs::logits(z.view())?, &labels, classes)?;
     let names: Vec<String> = (0..classes).map(|k| k.to_string()).collect();
     let test = TestRows { inputs: ClassInputs::logits(new.view())?, labels: &truth };
-    Ok(compare(&rows, test, &names, methods, seed, &|_, _| true)?.brief())
+    Ok(compare_with(&rows, test, &names, methods, Seeds::of(seed, Seed::new(seed)), &|_, _| true)?.brief())
 }
 
 impl Cifar {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{Band, ClassReport, JudgeSettings, Measured, judge};
-use stonet::{ClassInputs, ClassMethod, ClassRows, MemberNotes, PostStoNetClassifier, Seed};
+use stonet::{ClassInputs, ClassMethod, ClassRows, MemberNotes, PostStoNetClassifier, Seed, streams};
 
 use crate::journal::Tick;
 use crate::table::Table;
@@ -104,6 +104,8 @@ pub struct Comparison {
 }
 
 /// Fits and judges each method in turn. A method that needs logits where there are only features, or that no row allows, is listed as refused.
+///
+/// Fits and judgements have the streams of `stonet fit` and `stonet evaluate`, so that the same seed gives the same numbers.
 pub fn compare(
     rows: &ClassRows<'_>,
     test: TestRows<'_>,
@@ -112,12 +114,41 @@ pub fn compare(
     seed: u64,
     tick: Tick<'_>,
 ) -> Result<Comparison> {
+    let root = Seed::new(seed);
+    let seeds = Seeds { number: seed, fit: root, judgement: root.child(streams::evaluation::SCORES) };
+    compare_with(rows, test, classes, methods, seeds, tick)
+}
+
+/// Where the random numbers of a comparison come from; all methods have the same.
+#[derive(Clone, Copy)]
+pub(crate) struct Seeds {
+    number: u64,
+    fit: Seed,
+    judgement: Seed,
+}
+
+impl Seeds {
+    /// Those of an experiment, two streams of `root`.
+    pub(crate) fn of(number: u64, root: Seed) -> Self {
+        use streams::calibration::{FIT, JUDGEMENT};
+        Seeds { number, fit: root.child(FIT), judgement: root.child(JUDGEMENT) }
+    }
+}
+
+pub(crate) fn compare_with(
+    rows: &ClassRows<'_>,
+    test: TestRows<'_>,
+    classes: &[String],
+    methods: &[ClassMethod],
+    seeds: Seeds,
+    tick: Tick<'_>,
+) -> Result<Comparison> {
     let settings = PostStoNetClassifier::default();
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
     tick(0, methods.len());
     for (done, &method) in methods.iter().enumerate() {
         let stop = |_: usize, _: usize| tick(done, methods.len());
-        match one(rows, test, &PostStoNetClassifier { method, ..settings.clone() }, Seed::new(seed), &stop) {
+        match one(rows, test, &PostStoNetClassifier { method, ..settings.clone() }, seeds, &stop) {
             Ok(j) => judged.push(j),
             Err(Error::Core(e @ stonet::Error::Cancelled { .. })) => return Err(e.into()),
             Err(Error::Core(e)) => refused.push(Refused { name: method, reason: e.to_string() }),
@@ -139,26 +170,26 @@ pub fn compare(
         validation_rows: rows.rows(),
         test_rows: test.labels.len(),
         absent_classes: absent,
-        seed,
+        seed: seeds.number,
         settings,
         methods: judged,
         refused,
     })
 }
 
-/// One method, fitted and judged. Streams of the seed: 0 the fit, 1 the judgement, the same for every method.
+/// One method, fitted and judged.
 fn one(
     rows: &ClassRows<'_>,
     test: TestRows<'_>,
     method: &PostStoNetClassifier,
-    seed: Seed,
+    seeds: Seeds,
     tick: Tick<'_>,
 ) -> Result<Judged> {
     let begin = Instant::now();
-    let fitted = method.fit(rows, seed.child(0), tick)?;
+    let fitted = method.fit(rows, seeds.fit, tick)?;
     let seconds = begin.elapsed().as_secs_f64();
     let p = fitted.probabilities(&test.inputs)?;
-    let report = judge(p.view(), test.labels, &JudgeSettings::default(), seed.child(1))?;
+    let report = judge(p.view(), test.labels, &JudgeSettings::default(), seeds.judgement)?;
     let floor = |m: &Measured| m.floor.unwrap_or(Band { mean: 0.0, low: 0.0, high: 0.0 });
     let ends = |m: &Measured| [m.low, m.high];
     Ok(Judged {

@@ -7,4 +7,5 @@ mod report;
 
 pub use cifar::{Cifar, CifarOptions, CifarSpec, cifar};
 pub use compare::{Comparison, Judged, TestRows, compare};
+pub(crate) use compare::{Seeds, compare_with};
 pub use report::{Group, MethodSummary, Record, summarise};

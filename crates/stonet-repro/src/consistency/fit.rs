@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
+use stonet::streams::{consistency_fits, consistency_set};
 use stonet::{Algorithm, Dataset, Scaling, Seed, StoNet, Trainer};
 
 use super::spec::{Method, Spec};
@@ -46,13 +47,21 @@ pub(super) struct Sample {
 
 impl Sample {
     pub(super) fn new(spec: &Spec, model: Model, rows: usize, seed: Seed) -> Result<Self> {
-        let raw = model.sample(rows, seed.child(0))?;
+        let raw = model.sample(rows, seed.child(consistency_set::ROWS))?;
         let scaling = Scaling::fit(&raw)?;
-        let test = inputs(spec.test_rows, seed.child(1));
+        let test = inputs(spec.test_rows, seed.child(consistency_set::TEST_INPUTS));
         let truth = test.outer_iter().map(|x| model.mean(x)).collect();
         let test = scaling.x.apply(test.view())?;
         let train = scaling.apply(&raw)?;
-        Ok(Sample { model, scaling, train, test, truth, start: spec.start(model, seed.child(2))?, seed: seed.child(3) })
+        Ok(Sample {
+            model,
+            scaling,
+            train,
+            test,
+            truth,
+            start: spec.start(model, seed.child(consistency_set::START))?,
+            seed: seed.child(consistency_set::FITS),
+        })
     }
 
     /// Fits; `asghmc+iro` starts from `first`.
@@ -62,9 +71,11 @@ impl Sample {
         let fit = match method.trainer {
             Algorithm::Asghmc => {
                 let asghmc = spec.asghmc(self.model, method, kappa, self.train.rows())?;
-                asghmc.fit(start, &self.train, self.seed.child(0), &mut ())?
+                asghmc.fit(start, &self.train, self.seed.child(consistency_fits::ASGHMC), &mut ())?
             }
-            Algorithm::Iro | Algorithm::Polished => iro.fit(start, &self.train, self.seed.child(1), &mut ())?,
+            Algorithm::Iro | Algorithm::Polished => {
+                iro.fit(start, &self.train, self.seed.child(consistency_fits::IRO), &mut ())?
+            }
         };
         Ok(fit.network().clone())
     }

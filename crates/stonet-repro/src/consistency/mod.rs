@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use stonet::streams::{consistency, experiments};
 use stonet::{Algorithm, PathError, Seed};
 
 pub use fit::Judged;
@@ -123,7 +124,7 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     fn root(&self, model: Model) -> Seed {
-        Seed::new(self.options.seed).child(2000 + u64::from(u8::from(model)))
+        Seed::new(self.options.seed).child(experiments::CONSISTENCY.at(u8::from(model).into()))
     }
 
     /// Pieces of work done, and all there are.
@@ -145,7 +146,7 @@ impl Runner<'_> {
         let standing = self.standing(finished);
         let first = self.spec.first()?;
         let records = complete(self.journal, jobs, standing, self.tick, |(model, method, index), _| {
-            let seed = self.root(model).child(0).child(index as u64);
+            let seed = self.root(model).child(consistency::PILOTS).child(index as u64);
             let sample = Sample::new(self.spec, model, self.spec.pilot_rows, seed)?;
             let start = match finished.kappa(model, first) {
                 Some(kappa) if polished => Some(sample.fit(self.spec, first, kappa, None)?),
@@ -171,7 +172,7 @@ impl Runner<'_> {
             let kappas = (self.methods.iter())
                 .filter_map(|m| finished.kappa(model, m).map(|kappa| (m.name(), kappa * scale)))
                 .collect();
-            let seed = self.root(model).child(1).child(rows as u64).child(index as u64);
+            let seed = self.root(model).child(consistency::SETS).child(rows as u64).child(index as u64);
             let results = Sample::new(self.spec, model, rows, seed)?.all(self.spec, &kappas)?;
             Ok(Record::Replicate { model, rows, index, results })
         })?;

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use stonet::streams::fashion as streams;
 use stonet::{ClassInputs, ClassMethod, ClassRows, Seed};
 
 use super::{Images, NamedLoss, Spec, train};
-use crate::calibration::{Group, Record, TestRows, compare, summarise};
+use crate::calibration::{Group, Record, Seeds, TestRows, compare_with, summarise};
 use crate::journal::{Journal, Tick, complete};
 use crate::published;
 use crate::table::Table;
@@ -67,12 +68,13 @@ pub fn run(spec: &Spec, options: &FashionOptions, dir: &Path, tick: Tick<'_>) ->
     let total = spec.losses.len() * repeats;
     let done = total - missing.len();
     records.extend(complete(&journal, missing, (done, total), tick, |(loss, repeat), tick| {
-        let outputs = train(&images, &spec, &loss.loss, Seed::new(seed).child(repeat as u64))?;
+        let outputs = train(&images, &spec, &loss.loss, Seed::new(seed).child(streams::NETWORKS.at(repeat)))?;
+        let seeds = Seeds::of(seed, Seed::new(seed).child(streams::COMPARISON));
         let (validation, test) = (&outputs.validation, &outputs.test);
         let rows = ClassRows::new(ClassInputs::logits(validation.logits.view())?, &validation.labels, CLASSES)?;
         let test = TestRows { inputs: ClassInputs::logits(test.logits.view())?, labels: &test.labels };
         let names: Vec<String> = (0..CLASSES).map(|k| k.to_string()).collect();
-        let compared = compare(&rows, test, &names, methods, seed, tick)?;
+        let compared = compare_with(&rows, test, &names, methods, seeds, tick)?;
         Ok(Record { group: loss.name.clone(), split: repeat, methods: compared.brief() })
     })?);
     let place = |r: &Record| (spec.losses.iter().position(|l| l.name == r.group), r.split);

@@ -5,6 +5,7 @@ use std::time::Instant;
 use ndarray::Array2;
 use rand::seq::SliceRandom;
 use stonet::mlp::{Loss, Mlp, Trained, Training};
+use stonet::streams::fashion_network as streams;
 use stonet::{Dataset, Seed};
 
 use super::images::Part;
@@ -38,12 +39,13 @@ pub struct Outputs {
     pub seconds: f64,
 }
 
-/// Trains one network. Streams of the seed: 0 the split, 1 the network; losses with the same seed share both.
+/// Trains one network; losses with the same seed share the split and the start.
 pub fn train(images: &Images, spec: &Spec, loss: &Loss, seed: Seed) -> Result<Outputs> {
-    let (training, validation) = split(images.train.labels.len(), spec.validation_rows, seed.child(0))?;
+    let (training, validation) = split(images.train.labels.len(), spec.validation_rows, seed.child(streams::SPLIT))?;
     let began = Instant::now();
     let settings = Training { loss: loss.clone(), ..spec.training.clone() };
-    let Trained { network, loss, .. } = settings.fit(&dataset(&images.train, &training)?, seed.child(1), &mut ())?;
+    let Trained { network, loss, .. } =
+        settings.fit(&dataset(&images.train, &training)?, seed.child(streams::TRAINING), &mut ())?;
     let seconds = began.elapsed().as_secs_f64();
     let all: Vec<usize> = (0..images.test.labels.len()).collect();
     Ok(Outputs {

@@ -110,7 +110,11 @@ impl Runner<'_> {
         let missing = jobs(cells, self.spec.pilots, |key| finished.pilots.contains_key(key));
         let done = cells.len() * self.spec.pilots - missing.len();
         self.all(missing, done, finished, |cell, index| {
-            let error = replicate::pilot(self.spec, cell, self.root(cell).child(0).child(index as u64))?;
+            let error = replicate::pilot(
+                self.spec,
+                cell,
+                self.root(cell).child(stonet::streams::simulation::PILOTS).child(index as u64),
+            )?;
             Ok(Record::Pilot { cell: cell.clone(), index, error })
         })
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{covered, mean_length, rmse};
+use stonet::streams::{pilot, replicate, simulation};
 use stonet::{
     Dataset, Eve, EveIntervals, Intervals, Level, PathError, PredictInterval, Refit, Scaling, Seed, Trainer, Variance,
     Walk, cross_validate, degrees_of_freedom,
@@ -65,22 +66,30 @@ pub(super) fn variances(spec: &Spec) -> [(&'static str, Variance); 4] {
 
 /// Out-of-fold error of a pilot set along the grid, each κ from the same cold start that a replicate uses.
 pub(super) fn pilot(spec: &Spec, cell: &Cell, seed: Seed) -> Result<PathError> {
-    let data = cell.model.sample(spec.rows, seed.child(0))?;
-    let (_, trainer, start) = spec.network(cell, seed.child(1))?;
-    Ok(cross_validate(&trainer, &start, &data, &spec.kappas, Walk::Cold, spec.folds, seed.child(2))?)
+    let data = cell.model.sample(spec.rows, seed.child(pilot::ROWS))?;
+    let (_, trainer, start) = spec.network(cell, seed.child(pilot::START))?;
+    Ok(cross_validate(
+        &trainer,
+        &start,
+        &data,
+        &spec.kappas,
+        Walk::Cold,
+        spec.folds,
+        seed.child(pilot::CROSS_VALIDATION),
+    )?)
 }
 
 /// Replicate `index` of a cell. Inputs and targets stay on their own scale: the paper's rates are meant for it.
 pub(super) fn replicate(spec: &Spec, cell: &Cell, kappa: f64, root: Seed, index: usize) -> Result<Replicate> {
-    let seed = root.child(2).child(index as u64);
-    let train = cell.model.sample(spec.rows, seed.child(0))?;
-    let test_x = inputs(spec.test_rows, root.child(1));
-    let test_y = cell.model.respond(test_x.view(), seed.child(1));
+    let seed = root.child(simulation::REPLICATES).child(index as u64);
+    let train = cell.model.sample(spec.rows, seed.child(replicate::ROWS))?;
+    let test_x = inputs(spec.test_rows, root.child(simulation::TEST_INPUTS));
+    let test_y = cell.model.respond(test_x.view(), seed.child(replicate::TEST_RESPONSES));
     let test = Dataset::single(test_x, test_y)?;
 
-    let (_, trainer, start) = spec.network(cell, seed.child(2))?;
+    let (_, trainer, start) = spec.network(cell, seed.child(replicate::START))?;
     let trainer = trainer.with_kappa(kappa);
-    let fit = trainer.fit(&start, &train, seed.child(3), &mut ())?;
+    let fit = trainer.fit(&start, &train, seed.child(replicate::FIT), &mut ())?;
     let net = fit.network();
 
     let mut judged = BTreeMap::new();
@@ -88,7 +97,8 @@ pub(super) fn replicate(spec: &Spec, cell: &Cell, kappa: f64, root: Seed, index:
     for (name, variance) in variances(spec) {
         let eve = Eve { refit: Refit::Mls, variance };
         let scaling = Scaling::identity(train.inputs(), train.outputs());
-        let model = EveIntervals::from_fit(&fit, scaling, &train, &trainer, &start, eve, seed.child(4))?;
+        let model =
+            EveIntervals::from_fit(&fit, scaling, &train, &trainer, &start, eve, seed.child(replicate::VARIANCE))?;
         let intervals = model.intervals(test.x(), Level::new(spec.level)?)?;
         if index == 0 && variance == spec.variance {
             examples = example_rows(&intervals, &test);

@@ -72,7 +72,7 @@ pub struct Cell {
 impl Cell {
     /// Models have data streams of their own; settings share them, so that they are compared on the same data.
     pub(super) fn seed(&self, root: Seed) -> Seed {
-        root.child(u64::from(u8::from(self.model)))
+        root.child(stonet::streams::experiments::SIMULATION.at(u8::from(self.model).into()))
     }
 }
 

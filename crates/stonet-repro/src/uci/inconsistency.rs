@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{coverage, mean_sd};
+use stonet::streams::{benchmark, without_penalty};
 use stonet::{
     Asghmc, Calibration, Dataset, Decay, Estimate, EveIntervals, Level, PredictInterval, Progress, Refit, Scaling,
     Seed, StoNet, Stop, Trainer,
@@ -91,7 +92,11 @@ pub fn inconsistency(
     records.extend(complete(&journal, missing, (done, splits), tick, |index, tick| {
         let seed = Seed::new(seed).child(index as u64);
         let prepared = prepare(&community, &protocol, seed, tick)?;
-        Ok(Record { epochs, index, points: without_penalty(&prepared, Level::new(protocol.level)?, seed.child(3))? })
+        Ok(Record {
+            epochs,
+            index,
+            points: without_penalty(&prepared, Level::new(protocol.level)?, seed.child(benchmark::WITHOUT_PENALTY))?,
+        })
     })?);
     let point = |i: usize| {
         let of = |f: fn(&Point) -> f64| mean_sd(&records.iter().map(|r| f(&r.points[i])).collect::<Vec<_>>());
@@ -123,7 +128,7 @@ fn without_penalty(prepared: &Prepared, level: Level, seed: Seed) -> Result<Vec<
         decay: Decay { from: 1.0, to: 1.0 },
         ..Asghmc::default()
     };
-    let start = StoNet::random(&[data.inputs(), HIDDEN, 1], Default::default(), seed.child(0))?;
+    let start = StoNet::random(&[data.inputs(), HIDDEN, 1], Default::default(), seed.child(without_penalty::START))?;
     let mut nets = Vec::new();
     let mut keep = |p: &Progress<'_>| {
         if CHECKPOINTS.contains(&p.epoch) {
@@ -131,7 +136,7 @@ fn without_penalty(prepared: &Prepared, level: Level, seed: Seed) -> Result<Vec<
         }
         ControlFlow::<Stop>::Continue(())
     };
-    trainer.fit(&start, &scaled, seed.child(1), &mut keep)?;
+    trainer.fit(&start, &scaled, seed.child(without_penalty::FIT), &mut keep)?;
     nets.iter().zip(CHECKPOINTS).map(|(net, epochs)| judge(net, epochs, &scaling, &scaled, prepared, level)).collect()
 }
 

@@ -7,6 +7,7 @@ use super::halves::{Judge, halves};
 use super::small_network::{ScaledNetwork, SmallNetwork};
 use super::{Fitted, intervals, single};
 use crate::mlp::Loss;
+use crate::streams::baseline as streams;
 use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Seed, Ticker};
 
 /// \[q_lo(x) − Q, q_hi(x) + Q\], where Q is the conformal quantile of max(q_lo − y, y − q_hi).
@@ -29,16 +30,15 @@ pub struct FittedCqr {
 }
 
 impl Cqr {
-    /// Learns the quantiles of this level on a random half of the rows; streams of the seed: 0 the halves, 1 the network. `tick` follows the
-    /// epochs of the network and cancels the fit by returning false.
+    /// Learns the quantiles of this level on a random half of the rows. `tick` follows the epochs of the network and cancels the fit by returning false.
     pub fn fit(&self, rows: &Calibration<'_>, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<FittedCqr> {
-        let (fit, judge) = halves(&single(rows)?, seed.child(0))?;
+        let (fit, judge) = halves(&single(rows)?, seed.child(streams::HALVES))?;
         let tail = 0.5 * (1.0 - level.get());
         let loss = Loss::Pinball { levels: vec![tail, 1.0 - tail] };
-        let network = self.network.fit(loss, fit.features.view(), fit.y.view(), seed.child(1), tick)?;
+        let network = self.network.fit(loss, fit.features.view(), fit.y.view(), seed.child(streams::FIT), tick)?;
         let (low, high) = quantiles(&network, judge.features.view())?;
         let scores = Zip::from(&judge.y).and(&low).and(&high).map_collect(|y, l, h| (l - y).max(y - h));
-        Ok(FittedCqr { network, judge: judge.judge(scores), level })
+        Ok(FittedCqr { network, judge: judge.judge(scores)?, level })
     }
 }
 
@@ -50,7 +50,11 @@ impl FittedCqr {
 }
 
 impl Fitted for FittedCqr {
-    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+    fn is_bounded(&self, level: Level) -> bool {
+        self.judge.quantile(level).is_finite()
+    }
+
+    fn of_tiles(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
         let ok = level == self.level;
         Error::check(
             ok,

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::calibration_rows::Single;
-use crate::data::{names, whole_folds};
+use crate::data::{check_results, names, whole_folds};
 use crate::interval::conformal::{Scores, Side};
 use crate::{Error, Level, Result, Seed};
 
@@ -13,6 +13,8 @@ pub(super) struct Half {
     pub features: Array2<f64>,
     pub y: Array1<f64>,
     pub groups: Option<Vec<usize>>,
+    /// Their numbers among all rows.
+    numbers: Vec<usize>,
 }
 
 impl Half {
@@ -21,24 +23,24 @@ impl Half {
             features: rows.features.select(Axis(0), numbers),
             y: rows.y.select(Axis(0), numbers),
             groups: rows.groups.map(|g| numbers.iter().map(|&i| g[i]).collect()),
+            numbers: numbers.to_vec(),
         }
     }
 
     /// The scores by which these rows judge, one per row.
-    pub(super) fn judge(&self, scores: Array1<f64>) -> Judge {
-        Judge::new(scores.to_vec(), self.groups.as_deref())
+    pub(super) fn judge(&self, scores: Array1<f64>) -> Result<Judge> {
+        check_results("the score", scores.view().insert_axis(Axis(1))).map_err(|e| e.of_rows(&self.numbers))?;
+        Ok(Judge::new(scores.to_vec(), self.groups.as_deref()))
     }
 }
 
 /// The rows that fit and the rows that judge, which are as many or one more: they set the rank.
 pub(super) fn halves(rows: &Single<'_>, seed: Seed) -> Result<(Half, Half)> {
-    let (what, found) = match rows.groups {
-        None => ("fitting on one half and judging on the other", rows.y.len()),
-        Some(groups) => ("a division of whole groups, each counted as a row,", names(groups).len()),
-    };
+    let found = rows.groups.map_or(rows.y.len(), |groups| names(groups).len());
     if found < 4 {
+        let what = "fitting on one half and judging on the other";
         let remedy = "add rows, or use a baseline without halves: `SplitConformal` or `Laplace`";
-        return Err(Error::TooFewRows { what, needed: 4, found, remedy });
+        return Err(Error::too_few(rows.groups.is_some(), what, 4, found, remedy));
     }
     let parts = whole_folds(rows.y.len(), rows.groups, 2, seed)?;
     Ok((Half::of(rows, &parts[1]), Half::of(rows, &parts[0])))

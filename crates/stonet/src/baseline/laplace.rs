@@ -84,7 +84,11 @@ impl FittedLaplace {
 }
 
 impl Fitted for FittedLaplace {
-    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+    fn is_bounded(&self, _level: Level) -> bool {
+        true
+    }
+
+    fn of_tiles(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
         let z = self.features.apply(rows.features)?;
         let (centre, unit) = (self.target.mean()[0], self.target.sd()[0]);
         let prediction = z.outer_iter().map(|z| centre + unit * z.dot(&self.mean)).collect();

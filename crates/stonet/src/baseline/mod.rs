@@ -41,7 +41,7 @@ mod small_network;
 mod spectrum;
 mod split_conformal;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 pub use cqr::{Cqr, FittedCqr};
 pub use laplace::{FittedLaplace, Laplace};
@@ -52,17 +52,37 @@ pub use small_network::SmallNetwork;
 pub use split_conformal::{FittedSplitConformal, SplitConformal};
 
 use crate::calibration_rows::Single;
+use crate::data::whole_tiles;
 use crate::ridge::Clip;
-use crate::{Calibration, Error, Intervals, Level, NewRows, Result};
+use crate::{Calibration, Error, Intervals, Level, NewRows, Result, Side};
 
 /// A baseline after fitting: all that prediction needs, without the rows it was fitted on.
 pub trait Fitted {
-    /// Intervals at the level, one per row; the interval of a row does not depend on the other rows.
-    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals>;
+    /// Intervals at the level, one per row; the interval of a row does not depend on the other rows, bit by bit.
+    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+        let n = rows.features.nrows();
+        let (x, d) = (whole_tiles(rows.features, 0..n), rows.prediction.map(|d| whole_tiles(d, 0..n)));
+        let tiles = NewRows { features: x.view(), prediction: d.as_ref().map(|d| d.view()) };
+        let all = self.of_tiles(&tiles, level)?;
+        let cut = |a: &Array2<f64>| a.slice(s![..n, ..]).to_owned();
+        let intervals =
+            Intervals { prediction: cut(&all.prediction), lower: cut(&all.lower), upper: cut(&all.upper), level };
+        intervals.check(self.is_bounded(level), Side::Both)?;
+        Ok(intervals)
+    }
+
+    /// Intervals of rows that come in whole tiles.
+    #[doc(hidden)]
+    fn of_tiles(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals>;
+
+    /// Whether there are enough rows for finite intervals at this level.
+    #[doc(hidden)]
+    fn is_bounded(&self, level: Level) -> bool;
 }
 
 /// The rows with their only target.
 fn single<'a>(rows: &Calibration<'a>) -> Result<Single<'a>> {
+    rows.check_magnitudes()?;
     match rows.y().ncols() {
         1 => Ok(rows.output(0)),
         found => Err(Error::shape("target columns of a baseline (fit one per target)", 1, found)),

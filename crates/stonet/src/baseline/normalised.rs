@@ -59,7 +59,7 @@ impl Normalised {
         let scale = Scale::fit(self, fit.features.view(), &fit.y, &work)?;
         work.advance()?;
         let scores = &judge.y / &scale.at(judge.features.view())?;
-        Ok(FittedNormalised { scale, judge: judge.judge(scores) })
+        Ok(FittedNormalised { scale, judge: judge.judge(scores)? })
     }
 
     fn validate(&self) -> Result<()> {
@@ -78,7 +78,11 @@ impl FittedNormalised {
 }
 
 impl Fitted for FittedNormalised {
-    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+    fn is_bounded(&self, level: Level) -> bool {
+        self.judge.quantile(level).is_finite()
+    }
+
+    fn of_tiles(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
         let d = prediction(rows, NAME)?.to_owned();
         let half_width = self.scale(rows)? * self.judge.quantile(level);
         Ok(symmetric(d, &half_width, level))

@@ -8,6 +8,7 @@ use super::halves::{Half, Judge, halves};
 use super::{Fitted, constant, single};
 use crate::data::{names, whole_folds};
 use crate::ridge::Clip;
+use crate::streams::baseline as streams;
 use crate::work::Work;
 use crate::{
     Calibration, Dataset, Error, Intervals, Level, LinearFit, NewRows, Result, Scaling, Seed, SparseLinear,
@@ -51,12 +52,11 @@ pub struct FittedPostLinear {
 }
 
 impl PostLinear {
-    /// Chooses λ and fits on a random half of the rows; streams of the seed: 0 the halves, 1 the folds. `tick` follows the fits and cancels
-    /// them by returning false.
+    /// Chooses λ and fits on a random half of the rows. `tick` follows the fits and cancels them by returning false.
     pub fn fit(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedPostLinear> {
         self.validate()?;
         let work = Work::new(self.folds + 1, tick);
-        let (fit, judge) = halves(&single(rows)?, seed.child(0))?;
+        let (fit, judge) = halves(&single(rows)?, seed.child(streams::HALVES))?;
         let (features, z) = super::standardise(fit.features.view())?;
         let data = Dataset::single(z, fit.y.clone())?;
         let target = Scaling::fit(&data)?.y;
@@ -64,14 +64,14 @@ impl PostLinear {
         let largest = SparseLinear::default().lambda_max(data.x(), t.view())?;
         let step = self.smallest.ln() / (self.lambdas - 1) as f64;
         let path: Vec<f64> = (0..self.lambdas).map(|i| largest * (step * i as f64).exp()).collect();
-        let best = self.choose(&fit, data.x(), t.view(), &path, seed.child(1), &work)?;
+        let best = self.choose(&fit, data.x(), t.view(), &path, seed.child(streams::FIT), &work)?;
         // From the top of the path down: each solution starts the next.
         let check = || work.check();
         let lasso = SparseLinear::default().watched_path(data.x(), t.view(), &path[..=best], &check)?.remove(best);
         work.advance()?;
         let mut fitted = FittedPostLinear { features, target, lasso, path, judge: Judge::new(vec![], None) };
         let scores = (&judge.y - &fitted.means(judge.features.view())?).mapv(f64::abs);
-        fitted.judge = judge.judge(scores);
+        fitted.judge = judge.judge(scores)?;
         Ok(fitted)
     }
 
@@ -126,7 +126,11 @@ impl FittedPostLinear {
 }
 
 impl Fitted for FittedPostLinear {
-    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+    fn is_bounded(&self, level: Level) -> bool {
+        self.judge.quantile(level).is_finite()
+    }
+
+    fn of_tiles(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
         Ok(constant(self.means(rows.features)?, self.judge.quantile(level), level))
     }
 }

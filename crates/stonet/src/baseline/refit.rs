@@ -7,6 +7,7 @@ use super::halves::{Judge, halves};
 use super::small_network::{ScaledNetwork, SmallNetwork};
 use super::{Fitted, constant, single};
 use crate::mlp::Loss;
+use crate::streams::baseline as streams;
 use crate::{Calibration, Intervals, Level, NewRows, Result, Seed, Ticker};
 
 /// Without it the gain of a post-StoNet could not be told from that of any refit on calibration rows.
@@ -27,18 +28,22 @@ pub struct FittedRefit {
 }
 
 impl NetworkRefit {
-    /// Trains on a random half of the rows; streams of the seed: 0 the halves, 1 the network. `tick` follows the epochs of the network and
-    /// cancels the fit by returning false.
+    /// Trains on a random half of the rows. `tick` follows the epochs of the network and cancels the fit by returning false.
     pub fn fit(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedRefit> {
-        let (fit, judge) = halves(&single(rows)?, seed.child(0))?;
-        let network = self.network.fit(Loss::Squared, fit.features.view(), fit.y.view(), seed.child(1), tick)?;
+        let (fit, judge) = halves(&single(rows)?, seed.child(streams::HALVES))?;
+        let network =
+            self.network.fit(Loss::Squared, fit.features.view(), fit.y.view(), seed.child(streams::FIT), tick)?;
         let scores = (&judge.y - &means(&network, judge.features.view())?).mapv(f64::abs);
-        Ok(FittedRefit { network, judge: judge.judge(scores) })
+        Ok(FittedRefit { network, judge: judge.judge(scores)? })
     }
 }
 
 impl Fitted for FittedRefit {
-    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+    fn is_bounded(&self, level: Level) -> bool {
+        self.judge.quantile(level).is_finite()
+    }
+
+    fn of_tiles(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
         Ok(constant(means(&self.network, rows.features)?, self.judge.quantile(level), level))
     }
 }

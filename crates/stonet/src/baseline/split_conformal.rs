@@ -34,7 +34,11 @@ impl SplitConformal {
 }
 
 impl Fitted for FittedSplitConformal {
-    fn intervals(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
+    fn is_bounded(&self, level: Level) -> bool {
+        self.judge.quantile(level).is_finite()
+    }
+
+    fn of_tiles(&self, rows: &NewRows<'_>, level: Level) -> Result<Intervals> {
         Ok(constant(prediction(rows, NAME)?.to_owned(), self.judge.quantile(level), level))
     }
 }

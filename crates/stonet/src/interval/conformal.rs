@@ -138,6 +138,11 @@ impl Scores {
         }
     }
 
+    /// Whether the scores are enough for finite ends at this level.
+    pub(crate) fn bounds(&self, level: Level) -> bool {
+        self.ends(&vec![(0.0, 1.0); self.folds()], level, Side::Upper).1.is_finite()
+    }
+
     /// What finds the ends of [`ends`](Self::ends) at many points.
     pub(crate) fn search(&self, level: Level, side: Side) -> Ends {
         let folds = match side {

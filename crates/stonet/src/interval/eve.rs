@@ -3,9 +3,10 @@
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::{Estimate, Intervals, Level, PredictInterval, Variance};
+use super::{Estimate, Intervals, Level, PredictInterval, Side, Variance};
 use crate::data::{Scaling, check_finite};
 use crate::regression::refit::Refit;
+use crate::streams::eve_intervals as streams;
 use crate::train::{Fit, Observer, Trainer};
 use crate::{Dataset, Error, Head, Result, Seed, StoNet};
 
@@ -77,8 +78,8 @@ impl EveIntervals {
         }
         let scaling = Scaling::fit(data)?;
         let scaled = scaling.apply(data)?;
-        let fit = trainer.fit(start, &scaled, seed.child(0), observer)?;
-        let intervals = Self::from_fit(&fit, scaling, &scaled, trainer, start, eve, seed.child(1))?;
+        let fit = trainer.fit(start, &scaled, seed.child(streams::FIT), observer)?;
+        let intervals = Self::from_fit(&fit, scaling, &scaled, trainer, start, eve, seed.child(streams::VARIANCE))?;
         Ok((intervals, fit))
     }
 
@@ -135,7 +136,9 @@ impl PredictInterval for EveIntervals {
         let m = self.estimates.len() as f64;
         let prediction = self.scaling.y.undo((centre / m).view());
         let half = half * self.scaling.y.sd() * (level.z() / m);
-        Ok(Intervals { lower: &prediction - &half, upper: &prediction + &half, prediction, level })
+        let intervals = Intervals { lower: &prediction - &half, upper: &prediction + &half, prediction, level };
+        intervals.check(true, Side::Both)?;
+        Ok(intervals)
     }
 }
 

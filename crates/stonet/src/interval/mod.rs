@@ -22,6 +22,7 @@ pub use eve::{Eve, EveIntervals};
 pub use variance::Variance;
 pub(crate) use variance::training_variance;
 
+use crate::data::check_results;
 use crate::{Error, Result};
 
 /// A coverage level 1 − α strictly between 0 and 1.
@@ -81,6 +82,21 @@ pub struct Intervals {
     pub upper: Array2<f64>,
     /// The nominal coverage.
     pub level: Level,
+}
+
+impl Intervals {
+    /// Fails with the first number that is not finite and was not meant to be infinite: an end that the side has not, or both ends where there
+    /// are too few rows for a bound at the level.
+    pub(crate) fn check(&self, bounded: bool, side: Side) -> Result<()> {
+        check_results("the prediction", self.prediction.view())?;
+        if bounded && side != Side::Upper {
+            check_results("the lower end", self.lower.view())?;
+        }
+        if bounded && side != Side::Lower {
+            check_results("the upper end", self.upper.view())?;
+        }
+        Ok(())
+    }
 }
 
 /// Anything that gives prediction intervals for rows of inputs.

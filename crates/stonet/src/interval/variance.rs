@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dof::degrees_of_freedom;
 use crate::data::{complement, folds};
+use crate::streams::cross_validation as streams;
 use crate::train::{Trainer, check_sizes};
 use crate::{Dataset, Error, Result, Seed, StoNet};
 
@@ -75,13 +76,13 @@ fn squared_residuals(net: &StoNet, data: &Dataset) -> Result<Array1<f64>> {
 }
 
 fn cross_validated(trainer: &dyn Trainer, start: &StoNet, data: &Dataset, k: usize, seed: Seed) -> Result<Vec<f64>> {
-    let parts = folds(data.rows(), k, seed.child(0))?;
+    let parts = folds(data.rows(), k, seed.child(streams::FOLDS))?;
     let sums: Vec<Array1<f64>> = parts
         .par_iter()
         .enumerate()
         .map(|(f, held_out)| {
             let train = data.select(&complement(data.rows(), held_out));
-            let fit = trainer.fit(start, &train, seed.child(1 + f as u64), &mut ())?;
+            let fit = trainer.fit(start, &train, seed.child(streams::FITS.at(f)), &mut ())?;
             squared_residuals(fit.network(), &data.select(held_out))
         })
         .collect::<Result<_>>()?;

@@ -9,6 +9,7 @@ use super::bins::{Binned, absolute_sum, bin_of, surprise};
 use super::check::check_labels;
 use super::classes::{BINS, ClassScores};
 use crate::linalg::dense::matmul;
+use crate::streams::judgement as streams;
 use crate::{Error, Result, Seed};
 
 /// Ends of every band and interval: 95 %.
@@ -75,7 +76,7 @@ pub fn judge(p: ArrayView2<'_, f64>, labels: &[usize], settings: &JudgeSettings,
     check_labels(labels, binned.rows(), binned.classes())?;
     Error::check(settings.resamples >= 1, "resamples", settings.resamples, "at least 1, such as 500")?;
     let value = binned.scores(labels);
-    let resampled = resampled(&binned, labels, settings.resamples, seed.child(0));
+    let resampled = resampled(&binned, labels, settings.resamples, seed.child(streams::RESAMPLES));
     let measured = value.map(&resampled, |&value, draws| {
         let Band { low, high, .. } = band(draws);
         Measured { value, low, high, floor: None }
@@ -83,7 +84,7 @@ pub fn judge(p: ArrayView2<'_, f64>, labels: &[usize], settings: &JudgeSettings,
     if settings.redraws == 0 {
         return Ok(measured);
     }
-    let redrawn = redrawn(&binned, settings.redraws, seed.child(1));
+    let redrawn = redrawn(&binned, settings.redraws, seed.child(streams::REDRAWS));
     Ok(measured.map(&redrawn, |&m, draws| Measured { floor: Some(band(draws)), ..m }))
 }
 
@@ -91,7 +92,7 @@ pub fn judge(p: ArrayView2<'_, f64>, labels: &[usize], settings: &JudgeSettings,
 pub fn noise_floor(p: ArrayView2<'_, f64>, bins: usize, redraws: usize, seed: Seed) -> Result<ClassScores<Band>> {
     let binned = Binned::new(p, bins)?;
     Error::check(redraws >= 1, "redraws", redraws, "at least 1, such as 200")?;
-    let redrawn = redrawn(&binned, redraws, seed.child(1));
+    let redrawn = redrawn(&binned, redraws, seed.child(streams::REDRAWS));
     Ok(redrawn[0].map(&redrawn, |_, draws| band(draws)))
 }
 

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::pass::Pass;
+use crate::data::TILE;
 use crate::linalg::product::{MatRef, rows};
 use crate::{Activation, Error, Result, Seed};
 
@@ -186,11 +187,12 @@ impl Mlp {
         let width = self.layers[depth - 1].outputs();
         let mut out = vec![0.0; x.nrows() * width];
         out.par_chunks_mut(BLOCK * width).enumerate().for_each_init(
-            || Pass::new(self, BLOCK.min(x.nrows())),
+            || Pass::new(self, BLOCK.min(x.nrows().next_multiple_of(TILE))),
             |pass, (block, out)| {
                 let count = out.len() / width;
                 pass.load(x.slice(s![block * BLOCK..block * BLOCK + count, ..]).outer_iter());
-                pass.forward(self, depth, count);
+                // In whole tiles, so that a row's result does not depend on the rows that come with it.
+                pass.forward(self, depth, count.next_multiple_of(TILE));
                 out.iter_mut().zip(pass.values(depth, count)).for_each(|(o, &v)| *o = f64::from(v));
             },
         );

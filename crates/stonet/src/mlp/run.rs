@@ -8,6 +8,7 @@ use super::adam::Adam;
 use super::judge::Judge;
 use super::pass::Backward;
 use super::{EarlyStopping, Mlp, Trained, Training};
+use crate::streams::perceptron as streams;
 use crate::{Dataset, Error, Observer, Progress, Result, Rng, Seed, Stop};
 
 /// The state of a run.
@@ -33,9 +34,8 @@ struct Best {
 }
 
 impl<'a> Run<'a> {
-    /// Streams of the seed: 0 the start, 1 the rows held out, 2 the order of the rows.
     pub(super) fn new(settings: &'a Training, start: Mlp, data: &'a Dataset, seed: Seed) -> Result<Self> {
-        let (order, held_out) = split(data.rows(), settings.early_stopping, seed.child(1))?;
+        let (order, held_out) = split(data.rows(), settings.early_stopping, seed.child(streams::HELD_OUT))?;
         let batch = settings.batch_size.min(data.rows());
         Ok(Run {
             settings,
@@ -47,7 +47,7 @@ impl<'a> Run<'a> {
             judge: Judge::new(&start, data, batch),
             adam: Adam::new(settings, &start),
             net: start,
-            rng: seed.child(2).rng(),
+            rng: seed.child(streams::ORDER).rng(),
         })
     }
 

@@ -128,7 +128,7 @@ impl Training {
         let widths: Vec<usize> =
             [data.inputs()].into_iter().chain(self.hidden.iter().copied()).chain([outputs]).collect();
         check_widths(&widths)?;
-        let start = Mlp::random(&widths, self.activation, seed.child(0));
+        let start = Mlp::random(&widths, self.activation, seed.child(crate::streams::perceptron::START));
         Run::new(self, start, data, seed)?.all(observer)
     }
 

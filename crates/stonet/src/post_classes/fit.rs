@@ -8,8 +8,13 @@ use super::{ClassMethod, FittedClassifier, MemberNotes, Model, PostStoNetClassif
 use crate::calibration::IsotonicOvr;
 use crate::calibration::corrected::log_loss;
 use crate::class_rows::OwnedRows;
+use crate::data::{LARGEST_FEATURE, check_magnitude};
+use crate::streams;
 use crate::work::Work;
 use crate::{ClassRows, Error, Head, KappaPath, Result, Seed, Ticker, complement};
+
+/// The largest logit: sums of squares of corrected logits stay finite.
+const LARGEST_LOGIT: f64 = 1e100;
 
 /// A fold: the rows that fit and those held out, with their numbers.
 struct Fold {
@@ -48,6 +53,12 @@ impl PostStoNetClassifier {
     /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
     pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassifier> {
         self.check()?;
+        if let Some(z) = rows.inputs().logits {
+            check_magnitude("logits", z, LARGEST_LOGIT)?;
+        }
+        if let Some(x) = rows.inputs().features {
+            check_magnitude("features", x, LARGEST_FEATURE)?;
+        }
         let Pooled { notes, model, mut paths } = match self.method {
             ClassMethod::Isotonic => isotonic(rows)?,
             ClassMethod::Stack => self.pooled(&self.members_for(rows), rows, seed, tick)?,
@@ -55,7 +66,10 @@ impl PostStoNetClassifier {
         };
         paths.retain(KappaPath::is_finite);
         let (settings, classes, absent) = (self.clone(), rows.classes(), rows.absent());
-        Ok(FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths })
+        let fitted = FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths };
+        // A fit that cannot judge its own rows is none.
+        fitted.probabilities(&rows.inputs())?;
+        Ok(fitted)
     }
 
     fn check(&self) -> Result<()> {
@@ -109,7 +123,7 @@ impl PostStoNetClassifier {
                         Some(choice.candidate),
                         rows,
                         self,
-                        stream(seed, family, choice.run, 0),
+                        stream(seed, family, choice.run, streams::class_fit::WHOLE),
                         &work,
                     )?;
                     Ok(all.swap_remove(choice.candidate))
@@ -141,7 +155,7 @@ impl PostStoNetClassifier {
 
     fn folds(&self, rows: &ClassRows<'_>, seed: Seed) -> Result<Vec<Fold>> {
         let k = self.folds.unwrap_or(if rows.classes() >= 50 { 2 } else { 3 });
-        let parts = rows.folds(k, seed.child(0))?;
+        let parts = rows.folds(k, seed.child(streams::classification::FOLDS))?;
         let fold = |part: Vec<usize>| Fold {
             fit: rows.select(&complement(rows.rows(), &part)),
             held_out: rows.select(&part),
@@ -165,7 +179,7 @@ impl PostStoNetClassifier {
         let done: Vec<Vec<Candidate>> = jobs
             .par_iter()
             .map(|&(m, run, fold)| {
-                let seed = stream(seed, &families[m], run, 1 + fold as u64);
+                let seed = stream(seed, &families[m], run, streams::class_fit::FOLDS.at(fold));
                 let fit = families[m].fit(run, None, &folds[fold].fit.view(), self, seed, work)?;
                 work.advance()?;
                 Ok(fit)
@@ -180,9 +194,9 @@ impl PostStoNetClassifier {
     }
 }
 
-/// The stream of one fit, by method, run and fold (0 for all rows).
-fn stream(seed: Seed, family: &Family, run: usize, fold: u64) -> Seed {
-    seed.child(100 + family.method as u64).child(run as u64).child(fold)
+/// The stream of one fit, by method, run and rows.
+fn stream(seed: Seed, family: &Family, run: usize, rows: u64) -> Seed {
+    seed.child(streams::classification::METHODS.at(family.method as usize)).child(run as u64).child(rows)
 }
 
 /// The losses of a member's candidates on the rows that each fold held out, by run.

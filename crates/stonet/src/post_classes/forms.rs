@@ -8,6 +8,7 @@ use super::family::Candidate;
 use crate::calibration::corrected::{Corrected, View, standardised};
 use crate::calibration::temperature;
 use crate::imputation::Packed;
+use crate::streams::class_stonet as streams;
 use crate::train::cancelled_with;
 use crate::work::Work;
 use crate::{Activation, Asghmc, ClassRows, Dataset, Decay, Error, Head, Layer, Preset, Result, Seed, StoNet};
@@ -78,13 +79,14 @@ pub(super) fn skip(
     let t = temperature::of_logits(z, rows.labels());
     let x = view.of(&rows.inputs(), t)?;
     // Nothing above a random first layer: the start is temperature scaling itself.
-    let random = start(x.ncols(), settings.hidden, rows.classes(), seed.child(0))?;
+    let random = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
     let mut layers = random.layers().to_vec();
     layers[1] = Layer { weight: Array2::zeros(layers[1].weight.dim()), ..layers[1].clone() };
     layers[1].bias.fill(0.0);
     let start = StoNet::new(layers, Activation::Tanh, Head::Multinomial)?;
     let offset = &z / t;
-    let nets = averages(rows, x, Some(offset.view()), &start, &settings.trainer(kappa), seed.child(1), work)?;
+    let nets =
+        averages(rows, x, Some(offset.view()), &start, &settings.trainer(kappa), seed.child(streams::TRAINING), work)?;
     let model = |net| Corrected::new(rows.classes(), Some(t), Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
@@ -98,8 +100,8 @@ pub(super) fn plain(
     work: &Work<'_>,
 ) -> Result<Vec<Candidate>> {
     let (view, x) = standardised(rows)?;
-    let start = start(x.ncols(), settings.hidden, rows.classes(), seed.child(0))?;
-    let nets = averages(rows, x, None, &start, &settings.trainer(kappa), seed.child(1), work)?;
+    let start = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
+    let nets = averages(rows, x, None, &start, &settings.trainer(kappa), seed.child(streams::TRAINING), work)?;
     let model = |net| Corrected::new(rows.classes(), None, Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
@@ -115,7 +117,8 @@ pub(super) fn paper(
     let lambda = if rows.classes() >= 100 { 5e-5 } else { 1e-4 };
     let printed = Preset::by_name("cifar")?.settings(lambda);
     let (view, x) = standardised(rows)?;
-    let start = start(x.ncols(), 100, rows.classes(), seed.child(0))?.with_noise_variances(&printed.sigma2)?;
+    let start =
+        start(x.ncols(), 100, rows.classes(), seed.child(streams::START))?.with_noise_variances(&printed.sigma2)?;
     let data = Packed::new(&Dataset::classes(x, rows.labels(), rows.classes())?);
     let epochs = settings.paper_epochs.iter().max().copied().unwrap_or(1);
     let constant = Decay { from: 1.0, to: 1.0 };
@@ -127,7 +130,7 @@ pub(super) fn paper(
         }
         watch(p)
     };
-    trainer.fit_packed(&start, &data, seed.child(1), &mut keep)?;
+    trainer.fit_packed(&start, &data, seed.child(streams::TRAINING), &mut keep)?;
     let model = |net| Corrected::new(rows.classes(), None, Some((view.clone(), net)));
     kept.into_iter().map(|(epoch, net)| Ok(Candidate::new(model(net)?, epoch as f64))).collect()
 }

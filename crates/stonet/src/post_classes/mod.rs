@@ -20,6 +20,7 @@ pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 
 use crate::calibration::{Corrected, IsotonicOvr};
+use crate::data::check_results;
 use crate::metrics::top_class;
 use crate::ridge::{BLOCK, blocks};
 use crate::{ClassInputs, Error, Head, KappaPath, Result};
@@ -199,6 +200,8 @@ impl FittedClassifier {
             let rows = part.nrows();
             part.assign(&block.slice(s![..rows, ..]));
         }
+        // Finite logits can still overflow.
+        check_results("the probability", all.view())?;
         Ok(all)
     }
 

@@ -5,6 +5,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::{FittedClassifier, PostStoNetClassifier};
+use crate::streams::class_sets as streams;
 use crate::{
     ClassInputs, ClassRows, CvPlusSets, Error, Guarantee, Level, PredictionSets, Result, Seed, SetRule, SplitSets,
     Ticker, complement, rows_needed,
@@ -107,34 +108,34 @@ impl From<FittedClassSets> for Parts {
 }
 
 impl ClassSets {
-    /// Fits on rows that the network has not seen. Streams of the seed: 0 the division, 1 the scores, 2 … the fits.
+    /// Fits on rows that the network has not seen.
     pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassSets> {
         match self.scheme {
             SetScheme::Split { share } => {
                 Error::check(share > 0.0 && share < 1.0, "share", share, "between 0 and 1")?;
                 let mut order: Vec<usize> = (0..rows.rows()).collect();
-                order.shuffle(&mut seed.child(0).rng());
+                order.shuffle(&mut seed.child(streams::DIVISION).rng());
                 let fit = ((share * rows.rows() as f64).round() as usize).clamp(1, rows.rows());
                 let judges = order.split_off(fit);
-                let (model, p, labels) = self.judged(rows, &order, &judges, seed.child(2), tick)?;
-                let sets = SplitSets::fit(p.view(), &labels, self.rule, seed.child(1))?;
+                let (model, p, labels) = self.judged(rows, &order, &judges, seed.child(streams::FITS.at(0)), tick)?;
+                let sets = SplitSets::fit(p.view(), &labels, self.rule, seed.child(streams::SCORES))?;
                 Ok(FittedClassSets { models: vec![model], sets: Sets::Split { sets, rows: labels.len() } })
             }
             SetScheme::CvPlus { folds } => {
                 // Not spread by class: the bound asks for a division that does not look at the labels.
-                let parts = crate::folds(rows.rows(), folds, seed.child(0))?;
+                let parts = crate::folds(rows.rows(), folds, seed.child(streams::DIVISION))?;
                 let (mut models, mut judged) = (Vec::new(), Vec::new());
                 for (f, judges) in parts.iter().enumerate() {
                     // Each fit is parallel inside; ticks count on over all of them.
                     let all = |done: usize, total: usize| tick(f * total + done, folds * total);
                     let fit = complement(rows.rows(), judges);
-                    let (model, p, labels) = self.judged(rows, &fit, judges, seed.child(2 + f as u64), &all)?;
+                    let (model, p, labels) = self.judged(rows, &fit, judges, seed.child(streams::FITS.at(f)), &all)?;
                     models.push(model);
                     judged.push((p, labels));
                 }
                 let views: Vec<(ArrayView2<'_, f64>, &[usize])> =
                     judged.iter().map(|(p, l)| (p.view(), &l[..])).collect();
-                let sets = CvPlusSets::fit(&views, self.rule, seed.child(1))?;
+                let sets = CvPlusSets::fit(&views, self.rule, seed.child(streams::SCORES))?;
                 Ok(FittedClassSets { models, sets: Sets::CvPlus(sets) })
             }
         }

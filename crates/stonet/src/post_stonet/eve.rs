@@ -9,6 +9,7 @@ use crate::data::{complement, whole_folds};
 use crate::imputation::Packed;
 use crate::interval::training_variance;
 use crate::metrics::{coverage, mean_sd};
+use crate::streams::{eve as streams, stonet};
 use crate::work::Work;
 use crate::{
     Calibration, Dataset, Estimate, EveIntervals, Fit, KappaPath, PathError, PredictInterval, Refit, Result, Scaling,
@@ -16,7 +17,7 @@ use crate::{
 };
 
 /// The λ of the paper's grid, each used as κ of layer 1 (D6).
-const PAPER_GRID: [f64; 11] = [5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.04, 0.05, 0.08, 0.1];
+pub(super) const PAPER_GRID: [f64; 11] = [5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.04, 0.05, 0.08, 0.1];
 
 /// How κ is chosen from its path over k folds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,34 +41,28 @@ struct Judged {
 }
 
 impl PostStoNet {
-    fn eve_settings(&self) -> StoNetSettings {
-        let mut stonet = self.stonet.clone();
-        if self.kind == Kind::Paper && stonet.kappas == StoNetSettings::default().kappas {
-            stonet.kappas = PAPER_GRID.to_vec();
-        }
-        stonet
-    }
-
     pub(super) fn eve(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<(Model, Vec<KappaPath>)> {
-        let settings = self.eve_settings();
+        let settings = &self.stonet;
+        let kappas = settings.kappas();
         let select = self.select.unwrap_or(if self.kind == Kind::Paper { Select::Coverage } else { Select::Error });
         let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
-        let parts = whole_folds(data.rows(), rows.groups(), self.folds, seed.child(0))?;
+        let parts = whole_folds(data.rows(), rows.groups(), self.folds, seed.child(streams::FOLDS))?;
         let work = Work::new(self.folds + 1, tick);
         let judged: Vec<Judged> = parts
             .par_iter()
             .enumerate()
             .map(|(k, held_out)| {
-                let judged = self.fold(&settings, &data, held_out, select, seed.child(1 + k as u64), &work)?;
+                let judged =
+                    self.fold(settings, &data, held_out, select, seed.child(streams::FOLD_FITS.at(k)), &work)?;
                 work.advance()?;
                 Ok(judged)
             })
             .collect::<Result<_>>()?;
-        let path = self.kappa_path(&settings.kappas, &judged, select);
+        let path = self.kappa_path(kappas, &judged, select);
         let best = path.chosen[0];
         // Up to the chosen κ and no further.
-        let to_best = StoNetSettings { kappas: settings.kappas[..=best].to_vec(), ..settings.clone() };
-        let (scaling, scaled, fits) = walk(&to_best, &data, seed.child(100), &work)?;
+        let to_best = StoNetSettings { kappas: Some(kappas[..=best].to_vec()), ..settings.clone() };
+        let (scaling, scaled, fits) = walk(&to_best, &data, seed.child(streams::WHOLE), &work)?;
         work.advance()?;
         let net = fits[fits.len() - 1].network();
         let variance = match self.kind {
@@ -76,7 +71,7 @@ impl PostStoNet {
         };
         let estimate = Estimate::new(net, &scaled, Refit::Mls, variance)?;
         let intervals = EveIntervals::new(scaling, vec![estimate])?;
-        Ok((Model::Eve { intervals, kappa: settings.kappas[best] }, vec![path]))
+        Ok((Model::Eve { intervals, kappa: kappas[best] }, vec![path]))
     }
 
     fn fold(
@@ -101,7 +96,8 @@ impl PostStoNet {
                 work.check()?;
                 let variance = training_variance(fit.network(), &scaled)?;
                 let estimate = Estimate::new(fit.network(), &scaled, Refit::Mls, variance)?;
-                let intervals = EveIntervals::new(scaling.clone(), vec![estimate])?.intervals(test.x(), self.level)?;
+                let intervals = EveIntervals::new(scaling.clone(), vec![estimate])?.intervals(test.x(), self.level);
+                let intervals = intervals.map_err(|e| e.of_rows(held_out))?;
                 judged.coverage.push(coverage(&intervals, test.y())?);
             }
         }
@@ -162,8 +158,8 @@ fn walk(
 ) -> Result<(Scaling, Dataset, Vec<Fit>)> {
     let scaling = Scaling::fit(data)?;
     let scaled = scaling.apply(data)?;
-    let start = settings.start(data.inputs(), data.outputs(), seed.child(0))?;
-    let fits = settings.path(&start, &Packed::new(&scaled), seed.child(1), work)?;
+    let start = settings.start(data.inputs(), data.outputs(), seed.child(stonet::START))?;
+    let fits = settings.path(&start, &Packed::new(&scaled), seed.child(stonet::PATH), work)?;
     Ok((scaling, scaled, fits))
 }
 

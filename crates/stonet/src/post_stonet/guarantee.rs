@@ -28,7 +28,7 @@ pub(super) fn of(fitted: &FittedPostStoNet, level: Level) -> Guarantee {
     let unseen = "if the network was not trained on the calibration rows";
     let Some((units, folds)) = fitted.size() else {
         let text = format!(
-            "Right in the limit of many rows, if the model is; no finite-sample guarantee ({unseen} or not, coverage can fall short of {:.0} %).",
+            "No finite-sample guarantee: coverage tends to {:.0} % as the rows become many, if the model is right and the network was not trained on the calibration rows.",
             percent(level.get())
         );
         return Guarantee { coverage: None, text };

@@ -7,7 +7,6 @@ mod guarantee;
 mod point;
 mod sample;
 
-use ndarray::Axis;
 use serde::{Deserialize, Serialize};
 
 pub use eve::Select;
@@ -16,6 +15,7 @@ pub use sample::UncalibratedPostStoNet;
 
 use crate::names::named;
 use crate::stack::FittedStack;
+use crate::streams;
 use crate::{
     Calibration, Error, EveIntervals, Intervals, KappaPath, Level, Members, NewRows, Result, Scheme, Scorer, Seed,
     Side, Stack, StoNetSettings, Ticker,
@@ -70,7 +70,7 @@ named!(Kind, "interval");
 /// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |
 /// | `select` | by kind | rule for κ of `paper` and `cv` | |
 /// | `level` | 0.9 | level at which the coverage rule judges κ | (0, 1) |
-/// | `stonet` | 20 units, 4 κ | the StoNet and its training | |
+/// | `stonet` | 20 units, 4 κ (`paper`: the paper's 11) | the StoNet and its training | |
 ///
 /// ```
 /// use ndarray::Array2;
@@ -103,7 +103,7 @@ pub struct PostStoNet {
     pub select: Option<Select>,
     /// Level of the coverage rule.
     pub level: Level,
-    /// The StoNet and its training. `paper` has the paper's grid of κ in place of a default one.
+    /// The StoNet and its training. Where its κ are not set, `paper` uses the paper's grid.
     pub stonet: StoNetSettings,
 }
 
@@ -170,7 +170,12 @@ impl TryFrom<Parts> for FittedPostStoNet {
             }
         }
         p.kappa_paths.iter().try_for_each(KappaPath::check)?;
-        let Parts { settings, features, groups, model, kappa_paths } = p;
+        let Parts { mut settings, features, groups, model, kappa_paths } = p;
+        if settings.kind == Kind::Paper && settings.stonet.kappas() == StoNetSettings::default().kappas() {
+            // Earlier versions kept the default list here and used the paper's; the path has what was used.
+            let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.kappas);
+            settings.stonet.kappas = Some(used.to_vec());
+        }
         Ok(FittedPostStoNet { settings, features, groups, model, kappa_paths })
     }
 }
@@ -186,20 +191,31 @@ impl PostStoNet {
     /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
     pub fn fit(&self, rows: &Calibration<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedPostStoNet> {
         self.check(rows)?;
-        let (model, mut kappa_paths) = match self.stack() {
-            Some(stack) => self.stacks(&stack, rows, seed, tick)?,
-            None => self.eve(rows, seed, tick)?,
+        let settings = self.resolved();
+        let (model, mut kappa_paths) = match settings.stack() {
+            Some(stack) => settings.stacks(&stack, rows, seed, tick)?,
+            None => settings.eve(rows, seed, tick)?,
         };
         kappa_paths.retain(KappaPath::is_finite);
         let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
-        Ok(FittedPostStoNet { settings: self.clone(), features, groups, model, kappa_paths })
+        Ok(FittedPostStoNet { settings, features, groups, model, kappa_paths })
+    }
+
+    /// The settings in effect: κ that are not set are those of the kind.
+    fn resolved(&self) -> Self {
+        let grid = match self.kind {
+            Kind::Paper => &eve::PAPER_GRID[..],
+            _ => self.stonet.kappas(),
+        };
+        let kappas = self.stonet.kappas.clone().unwrap_or_else(|| grid.to_vec());
+        PostStoNet { stonet: StoNetSettings { kappas: Some(kappas), ..self.stonet.clone() }, ..self.clone() }
     }
 
     /// Fails where settings or targets make no sense.
     fn check(&self, rows: &Calibration<'_>) -> Result<()> {
         self.stonet.check()?;
-        let constant = rows.y().axis_iter(Axis(1)).position(|y| crate::data::is_constant(y));
-        constant.map_or(Ok(()), |column| Err(Error::ConstantTarget { column, value: rows.y()[[0, column]] }))
+        rows.check_magnitudes()?;
+        crate::data::check_targets(rows.y())
     }
 
     /// The stack behind a kind; none behind those of Eve's law.
@@ -226,8 +242,9 @@ impl PostStoNet {
         seed: Seed,
         tick: Ticker<'_>,
     ) -> Result<(Model, Vec<KappaPath>)> {
-        let (stacks, paths) =
-            each_output(rows, stack.fits(), tick, |j, tick| stack.fit(&rows.output(j), seed.child(j as u64), tick))?;
+        let (stacks, paths) = each_output(rows, stack.fits(), tick, |j, tick| {
+            stack.fit(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)
+        })?;
         Ok((Model::Stacks(stacks), paths))
     }
 }
@@ -242,7 +259,7 @@ fn each_output<T>(
     let outputs = rows.y().ncols();
     let (mut fitted, mut paths) = (Vec::new(), Vec::new());
     for j in 0..outputs {
-        let (one, seen) = fit(j, &|done, _| tick(j * fits + done, outputs * fits))?;
+        let (one, seen) = fit(j, &|done, _| tick(j * fits + done, outputs * fits)).map_err(|e| e.of_target(j))?;
         fitted.push(one);
         paths.extend(seen.into_iter().map(|p| KappaPath { output: Some(j), ..p }));
     }

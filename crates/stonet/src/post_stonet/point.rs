@@ -3,12 +3,19 @@
 use ndarray::{Array2, Axis};
 
 use super::{FittedPostStoNet, Model};
+use crate::data::check_results;
 use crate::{NewRows, Result};
 
 impl FittedPostStoNet {
     /// The `prediction` of [`FittedPostStoNet::intervals`] alone, at a fraction of its cost.
     pub fn predict(&self, rows: &NewRows<'_>) -> Result<Array2<f64>> {
         self.check_new(rows)?;
+        let point = self.points(rows)?;
+        check_results("the prediction", point.view())?;
+        Ok(point)
+    }
+
+    fn points(&self, rows: &NewRows<'_>) -> Result<Array2<f64>> {
         match &self.model {
             Model::Eve { intervals, .. } => {
                 let z = intervals.scaling().x.apply(rows.features)?;
@@ -39,7 +46,8 @@ mod tests {
     fn it_is_the_prediction_of_the_intervals() {
         let x = Array2::from_shape_fn((80, 3), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
         let y = Array2::from_shape_fn((80, 2), |(i, j)| x[[i, j]] + 0.2 * ((i * 31 + j) as f64).cos());
-        let stonet = StoNetSettings { hidden: vec![4], steps: 60, kappas: vec![0.01], ..StoNetSettings::default() };
+        let stonet =
+            StoNetSettings { hidden: vec![4], steps: 60, kappas: Some(vec![0.01]), ..StoNetSettings::default() };
         for kind in [Kind::Cv, Kind::Stack] {
             let settings = PostStoNet { kind, stonet: stonet.clone(), folds: 3, ..PostStoNet::default() };
             let rows = Calibration::new(x.view(), y.view()).unwrap();

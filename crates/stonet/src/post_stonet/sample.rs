@@ -4,6 +4,7 @@ use super::{FittedPostStoNet, Kind, Model, PostStoNet};
 use crate::interval::buckets::Buckets;
 use crate::scorer::Residuals;
 use crate::stack::{FittedStack, FoldModel};
+use crate::streams;
 use crate::{Calibration, Error, KappaPath, Result, Seed, Ticker, rows_needed};
 
 /// A stack that was fitted on all of a sample and has no intervals yet: rows outside of the sample give their scores.
@@ -18,7 +19,7 @@ use crate::{Calibration, Error, KappaPath, Result, Seed, Ticker, rows_needed};
 /// let x = Array2::from_shape_fn((900, 3), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
 /// let y = x.map_axis(Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(Axis(1));
 /// let rows = |from, to| Calibration::new(x.slice(s![from..to, ..]), y.slice(s![from..to, ..]));
-/// let stonet = StoNetSettings { steps: 50, kappas: vec![0.01], ..StoNetSettings::default() };
+/// let stonet = StoNetSettings { steps: 50, kappas: Some(vec![0.01]), ..StoNetSettings::default() };
 /// let settings = PostStoNet { kind: Kind::Split, stonet, ..PostStoNet::default() };
 /// let mut sampled = settings.fit_sample(&rows(0, 300)?, Seed::new(1), &|_, _| true)?;
 /// for first in [300, 600] {
@@ -47,15 +48,16 @@ impl PostStoNet {
         Error::check(self.kind == Kind::Split, "kind", self.kind, "split, where a sample is fitted")?;
         check_groups(rows)?;
         self.check(rows)?;
-        let Some(stack) = self.stack() else { unreachable!("a split has a stack") };
+        let settings = self.resolved();
+        let Some(stack) = settings.stack() else { unreachable!("a split has a stack") };
         let (models, mut kappa_paths) = super::each_output(rows, stack.fits(), tick, |j, tick| {
-            stack.fit_sample(&rows.output(j), seed.child(j as u64), tick)
+            stack.fit_sample(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)
         })?;
         kappa_paths.retain(KappaPath::is_finite);
         let features = rows.features().ncols();
         let residuals = Residuals::new(&models, features);
         let scores = vec![Buckets::default(); models.len()];
-        Ok(UncalibratedPostStoNet { settings: self.clone(), features, models, scores, residuals, kappa_paths })
+        Ok(UncalibratedPostStoNet { settings, features, models, scores, residuals, kappa_paths })
     }
 }
 
@@ -79,7 +81,7 @@ impl UncalibratedPostStoNet {
             if let Some(i) = block.iter().position(|s| !s.is_finite()) {
                 // Finite numbers can still be too far apart.
                 let (row, column, value) = (row + i % n, i / n, block[i].to_string());
-                return Err(Error::NotFinite { what: "scores of the targets", row, column, value });
+                return Err(Error::Unbounded { what: "the score", row, column, value });
             }
             row += n;
         }

@@ -4,6 +4,7 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::{PredictionSets, SetRule, label_scores, sets};
+use crate::streams::set_scores as streams;
 use crate::{Error, Level, Result, Seed, conformal_rank, cv_plus_guarantee};
 
 /// The scores of every fold's held-out rows under the model that has not seen them.
@@ -57,7 +58,7 @@ impl CvPlusSets {
         let mut scores = Vec::with_capacity(folds.len());
         for (k, (p, labels)) in folds.iter().enumerate() {
             check_classes(first.ncols(), *p)?;
-            let mut fold = label_scores(*p, labels, rule.score, seed.child(0).child(k as u64))?;
+            let mut fold = label_scores(*p, labels, rule.score, seed.child(streams::CALIBRATION).child(k as u64))?;
             fold.sort_by(f64::total_cmp);
             scores.push(fold);
         }
@@ -101,7 +102,7 @@ impl CvPlusSets {
         let keep = |at: &[Vec<f64>], y: usize| {
             self.scores.iter().zip(at).map(|(fold, at)| below(fold, at[y])).sum::<usize>() < rank
         };
-        sets(p, self.rule, level, seed.child(1), keep)
+        sets(p, self.rule, level, seed.child(streams::NEW), keep)
     }
 }
 

@@ -4,6 +4,7 @@ use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use super::{PredictionSets, SetRule, label_scores, sets};
+use crate::streams::set_scores as streams;
 use crate::{Error, Level, Result, Seed, conformal_quantile};
 
 /// The scores of held-out rows, from which sets at any level follow.
@@ -64,7 +65,7 @@ impl SplitSets {
     /// Scores probabilities n × K, of rows that the model has not seen, at their labels.
     pub fn fit(p: ArrayView2<'_, f64>, labels: &[usize], rule: impl Into<SetRule>, seed: Seed) -> Result<Self> {
         let rule = rule.into();
-        let all = label_scores(p, labels, rule.score, seed.child(0))?;
+        let all = label_scores(p, labels, rule.score, seed.child(streams::CALIBRATION))?;
         let mut scores = vec![Vec::new(); if rule.by_class { p.ncols() } else { 1 }];
         for (score, &y) in all.into_iter().zip(labels) {
             scores[if rule.by_class { y } else { 0 }].push(score);
@@ -89,6 +90,6 @@ impl SplitSets {
         }
         let thresholds = self.thresholds(level);
         let threshold = |y: usize| thresholds[if self.rule.by_class { y } else { 0 }];
-        sets(&[p], self.rule, level, seed.child(1), |scores, y| scores[0][y] <= threshold(y))
+        sets(&[p], self.rule, level, seed.child(streams::NEW), |scores, y| scores[0][y] <= threshold(y))
     }
 }

@@ -42,6 +42,9 @@ pub struct Scorer {
     levels: Vec<Level>,
     outputs: usize,
     needs_prediction: bool,
+    side: Side,
+    /// Whether each level has enough rows for finite ends, for every target.
+    bounded: Vec<bool>,
     program: Program,
 }
 
@@ -76,7 +79,8 @@ impl Scorer {
             stacks.iter().map(|s| StackProgram::new(s, features, levels, side)).collect();
         let columns = columns_of(&mut programs);
         let (outputs, program) = (stacks.len(), Program::Stacks(programs));
-        Scorer { columns, levels: levels.to_vec(), outputs, needs_prediction, program }
+        let bounded = levels.iter().map(|&l| stacks.iter().all(|s| s.scores().bounds(l))).collect();
+        Scorer { columns, levels: levels.to_vec(), outputs, needs_prediction, side, bounded, program }
     }
 
     /// A bound leaves α on one side alone, so its level has to be above one half.
@@ -92,6 +96,8 @@ impl Scorer {
             levels: levels.to_vec(),
             outputs: intervals.scaling().y.columns(),
             needs_prediction: false,
+            side,
+            bounded: vec![true; levels.len()],
             program: Program::Eve { z: levels.iter().map(z).collect::<Result<_>>()?, eve, side },
         })
     }
@@ -162,10 +168,8 @@ impl Scorer {
             })
             .collect();
         let all = self.join(&blocks, x.nrows());
-        if let (Program::Eve { .. }, Some(first)) = (&self.program, all.first()) {
-            // Finite inputs can still overflow their scale.
-            check_finite("predictions", first.prediction.view())?;
-        }
+        // Finite inputs can still overflow.
+        all.iter().zip(&self.bounded).try_for_each(|(i, &bounded)| i.check(bounded, self.side))?;
         Ok(all)
     }
 

@@ -63,6 +63,8 @@ struct ScaleProgram {
     offset: f64,
     low: f64,
     high: f64,
+    /// Taken from m.
+    centre: f64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -165,11 +167,12 @@ impl FoldProgram {
                 }
             }
         }
-        if let ScaleModel::Learned { ridge, offset, low, high, network } = fold.scale_model() {
+        if let ScaleModel::Learned { ridge, offset, low, high, network, centre } = fold.scale_model() {
             let term = |i: usize| Term::new(ridge.clip(), features + i, ridge.coefficients()[features + i]);
             let others = [term(0), term(1), if *network { term(2) } else { None }];
             on_scale = Some(program.unit(ridge.clip(), ridge.coefficients().view(), ridge.intercept(), features));
-            program.scale = Some(ScaleProgram { features: 0, others, offset: *offset, low: *low, high: *high });
+            program.scale =
+                Some(ScaleProgram { features: 0, others, offset: *offset, low: *low, high: *high, centre: *centre });
         }
         let starts: Vec<usize> = (program.groups.iter())
             .scan(0, |next, g| Some(std::mem::replace(next, *next + g.combinations.len())))
@@ -319,8 +322,9 @@ impl ScaleProgram {
     fn run(&self, features: &Tile, mean: &Tile, d: &Tile, scale: &mut Tile) {
         *scale = *features;
         let [m, square, apart] = &self.others;
-        m.iter().for_each(|t| t.add(scale, |l| mean[l]));
-        square.iter().for_each(|t| t.add(scale, |l| mean[l] * mean[l]));
+        let from_centre = mean.map(|m| m - self.centre);
+        m.iter().for_each(|t| t.add(scale, |l| from_centre[l]));
+        square.iter().for_each(|t| t.add(scale, |l| from_centre[l] * from_centre[l]));
         apart.iter().for_each(|t| t.add(scale, |l| ((mean[l] - d[l]).abs() + self.offset).ln()));
         *scale = scale.map(|s| if s < self.low { self.low } else { s }.min(self.high));
         exp_in_place(scale);

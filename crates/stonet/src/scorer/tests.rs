@@ -46,7 +46,7 @@ fn fit(settings: &PostStoNet, targets: usize, prediction: bool, groups: bool) ->
 }
 
 fn quick(kind: Kind, hidden: Vec<usize>, kappas: Vec<f64>) -> PostStoNet {
-    let stonet = StoNetSettings { hidden, steps: 120, kappas, ..StoNetSettings::default() };
+    let stonet = StoNetSettings { hidden, steps: 120, kappas: Some(kappas), ..StoNetSettings::default() };
     PostStoNet { kind, folds: 3, stonet, ..PostStoNet::default() }
 }
 

@@ -11,6 +11,7 @@ use super::scale::{Learned, ScaleModel};
 use super::{BLOCK, FittedStack, FoldModel, Scheme, Stack, paths, weights};
 use crate::calibration_rows::Single;
 use crate::interval::conformal::Scores;
+use crate::streams::stack as streams;
 use crate::work::Work;
 use crate::{Error, KappaPath, Result, Seed, Ticker};
 
@@ -50,11 +51,15 @@ impl<'a, 'd> Job<'a, 'd> {
         self.sample(&all_rows(self.data))
     }
 
-    /// Fits all members outside the held-out rows; `stream` names the random numbers.
-    fn fit(&self, rows: &[usize], held_out: &[&[usize]], stream: u64) -> Result<Candidates> {
-        let left = without(rows, held_out);
+    /// Fits all members outside the held-out rows; `stream` numbers the fits.
+    fn fit(&self, rows: &[usize], held_out: &[&[usize]], stream: usize) -> Result<Candidates> {
+        self.candidates(&without(rows, held_out), streams::FITS.at(stream))
+    }
+
+    /// Fits all members on these rows.
+    fn candidates(&self, rows: &[usize], stream: u64) -> Result<Candidates> {
         let seed = self.seed.child(stream);
-        let fitted = Candidates::fit(&self.stack.stonet, self.members, self.data, &left, seed, &self.work)?;
+        let fitted = Candidates::fit(&self.stack.stonet, self.members, self.data, rows, seed, &self.work)?;
         self.work.advance()?;
         Ok(fitted)
     }
@@ -72,7 +77,7 @@ impl<'a, 'd> Job<'a, 'd> {
         let done: Vec<Done> = subsets
             .par_iter()
             .map(|&(a, b)| {
-                let stream = (a * k + b) as u64;
+                let stream = a * k + b;
                 if a == b {
                     return Ok(Done::Single(self.fit(&rows, &[&folds[a]], stream)?));
                 }
@@ -130,7 +135,7 @@ impl<'a, 'd> Job<'a, 'd> {
         let folds = self.folds(rows, false)?;
         let (_, predictions) = self.out_of_fold(&folds)?;
         let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
-        let whole = self.fit(rows, &[], 1000)?;
+        let whole = self.candidates(rows, streams::WHOLE)?;
         let model = assemble(&whole, &choice);
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
         Ok((model, paths))
@@ -140,7 +145,7 @@ impl<'a, 'd> Job<'a, 'd> {
     fn out_of_fold(&self, folds: &[Vec<usize>]) -> Result<(Vec<Candidates>, Vec<Predictions>)> {
         let rows: Vec<usize> = folds.concat();
         let one = |(k, fold): (usize, &Vec<usize>)| {
-            let fit = self.fit(&rows, &[fold], k as u64)?;
+            let fit = self.fit(&rows, &[fold], k)?;
             let predictions = fit.predict(self.data, fold)?;
             Ok((fit, predictions))
         };
@@ -182,7 +187,15 @@ impl<'a, 'd> Job<'a, 'd> {
             let x = self.data.features.select(Axis(0), rows);
             let d = self.data.prediction.map(|d| d.select(Axis(0), rows));
             let (mean, scale) = model.at(x.view(), d.as_ref().map(|d| d.view()))?;
-            Ok(rows.iter().enumerate().map(|(i, &r)| (self.data.y[r] - mean[i]) / scale[i]).collect::<Vec<_>>())
+            let scores: Vec<f64> =
+                rows.iter().enumerate().map(|(i, &r)| (self.data.y[r] - mean[i]) / scale[i]).collect();
+            match scores.iter().position(|s| !s.is_finite()) {
+                None => Ok(scores),
+                Some(i) => {
+                    let value = scores[i].to_string();
+                    Err(Error::Unbounded { what: "the score", row: rows[i], column: 0, value })
+                }
+            }
         };
         let parts: Vec<Vec<f64>> = rows.chunks(BLOCK).map(block).collect::<Result<_>>()?;
         Ok(parts.concat())
@@ -204,12 +217,13 @@ impl<'a, 'd> Job<'a, 'd> {
     /// size, as the bound asks.
     fn folds(&self, rows: &[usize], equal: bool) -> Result<Vec<Vec<usize>>> {
         let k = self.stack.folds;
-        let units = self.units(rows, self.seed.child(2000));
+        let units = self.units(rows, self.seed.child(streams::FOLDS));
         // Each fit of a pair leaves out two folds, and what is left must still be several units.
         if units.len() < 2 * k {
-            let what = if self.data.groups.is_some() { "cross-fitting, in groups" } else { "cross-fitting" };
-            let remedy = "use fewer folds or more calibration rows";
-            return Err(Error::TooFewRows { what, needed: 2 * k, found: units.len(), remedy });
+            let grouped = self.data.groups.is_some();
+            let remedy =
+                if grouped { "use fewer folds or more groups" } else { "use fewer folds or more calibration rows" };
+            return Err(Error::too_few(grouped, "cross-fitting", 2 * k, units.len(), remedy));
         }
         let mut folds = vec![Vec::new(); k];
         if self.data.groups.is_none() {
@@ -227,12 +241,17 @@ impl<'a, 'd> Job<'a, 'd> {
 
     /// Rows to fit on and rows to score, groups kept whole.
     fn shares(&self, share: f64) -> Result<Vec<Vec<usize>>> {
-        let units = self.units(&all_rows(self.data), self.seed.child(2001));
+        let units = self.units(&all_rows(self.data), self.seed.child(streams::SHARES));
         let first = (share * units.len() as f64).round() as usize;
         let (fit, score) = units.split_at(first.min(units.len()));
         if score.is_empty() {
-            let remedy = "use a smaller share or more calibration rows";
-            return Err(Error::TooFewRows { what: "a split", needed: 2, found: units.len(), remedy });
+            let grouped = self.data.groups.is_some();
+            let remedy = if grouped {
+                "use a smaller share or more groups"
+            } else {
+                "use a smaller share or more calibration rows"
+            };
+            return Err(Error::too_few(grouped, "a split", 2, units.len(), remedy));
         }
         Ok(vec![fit.concat(), score.concat()])
     }

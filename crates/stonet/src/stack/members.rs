@@ -9,13 +9,17 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use crate::calibration_rows::Single;
+use crate::data::target_mean;
 use crate::imputation::{Packed, PackedRows};
 use crate::ridge::{Clip, Ridge, blocks};
 use crate::select::path_of;
+use crate::streams;
 use crate::train::cancelled_with;
 use crate::work::Work;
 use crate::{Activation, Algorithm, Asghmc, Error, Fit, Iro, Layer, Result, Seed, Standardizer, StoNet, Trainer, Walk};
 
+/// κ where none is set.
+const KAPPAS: [f64; 4] = [0.001, 0.006, 0.035, 0.2];
 /// Penalties of the ridge member, per row.
 const RIDGE_GRID: [f64; 10] = [1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
@@ -56,8 +60,8 @@ impl Members {
 pub struct StoNetSettings {
     /// Widths of the hidden layers.
     pub hidden: Vec<usize>,
-    /// κ of layer 1, ascending.
-    pub kappas: Vec<f64>,
+    /// κ of layer 1, ascending; where it is not set, the grid of the kind of interval.
+    pub kappas: Option<Vec<f64>>,
     /// Steps at the first κ; half as many at each later one.
     pub steps: usize,
     /// Which trainer. `iro` walks the same κ on its own; `asghmc+iro` polishes every fit of the path.
@@ -74,7 +78,7 @@ impl Default for StoNetSettings {
         let asghmc = Asghmc { rates: vec![0.1], kappa: vec![1.0, 0.01], ..Asghmc::default() };
         StoNetSettings {
             hidden: vec![20],
-            kappas: vec![0.001, 0.006, 0.035, 0.2],
+            kappas: None,
             steps: 2500,
             algorithm: Algorithm::Asghmc,
             asghmc,
@@ -84,6 +88,11 @@ impl Default for StoNetSettings {
 }
 
 impl StoNetSettings {
+    /// κ of layer 1: those that are set, or the default grid.
+    pub fn kappas(&self) -> &[f64] {
+        self.kappas.as_deref().unwrap_or(&KAPPAS)
+    }
+
     /// The trainer for so many rows and layers: 20 to 600 epochs.
     fn trainer_for(&self, rows: usize) -> Asghmc {
         let batch = self.asghmc.batch_size.min(rows).max(1);
@@ -101,8 +110,8 @@ impl StoNetSettings {
     pub(crate) fn path(&self, start: &StoNet, data: &Packed, seed: Seed, work: &Work<'_>) -> Result<Vec<Fit>> {
         let trainer = self.trainer_for(data.rows);
         let asghmc = || {
-            path_of(&trainer, start, &self.kappas, Walk::Warm, |t, from, i| {
-                t.fit_packed(from, data, seed.child(i), &mut cancelled_with(work))
+            path_of(&trainer, start, self.kappas(), Walk::Warm, |t, from, i| {
+                t.fit_packed(from, data, seed.child(streams::path::ASGHMC.at(i as usize)), &mut cancelled_with(work))
             })
         };
         if self.algorithm == Algorithm::Asghmc {
@@ -111,10 +120,10 @@ impl StoNetSettings {
         let rows = data.unpack()?;
         let polish = |kappa: f64, from: &StoNet, i: usize| {
             let iro = Iro { kappa, ..self.iro.clone() };
-            iro.fit(from, &rows, seed.child(100 + i as u64), &mut cancelled_with(work))
+            iro.fit(from, &rows, seed.child(streams::path::IRO.at(i)), &mut cancelled_with(work))
         };
         if self.algorithm == Algorithm::Iro {
-            return self.kappas.iter().enumerate().map(|(i, &kappa)| polish(kappa, start, i)).collect();
+            return self.kappas().iter().enumerate().map(|(i, &kappa)| polish(kappa, start, i)).collect();
         }
         asghmc()?.iter().enumerate().map(|(i, fit)| polish(self.iro.kappa, fit.network(), i)).collect()
     }
@@ -252,8 +261,13 @@ impl Candidates {
             }
             let inputs = Inputs::new(data, rows)?;
             let (stonet, skip) = rayon::join(
-                || members.stonet.then(|| stonet(settings, &inputs, seed.child(0), work)).transpose(),
-                || members.skip.then(|| skip(settings, &inputs, seed.child(1), work)).transpose(),
+                || {
+                    members
+                        .stonet
+                        .then(|| stonet(settings, &inputs, seed.child(streams::members::STONET), work))
+                        .transpose()
+                },
+                || members.skip.then(|| skip(settings, &inputs, seed.child(streams::members::SKIP), work)).transpose(),
             );
             Ok((stonet?, skip?))
         };
@@ -303,8 +317,8 @@ impl<'a, 'd> Inputs<'a, 'd> {
 fn stonet(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &Work<'_>) -> Result<Vec<Member>> {
     let (data, rows) = (inputs.data, inputs.rows);
     let y = data.y.select(Axis(0), rows);
-    let start = settings.start(data.features.ncols(), 1, seed.child(0))?;
-    let nets = path(settings, inputs, y, &start, seed.child(1), work)?;
+    let start = settings.start(data.features.ncols(), 1, seed.child(streams::stonet::START))?;
+    let nets = path(settings, inputs, y, &start, seed.child(streams::stonet::PATH), work)?;
     // A response without spread leaves nothing to learn but its mean.
     nets.map(|nets| nets.into_iter().map(Member::StoNet).collect())
         .ok_or(Error::ConstantTarget { column: 0, value: data.y[rows[0]] })
@@ -317,22 +331,21 @@ fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &W
         return Err(Error::NoPrediction { what: super::NAME });
     };
     let d = d.select(Axis(0), rows);
-    let n = rows.len() as f64;
-    let (md, my) = (d.sum() / n, y.sum() / n);
+    let (md, my) = (target_mean(d.view()), target_mean(y.view()));
     let (dc, yc) = (&d - md, &y - my);
     let square = dc.dot(&dc);
     let slope = if square > 0.0 { dc.dot(&yc) / square } else { 0.0 };
     let intercept = my - slope * md;
     // The correction begins at nothing: its output weights are zero.
-    let mut layers = settings.start(data.features.ncols(), 1, seed.child(0))?.layers().to_vec();
+    let mut layers = settings.start(data.features.ncols(), 1, seed.child(streams::stonet::START))?.layers().to_vec();
     if let Some(Layer { weight, bias, .. }) = layers.last_mut() {
         weight.fill(0.0);
         bias.fill(0.0);
     }
     let start = StoNet::new(layers, Activation::Tanh, crate::Head::Gaussian)?;
-    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(1), work)?;
+    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(streams::stonet::PATH), work)?;
     // As many candidates where nothing is left to correct, so that all folds have the same.
-    let nets = nets.map_or(vec![None; settings.kappas.len()], |nets| nets.into_iter().map(Some).collect());
+    let nets = nets.map_or(vec![None; settings.kappas().len()], |nets| nets.into_iter().map(Some).collect());
     let corrections = [None].into_iter().chain(nets);
     Ok(corrections.map(|correction| Member::Skip { intercept, slope, correction }).collect())
 }
@@ -346,12 +359,12 @@ fn path(
     seed: Seed,
     work: &Work<'_>,
 ) -> Result<Option<Vec<Scaled>>> {
-    if crate::data::is_constant(y.view()) {
+    let y = y.insert_axis(Axis(1));
+    if matches!(crate::data::check_targets(y.view()), Err(Error::ConstantTarget { .. } | Error::SmallRange { .. })) {
         return Ok(None);
     }
-    let y = y.insert_axis(Axis(1));
     let all: Vec<usize> = (0..y.nrows()).collect();
-    let scale = Standardizer::fit(y.view());
+    let scale = Standardizer::fit_targets(y.view());
     let targets = PackedRows::scaled(y.view(), &all, &scale);
     let packed = Packed { x: inputs.packed.clone(), y: targets, offset: None, rows: y.nrows() };
     let fits = settings.path(start, &packed, seed, work)?;

@@ -15,7 +15,7 @@ pub(super) fn of<'p>(
 ) -> Vec<KappaPath> {
     let errors: Vec<(usize, Vec<Vec<f64>>)> =
         folds.iter().enumerate().map(|(j, rows)| (rows.len(), errors(job, rows, &seen(j)))).collect();
-    let kappas = &job.stack.stonet.kappas;
+    let kappas = job.stack.stonet.kappas();
     let labels = [(job.members.stonet, "stonet"), (job.members.skip, "skip")];
     let labels = labels.into_iter().filter(|(there, _)| *there).map(|(_, label)| label);
     let path = |(m, label): (usize, &str)| {
@@ -30,7 +30,7 @@ pub(super) fn of<'p>(
             label: label.into(),
             output: None,
             setting: "kappa".into(),
-            kappas: kappas.clone(),
+            kappas: kappas.to_vec(),
             loss,
             se,
             chosen: chosen.iter().map(place).collect(),

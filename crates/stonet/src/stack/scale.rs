@@ -9,6 +9,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::data::{ends, is_far, target_mean};
 use crate::ridge::{Ridge, blocks};
 use crate::work::Work;
 use crate::{Error, Result};
@@ -36,7 +37,14 @@ pub enum ScaleModel {
         high: f64,
         /// Whether d is looked at.
         network: bool,
+        /// Taken from m before it is squared: 0 unless m lies so far from zero that the square would lose its digits.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        centre: f64,
     },
+}
+
+fn is_zero(v: &f64) -> bool {
+    *v == 0.0
 }
 
 /// What a scale looks at: features, the stack's prediction, the network's.
@@ -66,10 +74,12 @@ impl ScaleModel {
             return Ok(ScaleModel::Constant);
         }
         let target = residual.mapv(|r| (r.abs() + offset).ln());
+        let (least, most) = ends(on.prediction);
+        let centre = if is_far(least, most) { target_mean(on.prediction) } else { 0.0 };
         let block = |part: Range<usize>| {
             let features = on.features.select(Axis(0), &on.rows[part.clone()]);
             let network = on.network.as_ref().map(|d| d.slice(s![part.clone()]));
-            design(At { features: features.view(), prediction: on.prediction.slice(s![part]), network }, offset)
+            design(At { features: features.view(), prediction: on.prediction.slice(s![part]), network }, offset, centre)
         };
         let ridge = Ridge::fit_design(&block, target.view(), &GRID, work)?;
         let parts: Vec<Array1<f64>> = blocks(target.len())
@@ -80,38 +90,39 @@ impl ScaleModel {
         fitted.sort_by(f64::total_cmp);
         let low = fitted[(LOW_SHARE * (fitted.len() - 1) as f64) as usize];
         let (high, network) = (fitted[fitted.len() - 1], on.network.is_some());
-        Ok(ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network })
+        Ok(ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network, centre })
     }
 
     /// s at these rows.
     pub(crate) fn scale(&self, at: At<'_>) -> Result<Array1<f64>> {
         match self {
             ScaleModel::Constant => Ok(Array1::ones(at.prediction.len())),
-            ScaleModel::Learned { ridge, offset, low, high, network } => {
+            ScaleModel::Learned { ridge, offset, low, high, network, centre } => {
                 if *network && at.network.is_none() {
                     return Err(Error::NoPrediction { what: super::NAME });
                 }
-                let fit =
-                    ridge.predict(design(At { network: at.network.filter(|_| *network), ..at }, *offset).view())?;
+                let at = At { network: at.network.filter(|_| *network), ..at };
+                let fit = ridge.predict(design(at, *offset, *centre).view())?;
                 Ok(fit.mapv(|f| f.clamp(*low, *high).exp()))
             }
         }
     }
 
     pub(crate) fn check(&self, columns: usize) -> Result<()> {
-        let ScaleModel::Learned { ridge, offset, low, high, network } = self else { return Ok(()) };
-        if !(offset.is_finite() && low.is_finite() && high.is_finite() && low <= high) {
+        let ScaleModel::Learned { ridge, offset, low, high, network, centre } = self else { return Ok(()) };
+        if !(offset.is_finite() && centre.is_finite() && low.is_finite() && high.is_finite() && low <= high) {
             return Err(Error::Inconsistent { what: "a learned scale has ends that are out of order" });
         }
         ridge.check(columns + 2 + usize::from(*network))
     }
 }
 
-fn design(at: At<'_>, offset: f64) -> Array2<f64> {
+fn design(at: At<'_>, offset: f64, centre: f64) -> Array2<f64> {
     let column = |v: Array1<f64>| v.insert_axis(Axis(1));
     let m = at.prediction.to_owned();
-    let square = column(m.mapv(|m| m * m));
-    let base = concatenate![Axis(1), at.features, column(m.clone()), square];
+    let from_centre = m.mapv(|m| m - centre);
+    let square = column(from_centre.mapv(|m| m * m));
+    let base = concatenate![Axis(1), at.features, column(from_centre), square];
     match at.network {
         Some(d) => concatenate![Axis(1), base, column((&m - &d).mapv(|e| (e.abs() + offset).ln()))],
         None => base,

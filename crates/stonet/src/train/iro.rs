@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use super::chain::{Chain, forward_latents};
 use super::{Fit, Observer, Progress, Stop, Trainer, Warning, check_sizes, constant_inputs};
 use crate::linalg::dense::matmul;
+use crate::streams::polished as streams;
 use crate::{
     Dataset, Error, Head, Layer, Penalty, Result, Seed, SparseLinear, SparseMultinomial, Standardizer, StoNet,
 };
@@ -289,8 +290,8 @@ pub struct Polished {
 
 impl Trainer for Polished {
     fn fit(&self, start: &StoNet, data: &Dataset, seed: Seed, observer: &mut dyn Observer) -> Result<Fit> {
-        let first = self.first.fit(start, data, seed.child(0), observer)?;
-        let mut fit = self.then.fit(first.network(), data, seed.child(1), observer)?;
+        let first = self.first.fit(start, data, seed.child(streams::FIRST), observer)?;
+        let mut fit = self.then.fit(first.network(), data, seed.child(streams::THEN), observer)?;
         fit.restarts = first.restarts;
         // What is said of the data has been said by the second; a network that ended dead stays dead there.
         let of_training = |w: &Warning| !matches!(w, Warning::AllUnitsDead { .. } | Warning::ConstantInput { .. });

@@ -133,7 +133,7 @@ impl Fit {
         }
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
-        let refused = Error::targets(&self.rows, &rows.columns.targets);
+        let refused = Error::columns(&self.rows, &rows.columns);
         let fitted: FittedPostStoNet = match &drawn {
             None => console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(&refused))?,
             Some(drawn) => {
@@ -192,8 +192,8 @@ impl Fit {
         };
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
-        let fitted: FittedClassifier =
-            console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::rows(&self.rows)))?;
+        let fitted: FittedClassifier = console
+            .run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::columns(&self.rows, &rows.columns)))?;
         let names = rows.classes.names().to_vec();
         let absent: Vec<String> = fitted.absent_classes().iter().map(|&k| names[k].clone()).collect();
         if !absent.is_empty() {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use stonet::streams::regression;
 use stonet::{Kind, PostStoNet, Seed, UncalibratedPostStoNet};
 use stonet_io::{ModelColumns, Reading, Sample, Sampling, Table};
 
@@ -16,8 +17,6 @@ use crate::rows::{RegressionFile, Source};
 const SAMPLE: usize = 200_000;
 /// Numbers per batch of the second reading: a few batches are in memory at once.
 const NUMBERS: usize = 1 << 20;
-/// The stream of random numbers that draws rows; fits have others.
-const STREAM: u64 = 0x5a4d;
 
 /// Which rows are in the sample.
 pub struct Drawn {
@@ -85,7 +84,7 @@ impl Fit {
         }
         // Enough has to be left to calibrate.
         let share = if regression { self.read_settings::<PostStoNet>()?.split_share } else { 1.0 };
-        let sampling = Sampling { most, share, seed: Seed::new(self.seed.seed).child(STREAM) };
+        let sampling = Sampling { most, share, seed: Seed::new(self.seed.seed).child(regression::SAMPLE) };
         let reading = Reading { beside: source.beside.clone(), ..reading };
         let Sample { table, rows, total } =
             console.run("read", |tick| reading.sample(&source.path, &sampling, tick))?;
@@ -117,7 +116,12 @@ impl Drawn {
                 let others = |row: &usize| sample.next_if_eq(&(seen + *row as u64)).is_none();
                 let others: Vec<usize> = (0..table.rows()).filter(others).collect();
                 let part = RegressionFile::of(source, columns.clone(), &table, &others)?;
-                head.calibrate(&part.calibration()?).map_err(Error::targets(&source.path, &columns.targets))?;
+                head.calibrate(&part.calibration()?).map_err(|mut e| {
+                    if let stonet::Error::Unbounded { row, .. } = &mut e {
+                        *row = seen as usize + others[*row];
+                    }
+                    Error::columns(&source.path, columns)(e)
+                })?;
                 seen += table.rows() as u64;
                 if !tick(seen as usize, self.total as usize) {
                     return Err(stonet_io::Error::Cancelled { rows: seen }.into());

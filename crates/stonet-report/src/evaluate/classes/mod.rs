@@ -7,6 +7,7 @@ mod words;
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
+use stonet::streams::evaluation as streams;
 use stonet::{Error, KappaPath, Result, Seed};
 
 pub use head::HeadInputs;
@@ -183,8 +184,11 @@ impl ClassEvaluation {
         }
         let (bins, seed) = (settings.judge.bins, settings.seed);
         // First, because it checks everything.
-        let scores = judge(p, labels, &settings.judge, seed.child(0))?;
-        let network = settings.network.map(|own| judge(own, labels, &settings.judge, seed.child(1))).transpose()?;
+        let scores = judge(p, labels, &settings.judge, seed.child(streams::SCORES))?;
+        let network = settings
+            .network
+            .map(|own| judge(own, labels, &settings.judge, seed.child(streams::NETWORK)))
+            .transpose()?;
         let guesses = guesses(p);
         let rows = labels.len();
         let right = guesses.iter().zip(labels).filter(|((k, _), y)| k == *y).count();
@@ -208,7 +212,10 @@ impl ClassEvaluation {
             classes: class_rows(p, labels, names, &guesses, bins),
             confused: confusions(labels, names, &guesses),
             subgroups,
-            importance: settings.explain.map(|e| importance(&e, labels, seed.child(3))).transpose()?,
+            importance: settings
+                .explain
+                .map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE)))
+                .transpose()?,
             settings: serde_json::Value::Null,
             weights: Vec::new(),
             kappa_paths: Vec::new(),
@@ -265,7 +272,7 @@ fn groups(
         let own = p.select(Axis(0), &rows);
         let own_labels: Vec<usize> = rows.iter().map(|&r| labels[r]).collect();
         let scores = class_scores(own.view(), &own_labels, settings.bins)?;
-        let seed = seed.child(2).child(g as u64);
+        let seed = seed.child(streams::SUBGROUPS).child(g as u64);
         let floor = noise_floor(own.view(), settings.bins, settings.redraws.max(1), seed)?.ece;
         let accuracy = Proportion::new((scores.accuracy * rows.len() as f64).round(), rows.len());
         Ok(ClassGroup { name, accuracy, ece: scores.ece, floor: (floor.mean, floor.high) })
