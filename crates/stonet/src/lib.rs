@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod binomial;
 mod error;
 mod names;
 mod random;
@@ -9,6 +10,7 @@ mod reservoir;
 mod calibration_rows;
 mod class_rows;
 mod data;
+mod label_kind;
 mod labels;
 mod penalty;
 
@@ -24,6 +26,7 @@ mod regression;
 mod imputation;
 mod train;
 
+mod class_columns;
 mod interval;
 pub mod metrics;
 mod prediction_set;
@@ -48,6 +51,7 @@ pub mod baseline;
 pub mod anatomy;
 
 pub use calibration_rows::{Calibration, NewRows};
+pub use class_columns::{ClassAsked, ClassColumns, ClassNote, Interface};
 pub use class_rows::{ClassInputs, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, NoInterval, Result};
@@ -56,6 +60,7 @@ pub use interval::{
     Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,
     cv_plus_guarantee, degrees_of_freedom, rows_needed,
 };
+pub use label_kind::LabelKind;
 pub use labels::Labels;
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;
