@@ -18,7 +18,10 @@ from ._base import seed_of
 from ._probabilities import Calibrator
 from ._regression import Guarantee, known_columns
 
-SETS: dict[str, dict[str, Any]] = {"cv+": {"scheme": {"cv-plus": {"folds": 5}}}, "split": {"scheme": {"split": {"share": 0.7}}}}
+SETS: dict[str, dict[str, Any]] = {
+    "cv+": {"scheme": {"cv-plus": {"folds": 5}}},
+    "split": {"scheme": {"split": {"share": 0.7}}},
+}
 
 
 class PostStoNetClassifier(Calibrator):
@@ -57,6 +60,8 @@ class PostStoNetClassifier(Calibrator):
         All classes in the order of the columns of X, or of the probabilities where X are features; classes without a row may be among
         them. If not given, the names of the columns tell where they hold the labels, whole numbers are the numbers of the columns, and
         other labels are put in order. A warning shows a better order where the largest column is that of the label much more often in it.
+        Scores of scikit-learn that look at probabilities, such as ``neg_log_loss``, expect sorted classes; those of `stonet.metrics` take
+        ``classes=head.classes_``.
 
     Attributes
     ----------
