@@ -139,7 +139,7 @@ def test_bad_classes_are_named(classes: Any) -> None:
         ("y should be a 1d", lambda: head.fit(z, np.column_stack([y, y]))),
         ("contains NaN", lambda: head.fit(z, np.where(y == 1, np.nan, y))),
         ("must be one of", lambda: PostStoNetClassifier(kind="logit").fit(z, y)),
-        ("method is 'best'; it must be one of 'stack'", lambda: PostStoNetClassifier(method="best").fit(z, y)),
+        ("there are none, temperature", lambda: PostStoNetClassifier(method="best").fit(z, y)),
         ("sets is 'all'", lambda: PostStoNetClassifier(sets="all").fit(z, y)),
     ]
     for words, act in cases:

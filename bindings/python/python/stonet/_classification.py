@@ -125,7 +125,8 @@ class PostStoNetClassifier(Calibrator):
             raise ValueError(f"settings has {name!r}, which the argument {name}= is for")
         if not isinstance(self.intervals, bool | np.bool_):
             raise ValueError(f"intervals is {self.intervals!r}; it must be True or False")
-        method = arguments.choice("method", self.method, Method)
+        # A text that is no method is refused with the names that there are.
+        method = self.method if isinstance(self.method, str) else arguments.choice("method", self.method, Method)
         folds = None if self.folds is None else arguments.whole("folds", self.folds, 2)
         return {**given, "method": method, "folds": folds}, self._sets(), bool(self.intervals)
 
