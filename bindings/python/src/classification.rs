@@ -8,9 +8,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use stonet::{
-    ClassInputs, ClassRows, ClassSets, FittedClassSets, FittedClassifier, InputKind, Labels, Level,
-    PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
+    ClassAsked, ClassColumns, ClassInputs, ClassRows, ClassSets, Error, FittedClassSets, FittedClassifier, InputKind,
+    Interface, LabelKind, Labels, Level, PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
 };
 use stonet_io::{Fitted, Model, ModelColumns};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
@@ -27,6 +28,56 @@ pub struct Classification {
     model: Model,
     sets: Option<FittedClassSets>,
     covariance: Option<ProbabilityCovariance>,
+    refused: Refused,
+}
+
+/// Why there are no sets or no intervals, although they were asked for.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Refused {
+    sets: Option<String>,
+    intervals: Option<String>,
+}
+
+impl Refused {
+    /// What the fit warns of.
+    fn warnings(&self) -> impl Iterator<Item = String> {
+        let intervals = self.intervals.iter().map(|why| {
+            format!("the probabilities are fitted, but without intervals, so predict_proba_interval will fail: {why}")
+        });
+        let sets = self.sets.iter();
+        intervals.chain(
+            sets.map(|why| format!("the probabilities are fitted, but without sets, so predict_set will fail: {why}")),
+        )
+    }
+}
+
+/// The classes that occur in y, as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Seen {
+    names: Vec<String>,
+    kind: LabelKind,
+    /// What numpy calls their type.
+    r#type: String,
+}
+
+/// The names of columns, where frames have any, and of the target, as JSON.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Given {
+    inputs: Option<Vec<String>>,
+    features: Option<Vec<String>>,
+    target: String,
+}
+
+impl Given {
+    fn columns(self, kind: InputKind, inputs: usize, features: usize) -> ModelColumns {
+        let numbered = |letter: &str, count: usize| (0..count).map(|i| format!("{letter}{i}")).collect();
+        let inputs = self.inputs.unwrap_or_else(|| numbered("c", inputs));
+        let features = self.features.unwrap_or_else(|| numbered("f", features));
+        let (features, logits) = if kind == InputKind::Features { (inputs, Vec::new()) } else { (features, inputs) };
+        ModelColumns { features, logits, targets: vec![self.target], ..ModelColumns::default() }
+    }
 }
 
 /// What a classifier sees, on the scale of logits.
@@ -72,20 +123,33 @@ struct Wanted {
     intervals: bool,
 }
 
-type Found = (FittedClassifier, Option<FittedClassSets>, Option<ProbabilityCovariance>);
+type Found = (FittedClassifier, Option<FittedClassSets>, Option<ProbabilityCovariance>, Refused);
 
 impl Wanted {
+    /// The probabilities, and what is wanted beside them. What rows do not allow beside them is no reason to lose them.
     fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> stonet::Result<Found> {
+        self.sets.iter().try_for_each(ClassSets::check)?;
         let head = self.classifier.fit(rows, seed, tick)?;
-        let covariance =
-            self.intervals.then(|| ProbabilityCovariance::fit(&head, rows, Wald::default())).transpose()?;
+        let mut refused = Refused::default();
+        let covariance = self.intervals.then(|| ProbabilityCovariance::fit(&head, rows, Wald::default()));
+        let covariance = kept(covariance, &mut refused.intervals)?;
         // A stream of its own: sets must not change what the probabilities are.
-        let sets = self
-            .sets
-            .as_ref()
-            .map(|s| s.fit(rows, seed.child(stonet::streams::classification::SETS), tick))
-            .transpose()?;
-        Ok((head, sets, covariance))
+        let sets = self.sets.as_ref().map(|s| s.fit(rows, seed.child(stonet::streams::classification::SETS), tick));
+        let sets = kept(sets, &mut refused.sets)?;
+        Ok((head, sets, covariance, refused))
+    }
+}
+
+/// A result, or the reason that there is none; a setting that cannot be and the wish to stop stay errors.
+fn kept<T>(result: Option<stonet::Result<T>>, reason: &mut Option<String>) -> stonet::Result<Option<T>> {
+    match result {
+        Some(Err(e @ (Error::Setting { .. } | Error::Cancelled { .. }))) => Err(e),
+        Some(Err(e)) => {
+            *reason = Some(e.to_string());
+            Ok(None)
+        }
+        Some(Ok(value)) => Ok(Some(value)),
+        None => Ok(None),
     }
 }
 
@@ -97,7 +161,7 @@ impl Classification {
         covariance: Option<ProbabilityCovariance>,
     ) -> PyResult<Self> {
         match &model.head {
-            Fitted::Classification(_) => Ok(Classification { model, sets, covariance }),
+            Fitted::Classification(_) => Ok(Classification { model, sets, covariance, refused: Refused::default() }),
             Fitted::Regression(_) => Err(PyValueError::new_err("this head gives intervals")),
         }
     }
@@ -118,15 +182,16 @@ impl Classification {
 impl Classification {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, features, labels, *, classes, kind, settings, sets, intervals, columns, level, seed, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, features, labels, *, seen, classes, kind, settings, sets, intervals, columns, level, seed, n_jobs=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
         x: Matrix<'_>,
         features: Option<Matrix<'_>>,
         labels: Numbers<'_>,
-        classes: Vec<String>,
-        kind: &str,
+        seen: &str,
+        classes: Option<Vec<String>>,
+        kind: Option<&str>,
         settings: &str,
         sets: Option<&str>,
         intervals: bool,
@@ -135,17 +200,17 @@ impl Classification {
         seed: u64,
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<Self> {
-        let kind = kind.parse::<InputKind>().raise()?;
+    ) -> PyResult<(Self, Vec<String>)> {
         let classifier: PostStoNetClassifier = settings::read(settings, "settings")?;
         let sets = sets.map(|s| settings::read::<ClassSets>(s, "sets")).transpose()?;
         let sets = sets.map(|s| ClassSets { classifier: classifier.clone(), ..s });
-        let columns: ModelColumns = serde_json::from_str(columns).raise()?;
-        let names = Labels::named(classes).raise()?;
-        let labels = indices(&labels)?;
+        let given: Given = serde_json::from_str(columns).raise()?;
+        let found = recognised(&x, seen, &indices(&labels)?, classes, kind, &given, features.is_some())?;
+        let ClassColumns { kind, labels: names, codes: labels, notes } = found;
+        let columns = given.columns(kind, x.as_array().ncols(), view(&features).map_or(0, |f| f.ncols()));
         let (x, features, classes) = (Held::new(&x), features.as_ref().map(Held::new), names.classes());
         let wanted = Wanted { classifier, sets, intervals };
-        let ((head, sets, covariance), fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
+        let (found, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let inputs = Rows::new(kind, x.view(), features.as_ref().map(Held::view), true)?;
             let rows = ClassRows::new(inputs.inputs()?, &labels, classes).raise()?;
             let found = wanted.fit(&rows, Seed::new(seed), tick).raise()?;
@@ -153,6 +218,7 @@ impl Classification {
             let arrays: Vec<_> = inputs.parts().into_iter().chain([column.view()]).collect();
             Ok((found, Model::fingerprint_of(&arrays)))
         })?;
+        let (head, sets, covariance, refused) = found;
         let model = Model {
             head: Fitted::Classification(Box::new(head)),
             columns,
@@ -163,7 +229,8 @@ impl Classification {
             fingerprint,
             version: Model::VERSION.to_owned(),
         };
-        Ok(Classification { model, sets, covariance })
+        let remarks = notes.iter().map(|n| n.text(Interface::Python)).chain(refused.warnings()).collect();
+        Ok((Classification { model, sets, covariance, refused }, remarks))
     }
 
     /// The probabilities, rows × classes.
@@ -192,7 +259,8 @@ impl Classification {
         n_jobs: Option<i64>,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray4<f64>>)> {
         let covariance = self.covariance.as_ref().ok_or_else(|| {
-            PyValueError::new_err("there are no intervals: fit with intervals=True (`.stonet` files do not keep them)")
+            let why = "there are no intervals: fit with intervals=True (`.stonet` files do not keep them)";
+            PyValueError::new_err(self.refused.intervals.clone().unwrap_or_else(|| why.to_owned()))
         })?;
         let levels = arrays::levels(&levels)?;
         let rows = self.rows(&x, &features)?;
@@ -219,9 +287,8 @@ impl Classification {
         n_jobs: Option<i64>,
     ) -> PyResult<Bound<'py, PyArray3<bool>>> {
         let sets = self.sets.as_ref().ok_or_else(|| {
-            PyValueError::new_err(
-                "there are no sets: fit with sets=\"cv+\" or sets=\"split\" (`.stonet` files do not keep them)",
-            )
+            let why = "there are no sets: fit with sets=\"cv+\" or sets=\"split\" (`.stonet` files do not keep them)";
+            PyValueError::new_err(self.refused.sets.clone().unwrap_or_else(|| why.to_owned()))
         })?;
         let levels = arrays::levels(&levels)?;
         let rows = self.rows(&x, &features)?;
@@ -261,22 +328,24 @@ impl Classification {
 
     /// From the bytes of a `.stonet` file, and of what such a file does not hold.
     #[staticmethod]
-    #[pyo3(signature = (data, sets=None, covariance=None))]
-    fn from_bytes(data: &[u8], sets: Option<&str>, covariance: Option<&str>) -> PyResult<Self> {
+    #[pyo3(signature = (data, sets=None, covariance=None, refused=None))]
+    fn from_bytes(data: &[u8], sets: Option<&str>, covariance: Option<&str>, refused: Option<&str>) -> PyResult<Self> {
         fn part<T: DeserializeOwned>(json: Option<&str>) -> PyResult<Option<T>> {
             json.map(|j| serde_json::from_str(j).raise()).transpose()
         }
-        Self::of(Model::from_bytes(data).raise()?, part(sets)?, part(covariance)?)
+        let head = Self::of(Model::from_bytes(data).raise()?, part(sets)?, part(covariance)?)?;
+        Ok(Classification { refused: part(refused)?.unwrap_or_default(), ..head })
     }
 
     #[expect(clippy::type_complexity, reason = "pickle's protocol")]
     fn __reduce__<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Option<String>, Option<String>))> {
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Option<String>, Option<String>, Option<String>))> {
         let sets = self.sets.as_ref().map(settings::text).transpose()?;
         let covariance = self.covariance.as_ref().map(settings::text).transpose()?;
-        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?, sets, covariance)))
+        let refused = Some(settings::text(&self.refused)?);
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?, sets, covariance, refused)))
     }
 
     /// Writes a `.stonet` file, whole or not at all.
@@ -342,4 +411,24 @@ impl Classification {
         let wanted = ClassSettings { seed: EVALUATION, ..ClassSettings::default() };
         ClassEvaluation::of_head(self.head(), &seen, labels, names, &wanted).raise()
     }
+}
+
+/// What the columns of X are, and the class of each of them.
+fn recognised(
+    x: &Matrix<'_>,
+    seen: &str,
+    codes: &[usize],
+    classes: Option<Vec<String>>,
+    kind: Option<&str>,
+    given: &Given,
+    beside: bool,
+) -> PyResult<ClassColumns> {
+    let Seen { names, kind: of, r#type } = serde_json::from_str(seen).raise()?;
+    let seen = Labels::of_kind(names, of).raise()?.with_type_name(r#type);
+    let classes = classes.map(|names| Labels::of_kind(names, of)).transpose();
+    let classes = classes.map_err(|e| PyValueError::new_err(format!("classes cannot be used: {e}")))?;
+    let kind = kind.map(str::parse::<InputKind>).transpose().raise()?;
+    let columns = given.inputs.as_deref().unwrap_or_default();
+    let asked = ClassAsked { kind, classes: classes.as_ref(), columns, beside };
+    ClassColumns::find(x.as_array(), &seen, codes, &asked).raise()
 }

@@ -17,6 +17,13 @@ impl<T> Raise<T> for stonet::Result<T> {
             Error::NoPrediction { what } => PyValueError::new_err(format!(
                 "{what} starts from the network's own predictions, but there are none; give prediction=, or name prediction_column"
             )),
+            Error::AbsentClasses { .. } => PyValueError::new_err(format!(
+                "{e}: pass classes=[...]; or pass kind=\"features\" if the columns are features"
+            )),
+            Error::TooManyClasses { .. } => {
+                PyValueError::new_err(format!("{e}: pass kind=\"features\" if the columns are features"))
+            }
+            Error::UnknownLabel { .. } => PyValueError::new_err(format!("{e} by classes=[...]")),
             _ => PyValueError::new_err(e.to_string()),
         })
     }

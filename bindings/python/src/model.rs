@@ -39,6 +39,8 @@ pub fn about(model: &Model) -> PyResult<String> {
         "columns": model.columns,
         "kind": model.kind,
         "labels": model.labels,
+        "label_kind": model.labels.as_ref().and_then(|l| l.kind()),
+        "label_type": model.labels.as_ref().and_then(|l| l.type_name()),
         "level": model.level,
         "seed": model.seed,
         "fingerprint": model.fingerprint,

@@ -1,6 +1,7 @@
 //! Flags that several commands share.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use stonet::InputKind;
@@ -44,14 +45,40 @@ pub struct ColumnArgs {
     #[arg(long, value_name = "COLUMN")]
     pub groups: Option<String>,
     /// Classification: what the inputs are: logits, log-probabilities, probabilities, or features (the last hidden layer) [default:
-    /// logits]
+    /// logits or probabilities where there is a column per class; a warning tells where that is in doubt]
     #[arg(long, value_name = "KIND")]
     pub kind: Option<InputKind>,
+    /// Classification: all classes in the order of the inputs, such as plane,car,bird; a name with a comma in double quotes [default:
+    /// by the names of the columns, by number, or in alphabetical order]
+    #[arg(long, value_name = "NAMES")]
+    pub classes: Option<Names>,
     /// Classification: last-hidden-layer features beside the logits, for the methods that look at them
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub features: Option<Vec<String>>,
     #[command(flatten)]
     pub with: WithArg,
+}
+
+/// Names apart by commas; one that holds a comma stands in double quotes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names(pub Vec<String>);
+
+impl FromStr for Names {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (mut names, mut name, mut quoted) = (Vec::new(), String::new(), false);
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            match c {
+                '"' if quoted && rest.peek() == Some(&'"') => name.extend(rest.next()),
+                '"' => quoted = !quoted,
+                ',' if !quoted => names.push(std::mem::take(&mut name)),
+                c => name.push(c),
+            }
+        }
+        names.push(name);
+        if quoted { Err("a double quote is not closed".into()) } else { Ok(Names(names)) }
+    }
 }
 
 /// Files beside the main one.
@@ -71,4 +98,17 @@ pub struct ReportArg {
     /// Write a page with figures, complete in one file
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_hold_commas_and_quotes() {
+        let names = |text: &str| text.parse::<Names>().map(|n| n.0);
+        assert_eq!(names("cat,dog").unwrap(), ["cat", "dog"]);
+        assert_eq!(names("cat,\"owl, snowy\",\"a \"\"b\"\"\"").unwrap(), ["cat", "owl, snowy", "a \"b\""]);
+        assert!(names("cat,\"dog").is_err());
+    }
 }

@@ -19,6 +19,9 @@ pub enum Error {
     /// Rows of a file that the mathematics refuses.
     #[error("{path}: {source}", path = path.display())]
     Rows { path: PathBuf, source: stonet::Error },
+    /// Labels and columns that do not belong together.
+    #[error("{path}: {source}: pass {remedy}", path = path.display())]
+    Classes { path: PathBuf, source: stonet::Error, remedy: &'static str },
     /// A target that never changes.
     #[error("{path}: column `{column}` is {value} in every row, so there is nothing to predict; check that the right column was chosen as the target", path = path.display())]
     Constant { path: PathBuf, column: String, value: f64 },
@@ -67,6 +70,21 @@ impl Error {
             // A setting has nothing to do with the file.
             stonet::Error::Setting { .. } => Error::Core(source),
             source => Error::Rows { path: path.to_owned(), source },
+        }
+    }
+
+    /// The same, with the flags that name classes and kinds of input.
+    pub fn classes(path: &std::path::Path) -> impl Fn(stonet::Error) -> Error + '_ {
+        move |source| {
+            let remedy = match &source {
+                stonet::Error::AbsentClasses { .. } => {
+                    "--classes A,B,…; or pass --kind features if the columns are features"
+                }
+                stonet::Error::TooManyClasses { .. } => "--kind features if the columns are features",
+                stonet::Error::UnknownLabel { .. } => "--classes A,B,…",
+                _ => return Error::rows(path)(source),
+            };
+            Error::Classes { path: path.to_owned(), source, remedy }
         }
     }
 

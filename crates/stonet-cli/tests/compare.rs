@@ -106,7 +106,8 @@ fn bad_rows_are_named_with_their_file_and_the_remedy() {
     };
     let probabilities = "z0,z1,z2,y\n0.2,0.3,0.5,0\n0.1,0.8,0.1,1\n1,0,0,2\n";
     let p = write(dir.path(), "p.csv", probabilities);
-    refuses(&[&["compare", path(&p), path(&p)][..], &TASK].concat(), "look like probabilities");
+    let logits = ["--kind", "logits"];
+    refuses(&[&["compare", path(&p), path(&p)][..], &TASK, &logits].concat(), "look like probabilities");
     bad(
         "sum.csv",
         "z0,z1,z2,y\n0.2,0.3,0.4,0\n0.1,0.8,0.1,1\n",

@@ -95,3 +95,33 @@ fn a_resnet_on_cifar_from_pixels_to_one_file() {
         }
     }
 }
+
+/// 250 rows of 100 logits in which 90 classes occur: the columns stay logits, and every class keeps its probability.
+#[test]
+fn classes_without_a_calibration_row_keep_their_logits() {
+    let Some(dir) = data() else { return };
+    let desk = Desk::new();
+    let reading = Reading { text: vec!["y".into()], ..Reading::default() };
+    let all = reading.read(&dir.join("logits/netcal_densenetbc100_c100.csv.gz")).unwrap();
+    let names: Vec<String> = (0..100).map(|k| format!("z{k}")).collect();
+    let (values, texts) = (all.select(&all.columns(&names).unwrap()), all.text("y").unwrap());
+    let class = |row: usize| texts[row].parse::<f64>().unwrap() as usize;
+    let rows = |range: std::ops::Range<usize>| range.collect::<Vec<usize>>();
+    let fitted: Vec<usize> = rows(0..5000).into_iter().filter(|&r| class(r) < 90).take(250).collect();
+    let part = |name: &str, rows: &[usize]| {
+        let labels: Vec<String> = rows.iter().map(|&r| class(r).to_string()).collect();
+        write(&desk, name, &names, &values.select(Axis(0), rows), &labels);
+    };
+    part("val.parquet", &fitted);
+    part("test.parquet", &rows(5000..10_000));
+    let fit = desk
+        .json("fit val.parquet --task classification --inputs z* --target label --method temperature -o head.stonet");
+    assert_eq!((&fit["logits"], &fit["features"]), (&100.into(), &0.into()));
+    assert_eq!(fit["classes"].as_array().unwrap().len(), 100);
+    assert!(fit["warnings"][0].as_str().unwrap().contains("taken for logits"), "{}", fit["warnings"]);
+    let judged = desk.json("evaluate head.stonet test.parquet");
+    let accuracy = judged["evaluation"]["scores"]["accuracy"]["value"].as_f64().unwrap();
+    // Temperature scaling changes no class, so this is the network's own accuracy.
+    assert!((0.72..0.80).contains(&accuracy), "{accuracy}");
+    println!("accuracy {accuracy}");
+}

@@ -8,8 +8,10 @@ mod pages;
 pub(crate) mod parquet;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
+use stonet::LabelKind;
 
 use crate::location::{Format, Location};
 use crate::{Result, Type};
@@ -17,13 +19,36 @@ use parquet::Footer;
 
 /// How columns of these names can be copied to another file without loss.
 pub(crate) fn copied_as(at: &Location, names: &[String]) -> Result<Vec<Option<Type>>> {
-    let schemas = match at.format {
+    let schemas = schemas(at)?;
+    let kind = |name: &String| schemas.iter().filter_map(|schema| copy(schema, name)).reduce(common);
+    Ok(names.iter().map(kind).collect())
+}
+
+/// The kind of the labels in the column of this name; none where it is not there, or files of a folder have different ones.
+pub(crate) fn label_kind(at: &Location, name: &str) -> Result<Option<LabelKind>> {
+    let schemas = schemas(at)?;
+    let kind = |schema: &Arc<Schema>| Some(label(schema.field_with_name(name).ok()?.data_type()));
+    let mut kinds = schemas.iter().filter_map(kind);
+    let first = kinds.next();
+    Ok(first.filter(|first| kinds.all(|kind| kind == *first)))
+}
+
+fn label(kind: &DataType) -> LabelKind {
+    match kind {
+        DataType::Boolean => LabelKind::Boolean,
+        DataType::Dictionary(_, value) => label(value),
+        kind if kind.is_integer() => LabelKind::Integer,
+        kind if kind.is_numeric() => LabelKind::Float,
+        _ => LabelKind::Text,
+    }
+}
+
+fn schemas(at: &Location) -> Result<Vec<Arc<Schema>>> {
+    Ok(match at.format {
         Format::Folder => folder::schemas(at)?,
         Format::Parquet => vec![Footer::read(at)?.schema()],
         _ => vec![ipc::schema(at)?],
-    };
-    let kind = |name: &String| schemas.iter().filter_map(|schema| copy(schema, name)).reduce(common);
-    Ok(names.iter().map(kind).collect())
+    })
 }
 
 /// What holds a column that files of a folder have different types for.

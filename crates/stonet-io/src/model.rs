@@ -12,7 +12,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stonet::anatomy::View;
-use stonet::{FittedClassifier, FittedPostStoNet, InputKind, Labels, Level};
+use stonet::{FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
 
 use crate::location::damaged;
 use crate::write::write_file;
@@ -74,7 +74,7 @@ impl ModelColumns {
 /// | `format` | `stonet` |
 /// | `format_version` | `1` |
 /// | `needs` | the first version of the program that reads this format version |
-/// | `about` | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version` |
+/// | `about` | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
 /// | `head` | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedPostStoNet`] or [`FittedClassifier`] |
 ///
 /// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "t0"}` stands for an array with the tensor's shape,
@@ -110,11 +110,31 @@ struct About {
     task: Task,
     columns: ModelColumns,
     kind: Option<InputKind>,
-    labels: Option<Labels>,
+    labels: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label_kind: Option<LabelKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label_type: Option<String>,
     level: Option<Level>,
     seed: u64,
     fingerprint: String,
     version: String,
+}
+
+impl About {
+    /// The classes with their kind.
+    fn labels(&self) -> std::result::Result<Option<Labels>, String> {
+        let Some(names) = self.labels.clone() else { return Ok(None) };
+        let labels = match self.label_kind {
+            Some(kind) => Labels::of_kind(names, kind),
+            None => Labels::try_from(names),
+        };
+        let labels = labels.map_err(|e| e.to_string())?;
+        Ok(Some(match &self.label_type {
+            Some(name) => labels.with_type_name(name.as_str()),
+            None => labels,
+        }))
+    }
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -218,7 +238,10 @@ impl Model {
 
     fn about(&self, task: Task) -> About {
         let Model { columns, kind, labels, level, seed, fingerprint, version, .. } = self.clone();
-        About { task, columns, kind, labels, level, seed, fingerprint, version }
+        let label_kind = labels.as_ref().and_then(Labels::kind);
+        let label_type = labels.as_ref().and_then(Labels::type_name).map(str::to_owned);
+        let labels = labels.map(Vec::from);
+        About { task, columns, kind, labels, label_kind, label_type, level, seed, fingerprint, version }
     }
 
     /// Whether the names are as many as the head's inputs and outputs.
@@ -291,7 +314,8 @@ fn first_version(
         Task::Regression => Fitted::Regression(serde_json::from_value(head).map_err(plain)?),
         Task::Classification => Fitted::Classification(serde_json::from_value(head).map_err(plain)?),
     };
-    let About { columns, kind, labels, level, seed, fingerprint, version, .. } = about;
+    let labels = about.labels()?;
+    let About { columns, kind, level, seed, fingerprint, version, .. } = about;
     let model = Model { head, columns, kind, labels, level, seed, fingerprint, version };
     model.check()?;
     Ok(model)

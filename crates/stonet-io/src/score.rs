@@ -4,15 +4,17 @@
 mod batch;
 mod file;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis, CowArray, Ix2, s};
+use ndarray::{Array1, Array2, Axis, CowArray, Ix2, s};
 use stonet::anatomy::View;
 use stonet::metrics::top_class;
-use stonet::{ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, Labels, Level, Scorer, Side};
+use stonet::{
+    ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, LabelKind, Labels, Level, Scorer, Side,
+};
 
 use crate::{Cells, Column, Error, Fitted, Model, Result, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
-pub use file::{score_file, types};
+pub use file::{label_kind, score_file, types};
 
 /// What to predict.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,7 +32,8 @@ pub struct ScoreSettings {
 /// A model made ready to predict for any number of tables.
 ///
 /// Its [outputs](Self::outputs) are `prediction`, `lower_90`, `upper_90`, … for every level; with several targets each has the target's name in
-/// front, such as `price_lower_90`. A classifier's are `class`, the most probable one, and `p_<label>` for every class.
+/// front, such as `price_lower_90`. A classifier's are `class`, the most probable one, of the kind of the labels, and `p_<label>` for every
+/// class.
 #[derive(Debug, Clone)]
 pub struct ModelScorer {
     inputs: Vec<String>,
@@ -119,7 +122,7 @@ impl ModelScorer {
         let on_features = head.members().into_iter().any(|(_, m)| seen(m));
         let features = if on_features || kind == InputKind::Features { &model.columns.features[..] } else { &[] };
         let inputs = model.columns.logits.iter().chain(features).cloned().collect();
-        let mut outputs = vec![Column::new("class", Type::Text)];
+        let mut outputs = vec![Column::new("class", class_type(&labels))];
         outputs.extend(labels.names().iter().map(|name| Column::new(format!("p_{name}"), number)));
         let logits = model.columns.logits.len();
         let head = Head::Classes { fitted: Box::new(head.clone()), kind, labels, logits };
@@ -197,10 +200,29 @@ fn ends(all: Vec<Intervals>, side: Side) -> Vec<Values> {
     columns
 }
 
+/// The type of the column of classes. Files of earlier versions do not tell the kind: their classes are text.
+fn class_type(labels: &Labels) -> Type {
+    match labels.kind() {
+        None | Some(LabelKind::Text) => Type::Text,
+        Some(LabelKind::Integer) => Type::Integer,
+        Some(LabelKind::Boolean) => Type::Boolean,
+        Some(LabelKind::Date) => Type::Date,
+        Some(LabelKind::Datetime) => Type::Datetime,
+        Some(LabelKind::Float) => Type::F64,
+    }
+}
+
 /// The most probable class, the first of equals, and all probabilities.
 fn class_columns(p: &Array2<f64>, labels: &Labels) -> Vec<Values> {
-    let best = |row: ArrayView1<'_, f64>| labels.names()[top_class(row)].clone();
-    let class = Values::Text(p.outer_iter().map(best).collect());
+    let names = labels.names();
+    let best = p.outer_iter().map(top_class);
+    let class = match class_type(labels) {
+        Type::F64 => {
+            let values: Vec<f64> = names.iter().map(|n| n.parse().unwrap_or(f64::NAN)).collect();
+            Values::Numbers(best.map(|k| values[k]).collect())
+        }
+        _ => Values::Text(best.map(|k| names[k].clone()).collect()),
+    };
     [class].into_iter().chain(p.axis_iter(Axis(1)).map(|c| Values::Numbers(c.to_owned()))).collect()
 }
 

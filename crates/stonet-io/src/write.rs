@@ -30,12 +30,18 @@ pub enum Type {
     Text,
     /// Whole numbers of up to 64 bits, written down as [`Cells::Text`] so that none is rounded.
     Integer,
+    /// `true` and `false`, as [`Cells::Text`].
+    Boolean,
+    /// Days such as `2024-02-29`, as [`Cells::Text`].
+    Date,
+    /// Times without a time zone, to the microsecond, such as `2024-02-29T12:30:00`, as [`Cells::Text`].
+    Datetime,
 }
 
 impl Type {
     /// Whether its cells come as text.
-    fn as_text(self) -> bool {
-        matches!(self, Type::Text | Type::Integer)
+    pub(crate) fn as_text(self) -> bool {
+        !matches!(self, Type::F64 | Type::F32)
     }
 }
 
@@ -60,7 +66,7 @@ impl Column {
 pub enum Cells<'a> {
     /// For [`Type::F64`] and [`Type::F32`].
     Numbers(ArrayView1<'a, f64>),
-    /// For [`Type::Text`] and [`Type::Integer`].
+    /// For all other types.
     Text(&'a [String]),
 }
 

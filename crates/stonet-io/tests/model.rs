@@ -8,10 +8,10 @@ use ndarray::{Array2, ArrayView2, array};
 use seal::seal;
 use serde_json::{Value, json};
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Labels, Level, NewRows, PostStoNet,
+    Calibration, ClassInputs, ClassMethod, ClassRows, InputKind, Kind, LabelKind, Labels, Level, NewRows, PostStoNet,
     PostStoNetClassifier, Seed, Side, StoNetSettings,
 };
-use stonet_io::{Error, Fitted, Model, ModelColumns};
+use stonet_io::{Error, Fitted, Model, ModelColumns, ModelScorer, ScoreSettings, Table, Type, Writer};
 
 fn names(prefix: &str, n: usize) -> Vec<String> {
     (0..n).map(|i| format!("{prefix}{i}")).collect()
@@ -152,6 +152,36 @@ fn every_head_comes_back_bit_for_bit() {
     }
     // Nothing beside the file is left.
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn labels_come_back_with_their_kind_and_the_name_of_their_type() {
+    let kinds: [(LabelKind, [&str; 3], Type); 6] = [
+        (LabelKind::Text, ["01", "1", " 1.0"], Type::Text),
+        (LabelKind::Integer, ["-4", "0", "9007199254740993"], Type::Integer),
+        (LabelKind::Date, ["2024-02-28", "2024-02-29", "1969-12-31"], Type::Date),
+        (LabelKind::Datetime, ["2024-02-28T12:00:00", "2024-02-29", "2024-02-29 00:00:00.5"], Type::Datetime),
+        (LabelKind::Float, ["0.5", "1", "-2.5"], Type::F64),
+        (LabelKind::Text, ["True", "maybe", "False"], Type::Text),
+    ];
+    let plain = classification(ClassMethod::Temperature, InputKind::Logits);
+    let (z, _) = class_rows(20, 1.0);
+    let table = Table::new(Path::new("rows"), plain.columns.logits.clone(), z).unwrap();
+    for (kind, labels, column) in kinds {
+        let labels = Labels::of_kind(labels.map(str::to_owned).to_vec(), kind).unwrap().with_type_name("<i4");
+        let model = Model { labels: Some(labels.clone()), ..plain.clone() };
+        let back = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert_eq!(back.labels, Some(labels));
+        let scorer = ModelScorer::new(&back, &ScoreSettings::default()).unwrap();
+        assert_eq!(scorer.outputs()[0].kind, column);
+        // Every type can be written to a typed file.
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = Writer::create(&dir.path().join("p.parquet"), scorer.outputs().to_vec()).unwrap();
+        scorer.score(&table).unwrap().write(&mut writer).unwrap();
+        writer.finish().unwrap();
+    }
+    let text = String::from_utf8_lossy(&plain.to_bytes().unwrap()).into_owned();
+    assert!(text.contains(r#"\"label_kind\":\"text\""#), "{}", &text[..400]);
 }
 
 #[test]

@@ -71,14 +71,18 @@ impl InputKind {
 
 named!(InputKind, "kind of input");
 
-/// Fails if every row could be probabilities; with one column or no rows there is nothing to suspect.
+/// Fails if every row could be probabilities.
 fn refuse_probabilities(values: ArrayView2<'_, f64>) -> Result<()> {
-    let suspicious = values.ncols() > 1
+    if looks_like_probabilities(values) { Err(Error::LooksLikeProbabilities) } else { Ok(()) }
+}
+
+/// Whether every row could be probabilities; with one column or no rows there is nothing to suspect.
+pub(crate) fn looks_like_probabilities(values: ArrayView2<'_, f64>) -> bool {
+    values.ncols() > 1
         && values.nrows() > 0
         && values
             .outer_iter()
-            .all(|r| r.iter().all(|p| (0.0..=1.0).contains(p)) && (r.sum() - 1.0).abs() < SUM_TOLERANCE);
-    if suspicious { Err(Error::LooksLikeProbabilities) } else { Ok(()) }
+            .all(|r| r.iter().all(|p| (0.0..=1.0).contains(p)) && (r.sum() - 1.0).abs() < SUM_TOLERANCE)
 }
 
 fn check_sums(values: ArrayView2<'_, f64>, what: &'static str, map: fn(f64) -> f64) -> Result<()> {

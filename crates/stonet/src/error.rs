@@ -256,6 +256,14 @@ pub enum Error {
         /// Some of the classes.
         known: String,
     },
+    /// A label of another kind than the others.
+    #[error("`{name}` is no label of kind {kind}; correct the label, or use labels of one kind")]
+    LabelKind {
+        /// The label.
+        name: String,
+        /// What it should be.
+        kind: &'static str,
+    },
     /// Two classes of one name.
     #[error("classes {first} and {second} (from 0) are both called `{name}`; give each class a name of its own")]
     DuplicateClass {

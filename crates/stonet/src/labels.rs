@@ -2,18 +2,22 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::label_kind::{LabelKind, is_code, whole};
 use crate::{Error, Result};
 
 /// What stands for a label that is not there. Words such as `none` or `?` may well be the name of a class.
 const MISSING: [&str; 5] = ["", "na", "n/a", "nan", "null"];
 /// Names that a message lists.
 const LISTED: usize = 8;
+/// Characters of the name of a type elsewhere.
+const TYPE_NAME: usize = 32;
 
-/// The distinct names of classes 0 … K − 1, at least two. `1`, `1.0` and ` 1 ` are the same name.
+/// The distinct names of classes 0 … K − 1, at least two, and what kind of label they are. `1`, `1.0` and ` 1 ` are the same whole number;
+/// `01` is a text.
 ///
 /// ```
 /// use stonet::Labels;
@@ -26,12 +30,14 @@ const LISTED: usize = 8;
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct Labels {
     names: Vec<String>,
+    kind: Option<LabelKind>,
+    type_name: Option<String>,
 }
 
 impl TryFrom<Vec<String>> for Labels {
     type Error = Error;
     fn try_from(names: Vec<String>) -> Result<Self> {
-        Labels::named(names)
+        Labels::checked(names, None)
     }
 }
 
@@ -48,61 +54,147 @@ impl Labels {
     /// value if all are numbers and as text otherwise; if K is known all K must occur, since nothing would tell which
     /// column belongs to the absent one.
     pub fn learn(texts: &[impl AsRef<str>], classes: Option<usize>) -> Result<Self> {
-        Error::check(classes.is_none_or(|k| k >= 2), "classes", classes, "at least 2")?;
-        let found: BTreeSet<Cow<'_, str>> =
-            texts.iter().enumerate().map(|(row, text)| present(row, text.as_ref())).collect::<Result<_>>()?;
-        let found: Vec<String> = found.into_iter().map(Cow::into_owned).collect();
-        match found.as_slice() {
-            [] => {
-                let remedy = "check that the right column was chosen";
-                return Err(Error::TooFewRows { what: "a classification", needed: 1, found: 0, remedy });
-            }
-            [name] => return Err(Error::OneClass { name: name.clone() }),
-            _ => {}
-        }
-        let below = |k: usize| found.iter().all(|name| whole(name).is_some_and(|v| v >= 0 && (v as u64) < k as u64));
-        match classes {
-            Some(k) if below(k) => Ok(Labels { names: (0..k).map(|class| class.to_string()).collect() }),
-            Some(classes) if found.len() != classes => {
-                let (names, found) = (list(&found), found.len());
-                Err(match found > classes {
-                    true => Error::TooManyClasses { found, classes, names },
-                    false => Error::AbsentClasses { found, classes, names },
-                })
-            }
-            _ => Ok(Labels { names: in_order(found) }),
+        let seen = Labels::occurring(texts, None)?;
+        let Some(k) = classes else { return Ok(seen) };
+        Error::check(k >= 2, "classes", k, "at least 2")?;
+        match seen.numbered(k) {
+            Some(numbered) => Ok(numbered),
+            None if seen.classes() != k => Err(seen.misfit(k)),
+            None => Ok(seen),
         }
     }
 
-    /// These names in this order.
+    /// The classes that occur among `texts`, in order: by value if all are numbers, and as text otherwise. The kind is that of the file or
+    /// program that they come from; where none is known, the texts tell it.
+    pub fn occurring(texts: &[impl AsRef<str>], kind: Option<LabelKind>) -> Result<Self> {
+        let name = |(row, text)| if kind == Some(LabelKind::Text) { verbatim(row, text) } else { present(row, text) };
+        let texts = texts.iter().map(AsRef::as_ref).enumerate();
+        let found: BTreeSet<Cow<'_, str>> = texts.map(name).collect::<Result<_>>()?;
+        let found = in_order(found.into_iter().map(Cow::into_owned).collect());
+        if found.is_empty() {
+            let remedy = "check that the right column was chosen";
+            return Err(Error::TooFewRows { what: "a classification", needed: 1, found: 0, remedy });
+        }
+        let kind = kind.unwrap_or_else(|| LabelKind::of_texts(&found));
+        // `0.5` and `0.50` are one class.
+        let mut keys = HashSet::new();
+        let first = |name: &String| kind.key(name).is_none_or(|key| keys.insert(key.into_owned()));
+        Labels::checked(found.into_iter().filter(first).collect(), Some(kind))
+    }
+
+    /// These names in this order; they tell of which kind they are.
     pub fn named(names: Vec<String>) -> Result<Self> {
-        let names: Vec<String> =
-            names.iter().enumerate().map(|(i, n)| present(i, n).map(Cow::into_owned)).collect::<Result<_>>()?;
+        let labels = Labels::checked(names, None)?;
+        let kind = Some(LabelKind::of_texts(&labels.names));
+        Ok(Labels { kind, ..labels })
+    }
+
+    /// These names in this order, of a kind that is known. Texts stay as they are, blanks and zeros in front included.
+    pub fn of_kind(names: Vec<String>, kind: LabelKind) -> Result<Self> {
+        Labels::checked(names, Some(kind))
+    }
+
+    fn checked(names: Vec<String>, kind: Option<LabelKind>) -> Result<Self> {
+        let name = |(i, name)| match kind {
+            Some(LabelKind::Text) => verbatim(i, name),
+            _ => present(i, name),
+        };
+        let texts = names.iter().map(String::as_str).enumerate();
+        let names: Vec<String> = texts.map(|n| name(n).map(Cow::into_owned)).collect::<Result<_>>()?;
+        let labels = Labels { names, kind, type_name: None };
         let mut seen = HashMap::new();
-        for (class, name) in names.iter().enumerate() {
-            if let Some(first) = seen.insert(name, class) {
+        for (class, name) in labels.names.iter().enumerate() {
+            let key = labels
+                .key(name)
+                .ok_or_else(|| Error::LabelKind { name: name.clone(), kind: kind.unwrap_or(LabelKind::Text).name() })?;
+            if let Some(first) = seen.insert(key, class) {
                 return Err(Error::DuplicateClass { name: name.clone(), first, second: class });
             }
         }
-        match names.as_slice() {
+        match labels.names.as_slice() {
             [] => Err(Error::setting("classes", 0, "at least 2")),
             [name] => Err(Error::OneClass { name: name.clone() }),
-            _ => Ok(Labels { names }),
+            _ => Ok(labels),
+        }
+    }
+
+    /// With the name that the type of the labels has elsewhere, such as numpy's `<i4`; of no meaning here.
+    pub fn with_type_name(self, name: impl Into<String>) -> Self {
+        let name: String = name.into();
+        let sound = !name.is_empty() && name.len() <= TYPE_NAME && name.bytes().all(|b| b.is_ascii_graphic());
+        Labels { type_name: Some(name).filter(|_| sound), ..self }
+    }
+
+    /// With another kind, where the names are of it.
+    pub fn with_kind(self, kind: LabelKind) -> Result<Self> {
+        let labels = Labels::checked(self.names, Some(kind))?;
+        Ok(Labels { type_name: self.type_name, ..labels })
+    }
+
+    /// What two texts of the same label have in common. Files of earlier versions do not tell the kind: there whole numbers are one label
+    /// however they are written.
+    fn key<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
+        match self.kind {
+            Some(kind) => kind.key(text),
+            None => Some(whole(text.trim()).map_or(text.trim().into(), |v| v.to_string().into())),
         }
     }
 
     /// The class of each text.
     pub fn encode(&self, texts: &[impl AsRef<str>]) -> Result<Vec<usize>> {
-        let classes: HashMap<&str, usize> = self.names.iter().enumerate().map(|(k, n)| (n.as_str(), k)).collect();
-        let class = |(row, text): (usize, _)| {
-            let label = present(row, text)?;
-            classes.get(&*label).copied().ok_or_else(|| Error::UnknownLabel {
-                row,
-                label: label.into_owned(),
-                known: list(&self.names),
-            })
+        let numbered = || self.names.iter().enumerate();
+        let exact: HashMap<&str, usize> = numbered().map(|(k, n)| (n.as_str(), k)).collect();
+        let keys: HashMap<Cow<'_, str>, usize> = numbered().filter_map(|(k, n)| Some((self.key(n)?, k))).collect();
+        let class = |(row, text): (usize, &str)| {
+            if let Some(&class) = exact.get(text).or_else(|| exact.get(text.trim())) {
+                return Ok(class);
+            }
+            verbatim(row, text)?;
+            let label = text.trim();
+            let found = self.key(label).and_then(|key| keys.get(&key).copied());
+            found.ok_or_else(|| Error::UnknownLabel { row, label: label.into(), known: list(&self.names) })
         };
         texts.iter().map(AsRef::as_ref).enumerate().map(class).collect()
+    }
+
+    /// All classes 0 … `columns` − 1, where the names are whole numbers among them.
+    pub(crate) fn numbered(&self, columns: usize) -> Option<Self> {
+        let below = |v: i64| v >= 0 && (v as u64) < columns as u64;
+        let number = |name: &String| whole(name).filter(|v| v.to_string() == *name);
+        if !self.names.iter().all(|name| number(name).is_some_and(below)) || columns < 2 {
+            return None;
+        }
+        Some(Labels { names: (0..columns).map(|class| class.to_string()).collect(), ..self.clone() })
+    }
+
+    /// These names for the same classes, in an order of their own, of the same kind and type; classes of `self` keep the way they are written.
+    pub(crate) fn among(&self, all: &Labels) -> Result<Self> {
+        let places = all.encode(&self.names)?;
+        let mut names = all.names.clone();
+        self.names.iter().zip(&places).for_each(|(name, &k)| names[k] = name.clone());
+        let labels = Labels::checked(names, self.kind)?;
+        Ok(Labels { type_name: self.type_name.clone(), ..labels })
+    }
+
+    /// The same classes in order: by value if all are numbers, and as text otherwise.
+    pub(crate) fn in_order(&self) -> Self {
+        Labels { names: in_order(self.names.clone()), ..self.clone() }
+    }
+
+    /// The same classes, the one at each place being that of this number; none where a number is missing or stands twice.
+    pub(crate) fn reordered(&self, order: &[usize]) -> Option<Self> {
+        let names = order.iter().map(|&k| self.names.get(k).cloned()).collect::<Option<Vec<_>>>()?;
+        let labels = Labels::checked(names, self.kind).ok()?;
+        (labels.classes() == self.classes()).then_some(Labels { type_name: self.type_name.clone(), ..labels })
+    }
+
+    /// Why these classes do not belong to so many columns.
+    pub fn misfit(&self, classes: usize) -> Error {
+        let (names, found) = (list(&self.names), self.classes());
+        match found > classes {
+            true => Error::TooManyClasses { found, classes, names },
+            false => Error::AbsentClasses { found, classes, names },
+        }
     }
 
     /// The name of each class.
@@ -114,25 +206,38 @@ impl Labels {
     pub fn classes(&self) -> usize {
         self.names.len()
     }
+
+    /// What kind of label the names are; none where a file of an earlier version does not tell.
+    pub fn kind(&self) -> Option<LabelKind> {
+        self.kind
+    }
+
+    /// The name that the type of the labels has elsewhere, where one was given.
+    pub fn type_name(&self) -> Option<&str> {
+        self.type_name.as_deref()
+    }
+}
+
+/// A text that is there.
+fn verbatim(row: usize, text: &str) -> Result<Cow<'_, str>> {
+    let trimmed = text.trim();
+    if MISSING.iter().any(|m| m.eq_ignore_ascii_case(trimmed)) {
+        return Err(Error::MissingLabel { row, text: trimmed.into() });
+    }
+    Ok(Cow::Borrowed(text))
 }
 
 /// The name that a text stands for: no blanks around it, and whole numbers written in one way.
 fn present(row: usize, text: &str) -> Result<Cow<'_, str>> {
+    verbatim(row, text)?;
     let text = text.trim();
-    if MISSING.iter().any(|m| m.eq_ignore_ascii_case(text)) {
-        return Err(Error::MissingLabel { row, text: text.into() });
-    }
-    Ok(whole(text).map_or(Cow::Borrowed(text), |v| v.to_string().into()))
+    let number = if is_code(text) { None } else { whole(text) };
+    Ok(number.map_or(Cow::Borrowed(text), |v| v.to_string().into()))
 }
 
-/// The whole number that a text writes, such as `3`, `3.0` or `3e0`. Beyond 2^53 neighbours would run together: those stay text.
-fn whole(text: &str) -> Option<i64> {
-    let value: f64 = text.parse().ok()?;
-    (value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0).then_some(value as i64)
-}
-
-/// By value if all are finite numbers, otherwise as they come, which is by text.
+/// By value if all are finite numbers, otherwise by text.
 fn in_order(mut names: Vec<String>) -> Vec<String> {
+    names.sort_unstable();
     let value = |name: &String| name.parse().ok().filter(|v: &f64| v.is_finite());
     if names.iter().all(|n| value(n).is_some()) {
         names.sort_by(|a, b| value(a).partial_cmp(&value(b)).unwrap_or(Ordering::Equal));
@@ -238,12 +343,51 @@ mod tests {
         let labels = Labels::learn(&["b", "a"], None).unwrap();
         let json = serde_json::to_string(&labels).unwrap();
         assert_eq!(json, r#"["a","b"]"#);
-        assert_eq!(serde_json::from_str::<Labels>(&json).unwrap(), labels);
+        let read: Labels = serde_json::from_str(&json).unwrap();
+        assert_eq!((read.names(), read.kind()), (labels.names(), None));
         assert!(serde_json::from_str::<Labels>(r#"["a","a"]"#).is_err());
     }
 
     #[test]
     fn numbers_too_large_to_be_told_apart_stay_text() {
         assert_eq!(learned(&["9007199254740993", "9007199254740992"], None).len(), 2);
+    }
+
+    #[test]
+    fn codes_with_zeros_in_front_are_texts_and_stay_apart() {
+        let labels = Labels::learn(&["01", "02", "1"], None).unwrap();
+        assert_eq!(
+            (labels.names(), labels.kind()),
+            (&["01".into(), "02".into(), "1".into()][..], Some(LabelKind::Text))
+        );
+        assert_eq!(labels.encode(&[" 02 ", "1"]).unwrap(), [1, 2]);
+        assert!(labels.encode(&["2"]).is_err());
+        // A file of an earlier version has lost the zeros, and its rows are still found.
+        let old: Labels = serde_json::from_str(r#"["1","2"]"#).unwrap();
+        assert_eq!(old.encode(&["02", "1.0"]).unwrap(), [1, 0]);
+    }
+
+    #[test]
+    fn labels_are_found_by_their_value_whatever_their_kind() {
+        let of = |names: &[&str], kind| Labels::of_kind(names.iter().map(|n| n.to_string()).collect(), kind).unwrap();
+        assert_eq!(of(&["False", "True"], LabelKind::Boolean).encode(&["true", "FALSE", "1"]).unwrap(), [1, 0, 1]);
+        let dates = of(&["2024-01-01", "2024-01-02"], LabelKind::Date);
+        assert_eq!(dates.encode(&["2024-01-02 00:00:00", "2024-01-01"]).unwrap(), [1, 0]);
+        let times = of(&["2024-01-01T00:00:00", "2024-01-01T12:00:00"], LabelKind::Datetime);
+        assert_eq!(times.encode(&["2024-01-01 12:00", "2024-01-01"]).unwrap(), [1, 0]);
+        assert_eq!(of(&["0.5", "1.0"], LabelKind::Float).encode(&["1", "5e-1"]).unwrap(), [1, 0]);
+        assert_eq!(of(&[" a", "a"], LabelKind::Text).encode(&["a", " a"]).unwrap(), [1, 0]);
+        let wrong = Labels::of_kind(vec!["yes".into(), "no".into()], LabelKind::Boolean).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "`yes` is no label of kind boolean; correct the label, or use labels of one kind"
+        );
+        assert!(Labels::of_kind(vec!["true".into(), "True".into()], LabelKind::Boolean).is_err());
+    }
+
+    #[test]
+    fn a_number_of_classes_below_two_is_named_plainly() {
+        let e = Labels::learn(&["0", "1"], Some(1)).unwrap_err().to_string();
+        assert_eq!(e, "classes = 1 is out of range: at least 2");
     }
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+mod binomial;
 mod error;
 mod names;
 mod random;
@@ -12,6 +13,7 @@ mod work;
 mod calibration_rows;
 mod class_rows;
 mod data;
+mod label_kind;
 mod labels;
 mod penalty;
 
@@ -27,6 +29,7 @@ mod regression;
 mod imputation;
 mod train;
 
+mod class_columns;
 mod interval;
 pub mod metrics;
 mod prediction_set;
@@ -54,6 +57,7 @@ pub mod anatomy;
 mod unique_streams;
 
 pub use calibration_rows::{Calibration, NewRows};
+pub use class_columns::{ClassAsked, ClassColumns, ClassNote, Interface};
 pub use class_rows::{ClassInputs, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, NoInterval, Result};
@@ -62,6 +66,7 @@ pub use interval::{
     Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,
     cv_plus_guarantee, degrees_of_freedom, rows_needed,
 };
+pub use label_kind::LabelKind;
 pub use labels::Labels;
 pub use network::{Activation, Layer, StoNet};
 pub use penalty::Penalty;

@@ -13,10 +13,13 @@ class _Method(Calibrator):
 
     _name: ClassVar[str]
 
-    def __init__(self, kind: Kind = "auto", n_jobs: int | None = None, random_state: Any = None) -> None:
+    def __init__(
+        self, kind: Kind = "auto", n_jobs: int | None = None, random_state: Any = None, classes: Any = None
+    ) -> None:
         self.kind = kind
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.classes = classes
 
     # Of sets and intervals, which these do not have.
     level = 0.9
@@ -35,11 +38,13 @@ _PARAMETERS = """
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
         Root of all randomness; None is 1.
+    classes : array-like of shape (n_classes,), optional
+        All classes in the order of the columns of X; see `PostStoNetClassifier`.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted.
+        The classes, in the order of the probabilities.
     members_ : list of dict
         What was fitted: ``setting``, ``residual``, ``converged``.
     n_features_in_ : int

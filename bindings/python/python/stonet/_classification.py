@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _arguments as arguments
 from . import _core
 from . import _validate as check
 from ._arguments import Kind, Method
@@ -17,7 +18,10 @@ from ._base import seed_of
 from ._probabilities import Calibrator
 from ._regression import Guarantee, known_columns
 
-SETS = {"cv+": {"scheme": {"cv-plus": {"folds": 5}}}, "split": {"scheme": {"split": {"share": 0.7}}}}
+SETS: dict[str, dict[str, Any]] = {
+    "cv+": {"scheme": {"cv-plus": {"folds": 5}}},
+    "split": {"scheme": {"split": {"share": 0.7}}},
+}
 
 
 class PostStoNetClassifier(Calibrator):
@@ -31,12 +35,15 @@ class PostStoNetClassifier(Calibrator):
         How probabilities are made: ``stack`` (a weighted mean of the others), ``skip``, ``skip-prob``, ``skip-linear``, ``stonet``,
         ``paper``, ``post-linear``, ``temperature``, ``vector``, ``matrix``, ``matrix-odir``, ``isotonic`` or ``none``.
     kind : {"auto", "logits", "log-probabilities", "probabilities", "features"}, default="auto"
-        What the columns of X are. ``auto``: with as many columns as there are classes in y they are the outputs of the network,
-        probabilities where every row is one, otherwise logits; with another number they are features. ``kind_`` tells.
+        What the columns of X are. ``auto``: with as many columns as ``classes`` names, or as there are classes in y, they are the outputs
+        of the network: probabilities where every row is one, otherwise logits. Where y holds whole numbers from 0, or the names of the
+        columns, and fewer classes than there are columns, X are outputs only if the largest column is that of the label clearly more often
+        than chance (one-sided binomial test, p < 1e-6). In all other cases X are features. A warning tells what was decided where there
+        is a doubt; ``kind_`` holds it.
     sets : {"cv+", "split"} or dict, optional
         Whether sets of classes are fitted too, and who judges: every row by folds (five more fits), or 30 % of the rows (one more).
     intervals : bool, default=False
-        Whether the probabilities get intervals; where no honest one is known, ``fit`` says why.
+        Whether the probabilities get intervals. Where no honest one is known, ``fit`` warns and `predict_proba_interval` raises the reason.
     level : float, default=0.9
         Coverage of sets and intervals where none is asked for.
     folds : int, optional
@@ -49,11 +56,18 @@ class PostStoNetClassifier(Calibrator):
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
         Root of all randomness; None is 1, so that results can always be repeated.
+    classes : array-like of shape (n_classes,), optional
+        All classes in the order of the columns of X, or of the probabilities where X are features; classes without a row may be among
+        them. If not given, the names of the columns tell where they hold the labels, whole numbers are the numbers of the columns, and
+        other labels are put in order. A warning shows a better order where the largest column is that of the label much more often in it.
+        Scores of scikit-learn that look at probabilities, such as ``neg_log_loss``, expect sorted classes; those of `stonet.metrics` take
+        ``classes=head.classes_``.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, sorted. Where X are outputs of the network and the classes are numbers from 0, those without a row are among them.
+        The classes, in the order of the probabilities: that of ``classes`` if given, otherwise sorted. Where X are outputs of the network
+        and the classes are numbers from 0, those without a row are among them.
     kind_ : str
         What X was taken for.
     members_ : list of dict
@@ -91,6 +105,7 @@ class PostStoNetClassifier(Calibrator):
         progress: bool | Callable[[int, int], Any] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        classes: Any = None,
     ) -> None:
         self.method = method
         self.kind = kind
@@ -102,17 +117,26 @@ class PostStoNetClassifier(Calibrator):
         self.progress = progress
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.classes = classes
 
     def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
-        given = dict(self.settings or {})
+        given = arguments.settings(self.settings)
         for name in {"method", "folds"} & given.keys():
             raise ValueError(f"settings has {name!r}, which the argument {name}= is for")
-        sets = self.sets
-        if isinstance(sets, str):
-            if sets not in SETS:
-                raise ValueError(f"sets is {sets!r}; it must be None, {', '.join(map(repr, SETS))} or a dict")
-            sets = SETS[sets]
-        return {**given, "method": self.method, "folds": self.folds}, sets, bool(self.intervals)
+        if not isinstance(self.intervals, bool | np.bool_):
+            raise ValueError(f"intervals is {self.intervals!r}; it must be True or False")
+        # A text that is no method is refused with the names that there are.
+        method = self.method if isinstance(self.method, str) else arguments.choice("method", self.method, Method)
+        folds = None if self.folds is None else arguments.whole("folds", self.folds, 2)
+        return {**given, "method": method, "folds": folds}, self._sets(), bool(self.intervals)
+
+    def _sets(self) -> dict[str, Any] | None:
+        sets: Any = self.sets
+        if sets is None or isinstance(sets, dict):
+            return sets
+        if isinstance(sets, str) and sets in SETS:
+            return SETS[sets]
+        raise ValueError(f"sets is {sets!r}; it must be None, {', '.join(map(repr, SETS))} or a dict")
 
     def _progress(self) -> Any:
         return self.progress
@@ -217,16 +241,5 @@ class PostStoNetClassifier(Calibrator):
         )
         columns = about["columns"]
         known_columns(estimator, columns["features"] if about["kind"] == "features" else columns["logits"])
-        estimator.classes_ = _classes(about["labels"])
         estimator._take(head)
         return estimator
-
-
-def _classes(names: list[str]) -> NDArray[Any]:
-    """Return the classes of a file: numbers where all names are."""
-    for kind in (np.int64, np.float64):
-        try:
-            return np.asarray([kind(n) for n in names])
-        except ValueError:
-            continue
-    return np.asarray(names, dtype=object)

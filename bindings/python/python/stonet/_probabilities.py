@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import warnings
 from os import PathLike, fspath
-from typing import Any, ClassVar, NoReturn, TypeVar, get_args
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _arguments as arguments
-from . import _core
+from . import _core, _labels
 from . import _validate as check
 from ._arguments import Kind
 from ._base import Estimator, seed_of, to_json
@@ -18,8 +19,6 @@ from ._export import to_onnx
 from ._frames import frame
 from ._progress import reporter
 from ._routing import UNCHANGED, Request
-
-KINDS = get_args(Kind)
 
 _C = TypeVar("_C", bound="Calibrator")
 
@@ -31,9 +30,11 @@ class Calibrator(Estimator):
     _head: _core.Classification
     level: float
     kind: Kind
+    classes: Any
     n_jobs: int | None
     random_state: Any
     classes_: NDArray[Any]
+    _names: list[str]
     n_features_in_: int
 
     def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
@@ -49,7 +50,7 @@ class Calibrator(Estimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples, n_features)
-            The network's outputs, one column per class in the order of the sorted classes, or its last hidden layer; see ``kind``.
+            The network's outputs, one column per class in the order of ``classes``, or its last hidden layer; see ``kind``.
         y : array-like of shape (n_samples,)
             The true classes.
         features : array-like of shape (n_samples, any), optional
@@ -70,48 +71,43 @@ class Calibrator(Estimator):
         found, codes = np.unique(labels, return_inverse=True)
         if len(found) < 2:
             raise ValueError(f"all rows are of one class, {found[0]!r}; a classification needs at least two classes")
-        kind = self._kind(values, len(found))
-        found, codes = _absent(found, codes, kind, values.shape[1])
+        arguments.choice("kind", self.kind, Kind)
         settings, sets, intervals = self._request()
-        names = check.column_names(X) or [f"c{i}" for i in range(values.shape[1])]
-        more = [] if beside is None else check.column_names(features) or [f"f{i}" for i in range(beside.shape[1])]
-        roles = (names, []) if kind == "features" else (more, names)
-        columns = {"features": roles[0], "logits": roles[1], "targets": [getattr(y, "name", None) or "y"]}
+        seen, label_kind, label_type = _labels.described(found)
+        columns = {
+            "inputs": check.column_names(X),
+            "features": None if beside is None else check.column_names(features),
+            "target": getattr(y, "name", None) or "y",
+        }
         with reporter(self._progress(), "fit") as callback:
-            head = _core.Classification.fit(
+            head, remarks = _core.Classification.fit(
                 values,
                 beside,
                 codes.astype(np.int64),
-                classes=[str(c) for c in found],
-                kind=kind,
+                seen=to_json({"names": seen, "kind": label_kind, "type": label_type}),
+                classes=None if self.classes is None else _labels.asked(self.classes, found),
+                kind=None if self.kind == "auto" else self.kind,
                 settings=to_json(settings),
                 sets=None if sets is None else to_json(sets),
                 intervals=intervals,
                 columns=to_json(columns),
-                level=float(self.level),
+                level=arguments.level("level", self.level),
                 seed=seed_of(self.random_state),
                 n_jobs=self.n_jobs,
                 progress=callback,
             )
-        self.classes_ = found
+        for remark in remarks:
+            warnings.warn(remark, UserWarning, stacklevel=2)
         self._take(head)
         return self
-
-    def _kind(self, values: NDArray[np.float64], classes: int) -> str:
-        """Return what X is; see ``kind`` in the class."""
-        if self.kind not in KINDS:
-            raise ValueError(f"kind is {self.kind!r}; it must be one of {', '.join(KINDS)}")
-        if self.kind != "auto":
-            return self.kind
-        if values.shape[1] != classes:
-            return "features"
-        sums = np.abs(values.sum(axis=1) - 1.0) < 1e-3
-        return "probabilities" if sums.all() and (values >= 0.0).all() and (values <= 1.0).all() else "logits"
 
     def _take(self, head: _core.Classification) -> None:
         """Keep a fitted head and what is told of it."""
         self._head = head
-        self.kind_ = json.loads(head.about())["kind"]
+        about = json.loads(head.about())
+        self.kind_ = about["kind"]
+        self._names = about["labels"]
+        self.classes_ = _labels.values(about["labels"], about["label_kind"], about["label_type"])
         self.members_ = json.loads(head.notes())
         self.cv_results_ = json.loads(head.kappa_paths())
         self.trust_ = head.trust()
@@ -182,7 +178,7 @@ class Calibrator(Estimator):
         """
         p = self.predict_proba(X, features)
         columns = {"class": self.classes_[p.argmax(axis=1)]}
-        columns.update({f"p_{name}": p[:, k] for k, name in enumerate(self.classes_)})
+        columns.update({f"p_{name}": p[:, k] for k, name in enumerate(self._names)})
         return frame(columns, X)
 
     def score(self, X: Any, y: Any, features: Any = None, sample_weight: Any = None) -> float:
@@ -274,13 +270,3 @@ class Calibrator(Estimator):
             Where to.
         """
         self._fitted_head().save(fspath(path))
-
-
-def _absent(
-    found: NDArray[Any], codes: NDArray[np.intp], kind: str, columns: int
-) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Return classes and codes in which numbers from 0 are the columns of X, also those that do not occur."""
-    numbered = found.dtype.kind in "iu" and found[0] >= 0 and found[-1] < columns
-    if kind == "features" or not numbered:
-        return found, codes
-    return np.arange(columns, dtype=found.dtype), found[codes].astype(np.intp)

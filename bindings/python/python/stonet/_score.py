@@ -174,7 +174,7 @@ def score(
     """Predict for a record batch, table, frame or stream that speaks Arrow; no column is copied on its way in.
 
     Columns are found by name. They are those that ``stonet predict`` writes: ``prediction``, ``lower_90``, ``upper_90``, … or ``class`` and
-    ``p_<label>``, row by row the same numbers.
+    ``p_<label>``, row by row the same numbers; ``class`` has the kind of the labels: text, int64, bool, date32, timestamp or double.
 
     Parameters
     ----------

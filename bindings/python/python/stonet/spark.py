@@ -58,7 +58,9 @@ def score(
     made = plan(head, inputs=inputs, level=level, keep=keep, network=network, schema=schema, **more)
     shown, needed = _workers.columns(made, schema, "df")
     chosen = df.select(*(f"`{name.replace('`', '``')}`" for name in needed))
-    return chosen.mapInArrow(_Score(_send(df.sparkSession, made)), from_arrow_schema(shown))
+    # Times of a head's labels have no time zone; columns with one keep it.
+    types = from_arrow_schema(shown, prefer_timestamp_ntz=True)
+    return chosen.mapInArrow(_Score(_send(df.sparkSession, made)), types)
 
 
 def fit_many(spark: Any, estimators: Any, X: Any, y: Any, **arguments: Any) -> Fits:

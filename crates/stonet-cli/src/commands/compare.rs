@@ -103,6 +103,7 @@ impl Compare {
         let methods = if methods.is_empty() { ClassMethod::ALL.to_vec() } else { methods };
         let (validation, test) = self.sources()?;
         let rows = ClassFile::read(&validation, &self.columns, Some(&test))?;
+        rows.warnings.iter().for_each(|w| console.warn(w));
         let test = ClassFile::like(&test, &rows.columns, rows.kind, &rows.classes, None)?;
         let calibration = rows.calibration()?;
         let judged = TestRows { inputs: test.inputs()?, labels: &test.labels };

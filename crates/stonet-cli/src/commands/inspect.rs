@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stonet_io::{Fitted, Model};
 use stonet_onnx::Network;
 
-use super::fit::weights;
+use super::fit::{class_columns, shown_columns, weights};
 use crate::console::Console;
 use crate::error::Result;
 
@@ -53,6 +53,7 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
         "columns": model.columns,
         "kind": model.kind,
         "labels": model.labels.as_ref().map(|l| l.names()),
+        "label_kind": model.labels.as_ref().and_then(|l| l.kind()),
         "level": model.level,
         "seed": model.seed,
         "fingerprint": model.fingerprint,
@@ -80,7 +81,11 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
         }
         Fitted::Classification(f) => {
             text += &format!("inputs       {} ({})\n", list(&columns.logits), model.kind.unwrap_or_default());
-            text += &format!("classes      {}\n", list(model.labels.as_ref().map_or(&[][..], |l| l.names())));
+            let names = model.labels.as_ref().map_or(&[][..], |l| l.names());
+            let by_column = class_columns(&columns.logits, names);
+            let shown = if by_column.is_empty() { list(names) } else { shown_columns(&by_column) };
+            text += &format!("classes      {shown}\n");
+            value["class_columns"] = json!(by_column);
             text += &format!("method       {}\n", f.settings().method);
             for n in f.notes() {
                 let setting = n.setting.map_or(String::new(), |s| format!(", chosen {s:.3e}"));

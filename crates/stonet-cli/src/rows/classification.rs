@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ndarray::Array2;
-use stonet::{ClassInputs, ClassRows, InputKind, Labels};
+use stonet::{ClassAsked, ClassColumns, ClassInputs, ClassRows, InputKind, Interface, Labels};
 use stonet_io::{ModelColumns, Reading, Table};
 
 use super::parts::{Source, numbers, words};
@@ -19,6 +19,8 @@ pub struct ClassFile {
     logits: Option<Array2<f64>>,
     features: Option<Array2<f64>>,
     pub labels: Vec<usize>,
+    /// What the user should know about columns and classes.
+    pub warnings: Vec<String>,
     /// Subgroups to judge apart.
     pub by: Option<Vec<String>>,
 }
@@ -55,7 +57,6 @@ impl ClassFile {
         rows: &[usize],
         also: Option<&Source>,
     ) -> Result<Self> {
-        let (kind, target) = (flags.kind.unwrap_or_default(), &flags.target[0]);
         let features = flags.features.as_ref().map(|f| table.columns(f)).transpose()?.unwrap_or_default();
         let mut inputs = match &flags.inputs {
             Some(patterns) => table.columns(patterns)?,
@@ -64,18 +65,54 @@ impl ClassFile {
         inputs.retain(|i| !features.contains(i));
         let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
         let (inputs, features) = (names(&inputs), names(&features));
+        let found = Self::recognised(source, flags, table, rows, also, &inputs)?;
+        let (logits, features) =
+            if found.kind == InputKind::Features { (Vec::new(), inputs) } else { (inputs, features) };
+        let columns = ModelColumns { features, logits, targets: flags.target.clone(), ..ModelColumns::default() };
+        let warnings = found.notes.iter().map(|note| note.text(Interface::Command)).collect();
+        let file = Self::of(source, columns, found.kind, found.labels, found.codes, table, rows)?;
+        Ok(ClassFile { warnings, ..file })
+    }
+
+    /// What the inputs are, and the class of each of them.
+    fn recognised(
+        source: &Source,
+        flags: &ColumnArgs,
+        table: &Table,
+        rows: &[usize],
+        also: Option<&Source>,
+        inputs: &[String],
+    ) -> Result<ClassColumns> {
+        let refused = Error::classes(&source.path);
+        let target = &flags.target[0];
+        let classes = flags.classes.as_ref().map(|names| Labels::named(names.0.clone())).transpose();
+        let classes = classes.map_err(|e| Error::flag("--classes", format!("cannot be used: {e}")))?;
         let mut texts = words(table, target, rows)?;
         let own = texts.len();
-        if let Some(also) = also {
+        // With all classes named there is nothing to learn from other rows.
+        if let Some(also) = also.filter(|_| classes.is_none()) {
             let (more, rows) =
                 also.read(Reading { numbers: Some(Vec::new()), text: vec![target.clone()], ..Reading::default() })?;
             texts.extend(words(&more, target, &rows)?);
         }
-        let classes = classes(&texts, &inputs, kind).map_err(Error::rows(&source.path))?;
-        let (logits, features) = if kind == InputKind::Features { (Vec::new(), inputs) } else { (inputs, features) };
-        let columns = ModelColumns { features, logits, targets: flags.target.clone(), ..ModelColumns::default() };
-        let labels = classes.encode(&texts[..own]).map_err(Error::rows(&source.path))?;
-        Self::of(source, columns, kind, classes, labels, table, rows)
+        let kind = stonet_io::label_kind(&source.path, &source.beside, target)?;
+        let seen = Labels::occurring(&texts, kind).map_err(&refused)?;
+        let codes = seen.encode(&texts[..own]).map_err(&refused)?;
+        let beside = flags.features.is_some();
+        let asked = ClassAsked { kind: flags.kind, classes: classes.as_ref(), columns: inputs, beside };
+        let values = numbers(table, inputs, rows)?;
+        let found = ClassColumns::find(values.view(), &seen, &codes, &asked).map_err(&refused)?;
+        // A number of columns that does not fit is more likely a mistake than a table of features.
+        if flags.kind.is_none() && found.kind == InputKind::Features && !found.is_decided() {
+            return Err(match asked.classes {
+                Some(all) => {
+                    let why = format!("names {} classes, and there are {} inputs", all.classes(), inputs.len());
+                    Error::flag("--classes", format!("{why}; name as many, or pass --kind features"))
+                }
+                None => refused(seen.misfit(inputs.len())),
+            });
+        }
+        Ok(found)
     }
 
     /// The columns and classes that a head was fitted on, found by name.
@@ -108,7 +145,17 @@ impl ClassFile {
         let logits =
             values(&columns.logits)?.map(|z| kind.convert(z)).transpose().map_err(Error::rows(&source.path))?;
         let features = values(&columns.features)?;
-        Ok(ClassFile { path: source.path.clone(), columns, kind, classes, logits, features, labels, by: None })
+        Ok(ClassFile {
+            path: source.path.clone(),
+            columns,
+            kind,
+            classes,
+            logits,
+            features,
+            labels,
+            warnings: Vec::new(),
+            by: None,
+        })
     }
 
     /// The rows as the methods take them.
@@ -143,30 +190,4 @@ impl ClassFile {
         let arrays: Vec<_> = self.logits.iter().chain(&self.features).chain([&labels]).map(|a| a.view()).collect();
         stonet_io::Model::fingerprint_of(&arrays)
     }
-}
-
-/// Class names in the order of the columns: from the columns' own names where they hold the labels, else from the labels.
-fn classes(labels: &[String], columns: &[String], kind: InputKind) -> stonet::Result<Labels> {
-    if kind == InputKind::Features {
-        return Labels::learn(labels, None);
-    }
-    let stem = common_prefix(columns);
-    let own: Vec<String> = columns.iter().map(|n| n[stem..].to_owned()).collect();
-    if let Ok(named) = Labels::named(own)
-        && named.encode(labels).is_ok()
-    {
-        return Ok(named);
-    }
-    Labels::learn(labels, Some(columns.len()))
-}
-
-/// Bytes that all names begin with.
-fn common_prefix(names: &[String]) -> usize {
-    let Some(first) = names.first() else { return 0 };
-    let shared = |other: &String| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
-    let mut length = names.iter().map(shared).min().unwrap_or(0);
-    while !names.iter().all(|n| n.is_char_boundary(length)) {
-        length -= 1;
-    }
-    length
 }

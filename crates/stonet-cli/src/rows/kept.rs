@@ -74,7 +74,7 @@ pub fn copies(path: &Path, kept: &[Column], table: &Table, first: usize) -> Resu
                 }
                 Copied::Text(texts.to_vec())
             }
-            Type::Text => Copied::Text(texts.to_vec()),
+            _ => Copied::Text(texts.to_vec()),
         };
         Ok((column.clone(), copied))
     };

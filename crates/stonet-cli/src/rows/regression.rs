@@ -31,8 +31,8 @@ impl RegressionFile {
 
     /// What has to be read for these flags.
     pub fn reading(flags: &ColumnArgs) -> Result<Reading> {
-        if flags.kind.is_some() || flags.features.is_some() {
-            return Err(Error::flag("--kind and --features", "are for --task classification"));
+        if flags.kind.is_some() || flags.features.is_some() || flags.classes.is_some() {
+            return Err(Error::flag("--kind, --classes and --features", "are for --task classification"));
         }
         let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction].concat();
         Ok(Reading {

@@ -4,5 +4,6 @@ mod arrays;
 mod classification;
 #[path = "../common/mod.rs"]
 mod common;
+mod labels;
 mod regression;
 mod shell;

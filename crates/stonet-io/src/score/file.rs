@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use stonet::Ticker;
+use stonet::{LabelKind, Ticker};
 
 use super::{ModelScorer, Scored};
 use crate::batches::Ahead;
@@ -30,8 +30,7 @@ pub fn score_file(
     tick: Ticker<'_>,
 ) -> Result<u64> {
     let kept = kept(scorer, input, beside, keep)?;
-    let (text, numbers): (Vec<&Column>, Vec<&Column>) =
-        kept.iter().partition(|c| matches!(c.kind, Type::Text | Type::Integer));
+    let (text, numbers): (Vec<&Column>, Vec<&Column>) = kept.iter().partition(|c| c.kind.as_text());
     let names = |columns: &[&Column]| columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let numbers = scorer.inputs().iter().cloned().chain(names(&numbers)).collect();
     let reading = Reading { numbers: Some(numbers), text: names(&text), beside: beside.to_vec(), ..Reading::default() };
@@ -74,6 +73,23 @@ pub fn types(input: &Path, beside: &[Beside], names: &[String]) -> Result<Vec<Op
     Ok(kinds.into_iter().map(|kind| kind.or(otherwise)).collect())
 }
 
+/// The kind of the labels in a column of a file, or of files beside it; none where text files have it, which know no types.
+pub fn label_kind(input: &Path, beside: &[Beside], name: &str) -> Result<Option<LabelKind>> {
+    for path in [input].into_iter().chain(beside.iter().map(|b| b.path.as_path())) {
+        let at = Location::new(path)?;
+        match at.format {
+            #[cfg(feature = "parquet")]
+            Format::Parquet | Format::Arrow | Format::Folder => {
+                if let Some(kind) = crate::arrow::label_kind(&at, name)? {
+                    return Ok(Some(kind));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
 /// The columns to copy and what they are written as.
 fn kept(scorer: &ModelScorer, input: &Path, beside: &[Beside], keep: &[String]) -> Result<Vec<Column>> {
     let kinds = types(input, beside, keep)?.into_iter().map(|kind| kind.unwrap_or(Type::Text));
@@ -107,9 +123,9 @@ fn score(
 
 fn write(writer: &mut Writer, kept: &[Column], scored: Receiver<(Table, Scored)>) -> Result<()> {
     for (table, scores) in scored {
-        let copied = |column: &Column| match column.kind {
-            Type::Text | Type::Integer => Ok(Cells::Text(table.text(&column.name)?)),
-            _ => Ok(Cells::Numbers(table.column(&column.name)?)),
+        let copied = |column: &Column| match column.kind.as_text() {
+            true => Ok(Cells::Text(table.text(&column.name)?)),
+            false => Ok(Cells::Numbers(table.column(&column.name)?)),
         };
         let copied: Vec<Cells<'_>> = kept.iter().map(copied).collect::<Result<_>>()?;
         writer.write(&[copied, scores.cells()].concat())?;

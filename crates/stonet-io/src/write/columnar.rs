@@ -5,13 +5,17 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{
+    ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray,
+    TimestampMicrosecondArray,
+};
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
+use stonet::LabelKind;
 
 use super::{Cells, Column, Format, Type};
 
@@ -28,6 +32,9 @@ pub(crate) fn schema(columns: &[Column]) -> SchemaRef {
             Type::F32 => DataType::Float32,
             Type::Text => DataType::Utf8,
             Type::Integer => DataType::Int64,
+            Type::Boolean => DataType::Boolean,
+            Type::Date => DataType::Date32,
+            Type::Datetime => DataType::Timestamp(TimeUnit::Microsecond, None),
         };
         Field::new(&c.name, kind, false)
     };
@@ -38,18 +45,33 @@ fn failed(error: impl ToString) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-fn integer(text: &str, field: &Field) -> io::Result<Option<i64>> {
-    text.parse().map(Some).map_err(|_| failed(format!("`{text}` in column `{}` is no whole number", field.name())))
+/// The texts of some rows as an array of the field's type.
+fn parsed(texts: &[String], field: &Field) -> io::Result<ArrayRef> {
+    fn all<T, A: FromIterator<Option<T>>>(
+        texts: &[String],
+        field: &Field,
+        what: &str,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> io::Result<A> {
+        let wrong = |text: &String| failed(format!("`{text}` in column `{}` is no {what}", field.name()));
+        texts.iter().map(|text| parse(text).map(Some).ok_or_else(|| wrong(text))).collect()
+    }
+    Ok(match field.data_type() {
+        DataType::Int64 => Arc::new(all::<_, Int64Array>(texts, field, "whole number", |t| t.parse().ok())?),
+        DataType::Boolean => Arc::new(all::<_, BooleanArray>(texts, field, "truth value", LabelKind::truth)?),
+        DataType::Date32 => Arc::new(all::<_, Date32Array>(texts, field, "date", LabelKind::days)?),
+        DataType::Timestamp(..) => {
+            Arc::new(all::<_, TimestampMicrosecondArray>(texts, field, "time", LabelKind::microseconds)?)
+        }
+        _ => Arc::new(StringArray::from_iter_values(texts)),
+    })
 }
 
 /// These rows of every column as arrays of the schema.
 pub(crate) fn arrays(schema: &SchemaRef, cells: &[Cells<'_>], rows: Range<usize>) -> io::Result<Vec<ArrayRef>> {
     let array = |(cells, field): (&Cells<'_>, &Arc<Field>)| -> io::Result<ArrayRef> {
         Ok(match cells {
-            Cells::Text(texts) if *field.data_type() == DataType::Int64 => {
-                Arc::new(texts[rows.clone()].iter().map(|t| integer(t, field)).collect::<io::Result<Int64Array>>()?)
-            }
-            Cells::Text(texts) => Arc::new(StringArray::from_iter_values(&texts[rows.clone()])),
+            Cells::Text(texts) => parsed(&texts[rows.clone()], field)?,
             Cells::Numbers(v) if *field.data_type() == DataType::Float32 => {
                 Arc::new(Float32Array::from_iter_values(rows.clone().map(|i| v[i] as f32)))
             }

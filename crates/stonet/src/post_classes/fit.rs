@@ -79,7 +79,7 @@ impl PostStoNetClassifier {
         let pooled = |m: &ClassMethod| !matches!(m, ClassMethod::Stack | ClassMethod::Isotonic);
         let sound = |m: &Vec<ClassMethod>| (1..=8).contains(&m.len()) && m.iter().all(pooled);
         let range = "1 to 8 methods other than stack and isotonic";
-        Error::check(self.members.as_ref().is_none_or(sound), "members", &self.members, range)
+        self.members.iter().try_for_each(|m| Error::check(sound(m), "members", m, range))
     }
 
     fn members_for(&self, rows: &ClassRows<'_>) -> Vec<ClassMethod> {

@@ -52,12 +52,8 @@ impl SkipSettings {
     pub(super) fn check(&self) -> Result<()> {
         Error::check(self.hidden >= 1, "hidden", self.hidden, "at least 1")?;
         let sound = |k: &Vec<f64>| !k.is_empty() && k.iter().all(|k| *k >= 0.0 && k.is_finite());
-        Error::check(
-            self.kappas.as_ref().is_none_or(sound),
-            "kappas",
-            &self.kappas,
-            "at least one, finite, not negative",
-        )?;
+        let range = "at least one, finite, not negative";
+        self.kappas.iter().try_for_each(|k| Error::check(sound(k), "kappas", k, range))?;
         Error::check(self.asghmc.averages >= 1, "averages", self.asghmc.averages, "at least 1")
     }
 

@@ -108,11 +108,19 @@ impl From<FittedClassSets> for Parts {
 }
 
 impl ClassSets {
+    /// Fails where a setting cannot be.
+    pub fn check(&self) -> Result<()> {
+        match self.scheme {
+            SetScheme::Split { share } => Error::check(share > 0.0 && share < 1.0, "share", share, "between 0 and 1"),
+            SetScheme::CvPlus { folds } => Error::check(folds >= 2, "folds", folds, "at least 2"),
+        }
+    }
+
     /// Fits on rows that the network has not seen.
     pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassSets> {
+        self.check()?;
         match self.scheme {
             SetScheme::Split { share } => {
-                Error::check(share > 0.0 && share < 1.0, "share", share, "between 0 and 1")?;
                 let mut order: Vec<usize> = (0..rows.rows()).collect();
                 order.shuffle(&mut seed.child(streams::DIVISION).rng());
                 let fit = ((share * rows.rows() as f64).round() as usize).clamp(1, rows.rows());

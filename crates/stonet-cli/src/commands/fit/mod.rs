@@ -24,7 +24,7 @@ use crate::rows::{ClassFile, RegressionFile, Source};
 use sampled::Drawn;
 use summary::Summary;
 
-pub use summary::weights;
+pub use summary::{class_columns, shown_columns, weights};
 
 /// Fit a head on rows that the network was not trained on, and save it
 ///
@@ -200,10 +200,12 @@ impl Fit {
             console.note(format_args!("no row is of class {}", absent.join(", ")));
         }
         let open = fitted.notes().iter().filter(|n| !n.converged);
-        let warnings = open.map(|n| format!("{} is not converged", n.method)).collect();
+        let open = open.map(|n| format!("{} is not converged", n.method));
+        let warnings = rows.warnings.iter().cloned().chain(open).collect();
         let summary = Summary {
             sampled: total.map(|_| calibration.rows()),
             total_rows: total,
+            class_columns: class_columns(&rows.columns.logits, &names),
             classes: Some(names),
             absent_classes: absent,
             members: serde_json::to_value(fitted.notes()).ok(),
@@ -255,6 +257,7 @@ impl Fit {
             logits: columns.logits.len(),
             targets: columns.targets.clone(),
             classes: None,
+            class_columns: Vec::new(),
             absent_classes: Vec::new(),
             level: None,
             seed: self.seed.seed,

@@ -17,6 +17,8 @@ pub struct Summary {
     pub logits: usize,
     pub targets: Vec<String>,
     pub classes: Option<Vec<String>>,
+    /// The class of every output of the network, where there are outputs.
+    pub class_columns: Vec<ClassColumn>,
     /// Classes without a row to learn from.
     pub absent_classes: Vec<String>,
     pub level: Option<f64>,
@@ -48,6 +50,9 @@ impl Summary {
         let then = self.calibration_rows.map(|n| format!(", calibrated on {n} others,")).unwrap_or_default();
         let mut text =
             format!("{}: fitted on {}{of} rows with {seen}{then} in {:.1} s\n", self.head, self.rows, self.seconds);
+        if !self.class_columns.is_empty() {
+            text += &format!("classes    {}\n", shown_columns(&self.class_columns));
+        }
         if let Some(guarantee) = &self.guarantee {
             text += &format!("guarantee  {guarantee}\n");
         }
@@ -61,6 +66,32 @@ impl Summary {
             text += &format!("members    {}\n", members.iter().map(name).collect::<Vec<_>>().join(", "));
         }
         text
+    }
+}
+
+/// At most this many columns are listed.
+const LISTED: usize = 12;
+
+/// An output of the network and the class that it belongs to.
+#[derive(Serialize)]
+pub struct ClassColumn {
+    pub column: String,
+    pub class: String,
+}
+
+/// The outputs of a network with their classes; none where a head was fitted on features alone.
+pub fn class_columns(columns: &[String], classes: &[String]) -> Vec<ClassColumn> {
+    let pair = |(column, class): (&String, &String)| ClassColumn { column: column.clone(), class: class.clone() };
+    columns.iter().zip(classes).map(pair).collect()
+}
+
+/// The same for people.
+pub fn shown_columns(columns: &[ClassColumn]) -> String {
+    let one = |c: &ClassColumn| format!("{} = {}", c.column, c.class);
+    let shown: Vec<String> = columns.iter().take(LISTED).map(one).collect();
+    match columns.last() {
+        Some(last) if columns.len() > LISTED => format!("{} … {} ({})", shown.join(", "), one(last), columns.len()),
+        _ => shown.join(", "),
     }
 }
 
