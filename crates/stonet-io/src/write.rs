@@ -14,6 +14,7 @@ use ndarray::ArrayView1;
 use crate::header::Header;
 use crate::{Error, Result};
 pub(crate) use temporary::Temporary;
+pub use temporary::write_whole;
 
 /// What can be written, for messages.
 const FORMATS: &str = ".csv and .csv.gz, .parquet, .arrow, .feather and .ipc, .npy, and - for CSV to standard output";

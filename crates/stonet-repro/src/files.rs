@@ -25,16 +25,7 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 
 /// The same of bytes.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let temporary = path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-    let written = fs::File::create(&temporary)
-        .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
-        .and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|e| {
-        // Best effort: the error that matters is the first one.
-        let _ = fs::remove_file(&temporary);
-        io(path, "write")(e)
-    })
+    stonet_io::write_whole(path, bytes).map_err(io(path, "write"))
 }
 
 /// Writes files into a directory, which is made if need be.
