@@ -157,7 +157,7 @@ fn classes(labels: &[String], columns: &[String], kind: InputKind) -> stonet::Re
     {
         return Ok(named);
     }
-    Labels::learn(labels, Some(columns.len()))
+    Labels::learn(labels, kind.classes(columns.len()))
 }
 
 /// Bytes that all names begin with.
