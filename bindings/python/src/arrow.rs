@@ -111,15 +111,16 @@ impl Tapped {
         Ok((Tapped { runner, preprocess }, network.columns()))
     }
 
-    /// Features and outputs for an array, whose first axis counts rows.
-    pub fn run(&self, values: Vec<f32>, shape: &[usize], tick: Ticker<'_>) -> PyResult<Features> {
-        let inputs = Inputs::array(values, shape).raise()?.with_preprocess(&self.preprocess).raise()?;
+    /// Features and outputs for rows.
+    pub fn run(&self, inputs: Inputs, tick: Ticker<'_>) -> PyResult<Features> {
+        let inputs = inputs.with_preprocess(&self.preprocess).raise()?;
         self.runner.features(&inputs, 0..inputs.rows(), tick).raise()
     }
 
     /// What it says of rows, in the columns of the head.
     fn said(&self, model: &Model, source: &Path, x: &Array2<f64>) -> PyResult<Table> {
-        let said = self.run(x.iter().map(|&v| v as f32).collect(), &[x.nrows(), x.ncols()], &|_, _| true)?;
+        let inputs = Inputs::table(x.view(), &[x.ncols()]).raise()?;
+        let said = self.run(inputs, &|_, _| true)?;
         let outputs = said.outputs.iter().map(|(_, o)| o.mapv(f64::from)).collect();
         model.said(source, said.features.mapv(f64::from), outputs).raise()
     }

@@ -97,8 +97,7 @@ impl<'a> Rows<'a> {
         if kind == InputKind::Features {
             return Ok(Rows { logits: None, features: Some(x) });
         }
-        let logits =
-            if kind == InputKind::Logits && !fit { x.to_owned() } else { kind.convert(x.to_owned()).raise()? };
+        let logits = if fit { kind.convert(x.to_owned()) } else { kind.logits(x.to_owned()) }.raise()?;
         Ok(Rows { logits: Some(logits), features })
     }
 
@@ -406,7 +405,7 @@ impl Classification {
         // Features that the head was fitted without are not there.
         let columns = &self.model.columns;
         let features = if rows.features.is_some() { &columns.features[..] } else { &[] };
-        let inputs: Vec<String> = columns.logits.iter().chain(features).cloned().collect();
+        let inputs = [columns.logit_names(), features.to_vec()].concat();
         let seen = HeadInputs { logits, features: rows.features, names: &inputs };
         let wanted = ClassSettings { seed: EVALUATION, ..ClassSettings::default() };
         ClassEvaluation::of_head(self.head(), &seen, labels, names, &wanted).raise()

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stonet::{InputKind, Level};
+use stonet::Level;
 use stonet_io::{Fitted, Model};
-use stonet_onnx::{Error, Head, Joint, Network, classifier, intervals};
+use stonet_onnx::{ClassOutput, Error, Head, Joint, Network, classifier, intervals};
 use stonet_repro::files;
 
 use crate::error::Raise;
@@ -54,9 +54,9 @@ fn graph(model: &Model, level: Option<f64>) -> PyResult<Head> {
             let level = level.map(|l| Level::new(l).raise()).transpose()?.or(model.level);
             intervals(fitted, level.map_or_else(|| Level::new(0.9).raise(), Ok)?).raise()
         }
-        Fitted::Classification(_) if model.kind == Some(InputKind::Probabilities) => Err(PyValueError::new_err(
-            "this head was fitted on probabilities, and ONNX files of such heads are not supported yet; fit it on the logits",
-        )),
-        Fitted::Classification(fitted) => classifier(fitted).raise(),
+        Fitted::Classification(fitted) => {
+            let output = ClassOutput { kind: model.kind.unwrap_or_default(), columns: model.columns.logits.len() };
+            classifier(fitted, output).raise()
+        }
     }
 }

@@ -2,8 +2,10 @@
 
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
+use stonet_onnx::Inputs;
 
 use crate::arrow::Tapped;
+use crate::error::Raise;
 use crate::{settings, work};
 
 /// A network that is loaded and tapped.
@@ -39,7 +41,8 @@ impl OnnxRunner {
         x: PyReadonlyArrayDyn<'py, f32>,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Vec<(String, Bound<'py, PyArray2<f64>>)>)> {
         let (values, shape) = (x.as_array().iter().copied().collect::<Vec<f32>>(), x.shape().to_vec());
-        let said = work::follow(py, self.jobs, None, |tick| self.tapped.run(values, &shape, tick))?;
+        let inputs = Inputs::array(values, &shape).raise()?;
+        let said = work::follow(py, self.jobs, None, |tick| self.tapped.run(inputs, tick))?;
         let outputs = said.outputs.into_iter().map(|(name, o)| (name, o.mapv(f64::from).into_pyarray(py))).collect();
         Ok((said.features.mapv(f64::from).into_pyarray(py), outputs))
     }

@@ -42,6 +42,21 @@ def test_kinds_agree(classes: Any) -> None:
         PostStoNetClassifier(method="temperature", kind="logits").fit(softmax(z), y)
 
 
+@pytest.mark.parametrize("kind", ["logits", "probabilities", "log-probabilities"])
+def test_one_column_of_a_binary_classifier_is_that_of_the_second_class(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    z = 4 * rng.normal(size=(400, 1))
+    y = np.where(rng.random(400) < 1 / (1 + np.exp(-z[:, 0] / 3)), "yes", "no")
+    both = np.hstack([np.zeros_like(z), z])
+    want = PostStoNetClassifier(method="temperature", kind="logits").fit(both, y)
+    one = {"logits": z, "probabilities": softmax(both)[:, 1:], "log-probabilities": np.log(softmax(both)[:, 1:])}[kind]
+    head = PostStoNetClassifier(method="temperature", kind=kind).fit(one, y)
+    assert head.kind_ == kind and list(head.classes_) == ["no", "yes"]
+    np.testing.assert_allclose(head.predict_proba(one), want.predict_proba(both), atol=1e-6)
+    assert head.score(one, y) == want.score(both, y)
+    np.testing.assert_allclose(head.predict_proba(one[:1]), want.predict_proba(both[:1]), atol=1e-6)
+
+
 def test_the_stack_names_its_members_and_its_classes(classes: Any) -> None:
     z, y = classes
     names = np.array(["cat", "dog", "eel"])

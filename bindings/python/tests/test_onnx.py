@@ -267,11 +267,10 @@ class TestExport:
         bounds = head.predict_interval(regressed.features, side="lower")[1]
         np.testing.assert_allclose(found["lower"].ravel(), bounds[:, 0, 0], rtol=1e-3, atol=1e-3)
 
-    @pytest.mark.xfail(strict=True, raises=ValueError, reason="plan: heads fitted on probabilities in an ONNX file")
     def test_probabilities_in(self, classified: Trained, run: Any, tmp_path: Path) -> None:
         p = np.exp(classified.output - classified.output.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         head = PostStoNetClassifier(method="temperature", kind="probabilities").fit(p, classified.y)
         head.to_onnx(tmp_path / "head.onnx")
-        found = run(tmp_path / "head.onnx", x=p)
+        found = run(tmp_path / "head.onnx", network_probabilities=p)
         np.testing.assert_allclose(found["probabilities"], head.predict_proba(p), atol=1e-4)

@@ -46,6 +46,9 @@ pub enum Error {
     /// An output that is a folder.
     #[error("{path}: cannot be written: it is a folder; choose the name of a file", path = path.display())]
     IsFolder { path: PathBuf },
+    /// A number that a network cannot take.
+    #[error("{path}: row {row} (from 0), column `{column}` is {value}, and the network takes {takes}; correct or rescale the column", path = path.display())]
+    InputNumber { path: PathBuf, row: usize, column: String, value: String, takes: String },
     /// A file of settings that cannot be used.
     #[error("{path}: {why}; see the documentation for the settings there are", path = path.display())]
     Settings { path: PathBuf, why: String },
@@ -70,6 +73,20 @@ impl Error {
             // A setting has nothing to do with the file.
             stonet::Error::Setting { .. } => Error::Core(source),
             source => Error::Rows { path: path.to_owned(), source },
+        }
+    }
+
+    /// Rows of a file that a network refuses; `first` is the number of the first one, and `columns` are those that go in.
+    pub fn network_rows<'a>(
+        path: &'a std::path::Path,
+        first: usize,
+        columns: &'a [String],
+    ) -> impl Fn(stonet_onnx::Error) -> Error + 'a {
+        move |source| match source.after_rows(first) {
+            stonet_onnx::Error::InputNumber { row, column, value, takes } if column < columns.len() => {
+                Error::InputNumber { path: path.to_owned(), row, column: columns[column].clone(), value, takes }
+            }
+            source => Error::Network(source),
         }
     }
 

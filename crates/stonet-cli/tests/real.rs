@@ -125,3 +125,17 @@ fn classes_without_a_calibration_row_keep_their_logits() {
     assert!((0.72..0.80).contains(&accuracy), "{accuracy}");
     println!("accuracy {accuracy}");
 }
+
+#[test]
+fn images_without_their_scale_are_a_warning() {
+    let Some(dir) = data() else { return };
+    let desk = Desk::new();
+    let images = std::fs::read(dir.join("images/cifar10/test_batch.bin")).unwrap();
+    desk.write("some.bin", &images[..200 * IMAGE]);
+    let network = dir.join("models/resnet20_cifar10.onnx");
+    for (flags, warned) in [("", true), (PIXELS, false)] {
+        let output = desk.ended(&format!("features {} some.bin {flags} -o f.parquet", network.display()), 0);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(said.contains("pass --scale, --mean and --std"), warned, "{said}");
+    }
+}

@@ -7,12 +7,12 @@ pub(crate) mod ipc;
 mod pages;
 pub(crate) mod parquet;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
 use stonet::LabelKind;
 
+use crate::caught;
 use crate::location::{Format, Location};
 use crate::{Result, Type};
 use parquet::Footer;
@@ -72,12 +72,12 @@ fn copy(schema: &Schema, name: &str) -> Option<Type> {
     })
 }
 
-/// Runs a decoder that was not written for hostile bytes: its panics, like its errors, say that the file is damaged. (arrow-ipc
-/// panics on unknown types and on short bitmaps; the panic hook still speaks, and `panic = "abort"` would end the program.)
+/// Runs a decoder that was not written for hostile bytes: its panics, like its errors, mean that the file is damaged. (arrow-ipc
+/// panics on unknown types and on short bitmaps.)
 fn guard<T, E: ToString>(at: &Location, decode: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(decode)) {
-        Ok(Ok(decoded)) => Ok(decoded),
-        Ok(Err(e)) => Err(at.damaged(e.to_string())),
-        Err(_) => Err(at.damaged("the decoder gave up on it")),
+    match caught(decode) {
+        Some(Ok(decoded)) => Ok(decoded),
+        Some(Err(e)) => Err(at.damaged(e.to_string())),
+        None => Err(at.damaged("the decoder gave up on it")),
     }
 }

@@ -57,6 +57,8 @@ mod zip;
 mod npz;
 mod tensors;
 
+mod caught;
+
 #[cfg(feature = "parquet")]
 mod arrow;
 
@@ -74,6 +76,7 @@ use pieces::Opened;
 use reading::Ask;
 
 pub use batches::{Ahead, Batches};
+pub use caught::caught;
 pub use error::{Error, Result};
 pub use idx::Idx;
 pub use model::{Fitted, Model, ModelColumns};
@@ -85,7 +88,7 @@ pub use sample::{Sample, Sampling};
 pub use score::{BatchInputs, BatchScorer};
 pub use score::{ModelScorer, ScoreSettings, Scored, label_kind, score_file, types};
 pub use table::{Choice, Table};
-pub use write::{Cells, Column, Type, Writer, discard_unfinished_files, write_file};
+pub use write::{Cells, Column, Type, Writer, discard_unfinished_files, write_whole};
 
 /// Reads a table of numbers in the format that the file's name announces; [`Reading`] chooses columns, and keeps some as text.
 pub fn read(path: &Path) -> Result<Table> {

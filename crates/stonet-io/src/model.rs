@@ -15,7 +15,7 @@ use stonet::anatomy::View;
 use stonet::{FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
 
 use crate::location::damaged;
-use crate::write::write_file;
+use crate::write::write_whole;
 use crate::{Error, Result, Table, open};
 use fingerprint::Fnv;
 
@@ -52,6 +52,14 @@ pub struct ModelColumns {
 }
 
 impl ModelColumns {
+    /// The names of the logits that [`InputKind::logits`] makes: a single column, which is that of the second class, has the other class beside it.
+    pub fn logit_names(&self) -> Vec<String> {
+        match self.logits.as_slice() {
+            [one] => vec![format!("{one} (other class)"), one.clone()],
+            all => all.to_vec(),
+        }
+    }
+
     /// All that prediction reads: features, predictions, logits.
     pub fn inputs(&self) -> Vec<String> {
         [&self.features, &self.prediction, &self.logits].into_iter().flatten().cloned().collect()
@@ -197,7 +205,7 @@ impl Model {
     /// Writes the file; it appears whole or not at all.
     pub fn save(&self, path: &Path) -> Result<()> {
         let bytes = self.to_bytes()?;
-        write_file(path, &bytes).map_err(|source| Error::Unwritable { path: path.into(), source })
+        write_whole(path, &bytes).map_err(|source| Error::Unwritable { path: path.into(), source })
     }
 
     /// Reads a file of this or an earlier format version.
@@ -265,7 +273,11 @@ impl Model {
             Fitted::Classification(head) => {
                 let kind = self.kind.ok_or("a classification needs the kind of its inputs")?;
                 count("classes", head.classes(), self.labels.as_ref().map_or(0, Labels::classes))?;
-                count("columns of logits", if kind == InputKind::Features { 0 } else { head.classes() }, logits.len())?;
+                // One column is the output of a binary classifier.
+                if kind.classes(logits.len()) != Some(head.classes()) {
+                    let expected = if kind == InputKind::Features { 0 } else { head.classes() };
+                    count("columns of logits", expected, logits.len())?;
+                }
                 count("targets", 1, targets.len())?;
                 count("columns of predictions", 0, prediction.len())?;
                 let seen = head.members().into_iter().filter_map(|(_, member)| match member.correction() {

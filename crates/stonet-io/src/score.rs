@@ -159,13 +159,13 @@ impl ModelScorer {
                 let x = table.select(&places[*logits..]);
                 let p = match kind {
                     InputKind::Features => {
-                        let x = kind.convert(x)?;
+                        let x = kind.logits(x)?;
                         fitted.probabilities(&ClassInputs::features(x.view())?)?
                     }
                     _ => {
                         let z = table.select(&places[..*logits]);
                         // Whether logits are not probabilities in truth was looked at when the head was fitted; a few rows may look so by chance.
-                        let z = if *kind == InputKind::Logits { z } else { kind.convert(z)? };
+                        let z = kind.logits(z)?;
                         let inputs = ClassInputs::logits(z.view())?;
                         fitted.probabilities(&if x.ncols() > 0 { inputs.with_features(x.view())? } else { inputs })?
                     }

@@ -14,7 +14,7 @@ use ndarray::ArrayView1;
 use crate::header::Header;
 use crate::{Error, Result};
 pub(crate) use temporary::Temporary;
-pub use temporary::{discard_unfinished_files, write_file};
+pub use temporary::{discard_unfinished_files, write_whole};
 
 /// What can be written, for messages.
 const FORMATS: &str = ".csv and .csv.gz, .parquet, .arrow, .feather and .ipc, .npy, and - for CSV to standard output";

@@ -58,25 +58,27 @@ pub enum Error {
         known: String,
     },
     /// A network whose last hidden layer does not show.
-    #[error("{path}: the last hidden layer was not found, since no output comes from a linear layer (Gemm or MatMul) behind others; name a tensor as the tap, such as one of {known}", path = path.display())]
+    #[error("{path}: the last hidden layer was not found, because no output comes from a linear layer (Gemm or MatMul) behind others; name a tensor as the tap, such as one of {known}", path = path.display())]
     NoTap {
         /// The file.
         path: PathBuf,
         /// Some of the last tensors.
         known: String,
     },
-    /// A network with no input or several.
-    #[error("{path}: the network has {count} inputs ({names}), and only networks with one can be run; export it with one input", path = path.display())]
+    /// A network whose inputs cannot be filled from one row.
+    #[error("{path}: the network has {count} inputs ({names}), and {why}", path = path.display())]
     Inputs {
         /// The file.
         path: PathBuf,
         /// How many.
         count: usize,
-        /// Their names.
+        /// Their names, types and axes.
         names: String,
+        /// Why they cannot be filled, and what to do.
+        why: &'static str,
     },
-    /// An input that takes something else than f32.
-    #[error("{path}: input `{name}` takes {found}, and only f32 can be given; export the network in f32", path = path.display())]
+    /// An input of a type that numbers are not cast to.
+    #[error("{path}: input `{name}` takes {found}, and rows can be given as f32, f64, f16, u8, i32 or i64; export the network with such an input", path = path.display())]
     InputType {
         /// The file.
         path: PathBuf,
@@ -84,6 +86,34 @@ pub enum Error {
         name: String,
         /// Its type.
         found: String,
+    },
+    /// A number that an input cannot take.
+    #[error(
+        "row {row}, column {column} of the inputs is {value} (rows and columns count from 0), and the network takes {takes}; correct or rescale the column"
+    )]
+    InputNumber {
+        /// Row, from 0.
+        row: usize,
+        /// Column of the row laid out in a line, from 0.
+        column: usize,
+        /// What stands there, scaled.
+        value: String,
+        /// What the network takes there.
+        takes: String,
+    },
+    /// A NaN or an infinity that the network computed.
+    #[error(
+        "row {row}: the network computed {value} at place {column} of tensor `{tensor}` (rows and places count from 0); check that the inputs of this row are on the scale that the network was trained on"
+    )]
+    OutputNumber {
+        /// Row, from 0.
+        row: usize,
+        /// Place in the row's numbers, from 0.
+        column: usize,
+        /// NaN or an infinity.
+        value: String,
+        /// The tensor.
+        tensor: String,
     },
     /// Rows of another shape than the network takes.
     #[error("the network's input `{name}` takes rows of shape {expected}, and the data have {found}; {remedy}")]
@@ -208,5 +238,13 @@ pub enum Error {
 impl Error {
     pub(crate) fn setting(name: &'static str, value: impl std::fmt::Debug, range: impl Into<String>) -> Self {
         Error::Setting { name, value: format!("{value:?}"), range: range.into() }
+    }
+
+    /// The same error where the rows were preceded by others.
+    pub fn after_rows(mut self, first: usize) -> Self {
+        if let Error::InputNumber { row, .. } | Error::OutputNumber { row, .. } = &mut self {
+            *row += first;
+        }
+        self
     }
 }

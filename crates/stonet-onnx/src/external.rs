@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
 
-use crate::proto::{expected_bytes, initialiser, tag};
+use crate::proto::{DEPTH, TOO_DEEP, expected_bytes, initialiser, tag};
 use crate::wire::{Broken, Field, Message, fields};
 use crate::{Error, Result};
 
@@ -18,7 +18,7 @@ pub(crate) fn inlined(model: &[u8], path: &Path) -> Result<Option<Vec<u8>>> {
     for field in fields(model) {
         let field = field.map_err(broken)?;
         match (field.number, field.bytes()) {
-            (tag::MODEL_GRAPH, Ok(graph)) => match folder.graph(graph)? {
+            (tag::MODEL_GRAPH, Ok(graph)) => match folder.graph(graph, 0)? {
                 Some(graph) => {
                     changed = true;
                     out = out.message(tag::MODEL_GRAPH, &graph);
@@ -42,13 +42,16 @@ struct Folder<'a> {
 
 impl Folder<'_> {
     /// The graph with its stored tensors and those of `Constant` nodes brought in; none if there is nothing to bring.
-    fn graph(&mut self, graph: &[u8]) -> Result<Option<Message>> {
+    fn graph(&mut self, graph: &[u8], depth: usize) -> Result<Option<Message>> {
+        if depth > DEPTH {
+            return Err(self.broken(TOO_DEEP));
+        }
         self.replace(graph, &|this, field, bytes| match field.number {
             tag::GRAPH_INITIALISER => this.tensor(bytes),
             tag::GRAPH_NODE => this.replace(bytes, &|this, field, bytes| match field.number {
                 tag::NODE_ATTRIBUTE => this.replace(bytes, &|this, field, bytes| match field.number {
                     tag::ATTRIBUTE_TENSOR => this.tensor(bytes),
-                    tag::ATTRIBUTE_GRAPH => this.graph(bytes),
+                    tag::ATTRIBUTE_GRAPH | tag::ATTRIBUTE_GRAPHS => this.graph(bytes, depth + 1),
                     _ => Ok(None),
                 }),
                 _ => Ok(None),

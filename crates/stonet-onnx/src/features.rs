@@ -8,10 +8,10 @@ use std::sync::mpsc::sync_channel;
 use ndarray::{Array2, ArrayView2, s};
 use stonet::Ticker;
 
-use crate::inputs::Plan;
+use crate::feeds::{Feed, Plan};
 use crate::runtime::{Engine, Output, Runtime};
 use crate::tensor::Axis;
-use crate::{ElementType, Error, Inputs, Network, Result, Tap, TensorInfo};
+use crate::{Error, Inputs, Network, Result, Tap, TensorInfo};
 
 /// Numbers of a batch: 8 GiB.
 const MOST: usize = 1 << 31;
@@ -55,6 +55,8 @@ pub struct Runner<'a> {
     engine: Box<dyn Engine>,
     /// The tap, then outputs.
     tensors: Vec<String>,
+    /// Which input each tensor is; none for those that the engine computes.
+    passed: Vec<Option<usize>>,
     batch: usize,
     /// Whether it takes that many rows and no fewer.
     whole: bool,
@@ -67,21 +69,21 @@ impl Network {
             return Err(Error::setting("batch", 0, "at least 1"));
         }
         // Classes, which are integers, follow from what stands beside them.
-        let number = |o: &&TensorInfo| o.element.is_none_or(ElementType::is_f32);
+        let number = |o: &&TensorInfo| o.element.is_none_or(|e| e.is_f32() || e.is_other_float());
         let others = self.outputs().iter().filter(|o| settings.outputs && o.name != tap.tensor).filter(number);
         let tensors = [&tap.tensor].into_iter().chain(others.map(|o| &o.name)).cloned().collect();
         self.load(tensors, settings)
     }
 
     fn load(&self, tensors: Vec<String>, settings: &RunSettings) -> Result<Runner<'_>> {
-        let fixed = match self.input()?.shape.as_deref().and_then(|s| s.first()) {
-            Some(Axis::Fixed(n)) => Some(*n),
-            _ => None,
-        };
-        let names: Vec<&str> = tensors.iter().map(String::as_str).collect();
+        let fixed = self.fixed_batch()?;
+        let passed: Vec<Option<usize>> =
+            tensors.iter().map(|t| self.inputs().iter().position(|i| i.name == *t)).collect();
+        let computed = tensors.iter().zip(&passed).filter(|(_, p)| p.is_none());
+        let names: Vec<&str> = computed.map(|(t, _)| t.as_str()).collect();
         let engine = settings.runtime.load(self, &names, rayon::current_num_threads())?;
         let (batch, whole) = (fixed.unwrap_or(settings.batch), fixed.is_some());
-        Ok(Runner { network: Cow::Borrowed(self), runtime: settings.runtime, engine, tensors, batch, whole })
+        Ok(Runner { network: Cow::Borrowed(self), runtime: settings.runtime, engine, tensors, passed, batch, whole })
     }
 
     /// The taps with the axes that one row of zeros shows, where the network can be run without knowing more.
@@ -97,19 +99,14 @@ impl Network {
     pub(crate) fn row_width(&self, tensor: &str) -> Option<usize> {
         let shapes = self.measure(vec![tensor.to_owned()])?;
         let size = |a: &Axis| if let Axis::Fixed(n) = a { Some(*n) } else { None };
-        shapes.first()?.iter().skip(1).map(size).product()
+        shapes.first()?.iter().skip(1).map(size).try_fold(1usize, |p, n| p.checked_mul(n?))
     }
 
     fn measure(&self, tensors: Vec<String>) -> Option<Vec<Vec<Axis>>> {
-        let fixed = |a: &Axis| if let Axis::Fixed(n) = a { Some(*n) } else { None };
-        let row: Vec<usize> = self.row_shape().ok()??.iter().map(fixed).collect::<Option<_>>()?;
         let runner = self.load(tensors, &RunSettings::default()).ok()?;
-        let batch = if runner.whole { runner.batch } else { 1 };
-        let shape: Vec<usize> = [batch].into_iter().chain(row).collect();
-        // Rows that are a size of a typing error cannot be held; then the file's own word has to do.
-        let size = shape.iter().try_fold(1usize, |p, &d| p.checked_mul(d)).filter(|&p| p < 1 << 28)?;
-        let outputs = runner.engine.run(0, &shape, &vec![0.0; size]).ok()?;
-        let symbol = match self.input().ok()?.shape.as_deref().and_then(|s| s.first()) {
+        let feeds = self.zeros(if runner.whole { runner.batch } else { 1 })?;
+        let outputs = runner.run(0, &feeds).ok()?;
+        let symbol = match self.inputs().first()?.shape.as_deref().and_then(|s| s.first()) {
             Some(Axis::Open(name)) if !name.is_empty() => Axis::Open(name.clone()),
             Some(Axis::Fixed(n)) => Axis::Fixed(*n),
             _ => Axis::Open("N".into()),
@@ -132,14 +129,29 @@ impl Runner<'_> {
         &self.tensors
     }
 
+    /// All tensors: inputs as they are, the others from the engine.
+    fn run(&self, worker: usize, feeds: &[Feed]) -> std::result::Result<Vec<Output>, String> {
+        let computed = match self.passed.iter().all(Option::is_some) {
+            true => Vec::new(),
+            false => self.engine.run(worker, feeds)?,
+        };
+        let mut computed = computed.into_iter();
+        let one = |passed: &Option<usize>| match passed {
+            Some(i) => feeds.get(*i).map(|f| (f.shape.clone(), f.values.clone())),
+            None => computed.next(),
+        };
+        let all: Option<Vec<Output>> = self.passed.iter().map(one).collect();
+        all.ok_or_else(|| "it gave fewer tensors than were asked for".into())
+    }
+
     /// Features of these rows. `tick(done, total)` follows the rows and cancels the work by returning false.
     pub fn features(&self, inputs: &Inputs, rows: Range<usize>, tick: Ticker<'_>) -> Result<Features> {
         if rows.end > inputs.rows() || rows.start >= rows.end {
             return Err(Error::setting("rows", &rows, format!("at least one, and below {}", inputs.rows())));
         }
-        let plan = inputs.plan(&self.network)?;
+        let plan = Plan::new(inputs, &self.network)?;
         // A network can be made for any number of rows, but not for one that no memory holds.
-        let size = plan.shape.iter().try_fold(self.batch, |product, &d| product.checked_mul(d));
+        let size = plan.size(self.batch);
         if size.is_none_or(|size| size > MOST) {
             return Err(Error::setting("batch", self.batch, format!("at most {MOST} numbers in all")));
         }
@@ -150,7 +162,7 @@ impl Runner<'_> {
         let mut tables: Vec<Array2<f32>> = Vec::new();
         let mut done = 0;
         job.run(|first, outputs| {
-            let count = outputs[0].nrows();
+            let count = outputs.first().map_or(0, Array2::nrows);
             if tables.is_empty() {
                 tables = outputs.iter().map(|o| Array2::zeros((total, o.ncols()))).collect();
             }
@@ -167,7 +179,7 @@ impl Runner<'_> {
         })?;
         let mut tables = tables.into_iter();
         let features = tables.next().unwrap_or_default();
-        Ok(Features { features, outputs: self.tensors[1..].iter().cloned().zip(tables).collect() })
+        Ok(Features { features, outputs: self.tensors.iter().skip(1).cloned().zip(tables).collect() })
     }
 }
 
@@ -216,26 +228,31 @@ impl Job<'_> {
 
     fn batch(&self, worker: usize, start: usize) -> Result<Vec<Array2<f32>>> {
         let runner = self.runner;
-        let end = (start + runner.batch).min(self.rows.end);
+        let end = start.saturating_add(runner.batch).min(self.rows.end);
         let mut values = Vec::new();
-        self.inputs.fill(&self.plan, start..end, &mut values);
+        self.inputs.fill(start..end, &mut values);
         let rows = if runner.whole { runner.batch } else { end - start };
-        values.resize(rows * self.plan.shape.iter().product::<usize>(), 0.0);
-        let shape: Vec<usize> = [rows].into_iter().chain(self.plan.shape.iter().copied()).collect();
+        let feeds = self.plan.feeds(&values, rows, start)?;
         let path = || runner.network.path().to_owned();
         let failed = |what| Error::Runtime { path: path(), runtime: runner.runtime.name(), what };
-        let outputs = runner.engine.run(worker, &shape, &values).map_err(failed)?;
-        outputs.into_iter().zip(&runner.tensors).map(|(o, name)| as_rows(o, name, rows, end - start)).collect()
+        let outputs = runner.run(worker, &feeds).map_err(failed)?;
+        let tensors = outputs.into_iter().zip(&runner.tensors);
+        tensors.map(|(o, name)| as_rows(o, name, rows, start..end)).collect()
     }
 }
 
-/// The first `keep` of `rows` rows, each laid out in a line.
-fn as_rows((shape, values): Output, tensor: &str, rows: usize, keep: usize) -> Result<Array2<f32>> {
-    let wrong = |what| Error::NotRows { tensor: tensor.into(), shape: shape.clone(), rows, what };
-    if shape.first() != Some(&rows) {
+/// The first of `batch` rows, which are these, each laid out in a line; an error where a number is not finite.
+fn as_rows((shape, values): Output, tensor: &str, batch: usize, rows: Range<usize>) -> Result<Array2<f32>> {
+    let wrong = |what| Error::NotRows { tensor: tensor.into(), shape: shape.clone(), rows: batch, what };
+    let Some((_, axes)) = shape.split_first().filter(|(n, _)| **n == batch) else {
         return Err(wrong("its first axis does not count the rows"));
+    };
+    let width = axes.iter().try_fold(1usize, |p, &d| p.checked_mul(d)).unwrap_or(usize::MAX);
+    let whole = ArrayView2::from_shape((batch, width), &values).map_err(|_| wrong("its axes and its size disagree"))?;
+    let own = whole.slice(s![..rows.len(), ..]);
+    if let Some(((row, column), value)) = own.indexed_iter().find(|(_, v)| !v.is_finite()) {
+        let (row, value) = (rows.start + row, value.to_string());
+        return Err(Error::OutputNumber { row, column, value, tensor: tensor.into() });
     }
-    let width = shape[1..].iter().product();
-    let whole = ArrayView2::from_shape((rows, width), &values).map_err(|_| wrong("its axes and its size disagree"))?;
-    Ok(whole.slice(s![..keep, ..]).to_owned())
+    Ok(own.to_owned())
 }

@@ -59,7 +59,7 @@ impl Port {
 
     pub(crate) fn message(&self, name: &str, batch: &str) -> Message {
         let axes: Vec<Axis> = [Axis::Open(batch.into())].into_iter().chain(self.width.map(Axis::Fixed)).collect();
-        value_message(name, self.element, &axes)
+        value_message(name, self.element, Some(&axes))
     }
 }
 

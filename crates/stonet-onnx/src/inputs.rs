@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::path::Path;
 
+use ndarray::ArrayView2;
 use stonet_io::Idx;
 
-use crate::tensor::{Axis, shape_text};
-use crate::{Error, Network, Result};
+use crate::tensor::NumberRange;
+use crate::{Error, Result};
 
 /// Bytes of an image's pixels in a CIFAR file.
 const CIFAR_PIXELS: usize = 3 * 32 * 32;
@@ -59,9 +60,20 @@ impl Inputs {
         Ok(Self::new(Values::Floats(values), rows, rest.to_vec()))
     }
 
+    /// Rows of a table; `axes` are those of one row. A number beyond f32 is an error with its place.
+    pub fn table(values: ArrayView2<'_, f64>, axes: &[usize]) -> Result<Self> {
+        let beyond = values.indexed_iter().find(|(_, v)| !(**v as f32).is_finite());
+        if let Some(((row, column), value)) = beyond {
+            let (value, takes) = (format!("{value:e}"), NumberRange::SINGLE.to_string());
+            return Err(Error::InputNumber { row, column, value, takes });
+        }
+        let shape: Vec<usize> = [values.nrows()].into_iter().chain(axes.iter().copied()).collect();
+        Self::array(values.iter().map(|&v| v as f32).collect(), &shape)
+    }
+
     /// The images of an idx file.
     pub fn idx(idx: Idx) -> Self {
-        let (rows, shape) = (idx.rows(), idx.shape()[1..].to_vec());
+        let (rows, shape) = (idx.rows(), idx.shape().iter().skip(1).copied().collect());
         Self::new(Values::Idx(idx), rows, shape)
     }
 
@@ -73,8 +85,9 @@ impl Inputs {
             return Err(Error::NotCifar { path: path.into(), bytes: file.len() });
         };
         let records = file.chunks_exact(labels + CIFAR_PIXELS);
-        let classes = records.clone().map(|r| usize::from(r[labels - 1])).collect();
-        let pixels: Vec<u8> = records.flat_map(|r| &r[labels..]).copied().collect();
+        let parts = records.map(|r| r.split_at(labels));
+        let classes = parts.clone().filter_map(|(l, _)| l.last().copied().map(usize::from)).collect();
+        let pixels: Vec<u8> = parts.flat_map(|(_, pixels)| pixels).copied().collect();
         let rows = pixels.len() / CIFAR_PIXELS;
         Ok(Inputs { labels: Some(classes), ..Self::new(Values::Bytes(pixels), rows, vec![3, 32, 32]) })
     }
@@ -98,9 +111,10 @@ impl Inputs {
         if p.std.iter().any(|s| *s <= 0.0) {
             return Err(Error::setting("std", &p.std, "positive"));
         }
-        let at = |list: &[f32], c: usize| if list.len() == 1 { list[0] } else { list[c] };
+        // A single number is that of every channel.
+        let at = |list: &[f32], c: usize| list.get(c).or(list.first()).copied().unwrap_or(1.0);
         self.affine = (0..count).map(|c| (p.scale / at(&p.std, c), -at(&p.mean, c) / at(&p.std, c))).collect();
-        self.channels = match &self.shape[..] {
+        self.channels = match self.shape.as_slice() {
             _ if count == 1 => None,
             [first, ..] if *first == count => Some(0),
             [.., last] if *last == count => Some(self.shape.len() - 1),
@@ -127,72 +141,17 @@ impl Inputs {
         self.labels.as_deref()
     }
 
-    /// How the network takes these rows; an error that says why it cannot.
-    pub(crate) fn plan(&self, network: &Network) -> Result<Plan> {
-        let given = &self.shape;
-        let Some(wanted) = network.row_shape()? else { return Ok(Plan { shape: given.clone(), moved: None }) };
-        let fits = |shape: &[usize]| {
-            shape.len() == wanted.len()
-                && wanted.iter().zip(shape).all(|(w, &s)| matches!(w, Axis::Open(_)) || *w == Axis::Fixed(s))
-        };
-        if fits(given) {
-            return Ok(Plan { shape: given.clone(), moved: None });
-        }
-        if let [a, b, c] = given[..] {
-            // Channels first in the file and last in the network, or the other way round.
-            let moves = [([b, c, a], Move::ToLast, a), ([c, a, b], Move::ToFirst, c)];
-            let found = moves.into_iter().find(|(shape, _, channels)| fits(shape) && *channels <= 4);
-            if let Some((shape, moved, _)) = found {
-                return Ok(Plan { shape: shape.to_vec(), moved: Some(moved) });
-            }
-        }
-        // An axis of size 1 more or less, or all values in a row, changes no value's place.
-        let count: usize = given.iter().product();
-        let fixed: Option<Vec<usize>> =
-            wanted.iter().map(|w| if let Axis::Fixed(n) = w { Some(*n) } else { None }).collect();
-        let shape = match (fixed, wanted.len()) {
-            (Some(fixed), _) => fixed,
-            (None, 1) => vec![count],
-            (None, _) => Vec::new(),
-        };
-        let without_ones = |s: &[usize]| s.iter().copied().filter(|&d| d != 1).collect::<Vec<_>>();
-        let flat = shape.len() == 1 && shape[0] == count;
-        if !shape.is_empty() && (flat || without_ones(&shape) == without_ones(given)) {
-            return Ok(Plan { shape, moved: None });
-        }
-        let text = |s: &[usize]| shape_text(&s.iter().map(|&d| Axis::Fixed(d)).collect::<Vec<_>>());
-        Err(Error::InputShape {
-            name: network.input()?.name.clone(),
-            expected: shape_text(wanted),
-            found: text(given),
-            remedy: "give the data that the network was made for, in the shape that it takes",
-        })
-    }
-
-    /// Values of these rows, scaled and laid out.
-    pub(crate) fn fill(&self, plan: &Plan, rows: Range<usize>, out: &mut Vec<f32>) {
+    /// Values of these rows, scaled.
+    pub(crate) fn fill(&self, rows: Range<usize>, out: &mut Vec<f32>) {
         let width: usize = self.shape.iter().product();
         let place = rows.start * width..rows.end * width;
         out.clear();
         match &self.values {
-            Values::Bytes(v) => out.extend(v[place].iter().map(|&v| f32::from(v))),
-            Values::Floats(v) => out.extend_from_slice(&v[place]),
+            Values::Bytes(v) => out.extend(v.get(place).unwrap_or_default().iter().map(|&v| f32::from(v))),
+            Values::Floats(v) => out.extend_from_slice(v.get(place).unwrap_or_default()),
             Values::Idx(idx) => out.extend(idx.matrix(&rows.collect::<Vec<_>>(), 1.0).iter().map(|&v| v as f32)),
         }
         self.scale(out, width);
-        if let (Some(moved), [a, b, c]) = (plan.moved, &self.shape[..]) {
-            let (groups, size) = match moved {
-                Move::ToLast => (*a, b * c),
-                Move::ToFirst => (a * b, *c),
-            };
-            let mut turned = vec![0.0; width];
-            for row in out.chunks_exact_mut(width.max(1)) {
-                for (i, v) in row.iter().enumerate() {
-                    turned[i % size * groups + i / size] = *v;
-                }
-                row.copy_from_slice(&turned);
-            }
-        }
     }
 
     fn scale(&self, values: &mut [f32], width: usize) {
@@ -201,7 +160,7 @@ impl Inputs {
         };
         match self.channels {
             _ if width == 0 || self.affine == [(1.0, 0.0)] => {}
-            None => one(values, self.affine[0]),
+            None => self.affine.iter().take(1).for_each(|&a| one(values, a)),
             Some(0) => {
                 let plane = width / self.affine.len();
                 values.chunks_exact_mut(plane).zip(self.affine.iter().cycle()).for_each(|(v, &a)| one(v, a));
@@ -212,18 +171,4 @@ impl Inputs {
             }
         }
     }
-}
-
-/// A row's axes as the network takes them.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Plan {
-    pub shape: Vec<usize>,
-    moved: Option<Move>,
-}
-
-/// Where the channels go.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Move {
-    ToFirst,
-    ToLast,
 }

@@ -1,8 +1,10 @@
 //! A head behind its network: one file from raw inputs to probabilities or intervals.
 
-use crate::export::{FEATURES, LOGITS};
+use crate::casts::{self, unused};
+use crate::export::{FEATURES, PREDICTION};
 use crate::graph::{Head, NEWEST_OPSET, Names, OLDEST_OPSET, Port};
 use crate::proto::tag;
+use crate::tensor::FLOAT;
 use crate::wire::Message;
 use crate::{Axis, Error, Network, Result, TensorInfo};
 
@@ -38,7 +40,13 @@ impl Head {
                 return Err(Error::HeadWidth { path, tensor, found, input, expected });
             }
             let rows = format!("{prefix}in{i}");
-            more = more.message(tag::GRAPH_NODE, &flatten(&tensor, &rows));
+            let mut single = tensor;
+            if network.has_other_floats() {
+                let cast = format!("{rows}_f32");
+                more = more.message(tag::GRAPH_NODE, &casts::node(&single, &cast, FLOAT));
+                single = cast;
+            }
+            more = more.message(tag::GRAPH_NODE, &flatten(&single, &rows));
             fed.push(rows);
         }
         let names: Vec<String> = outputs.iter().map(|p| free(network, p.name)).collect();
@@ -46,7 +54,7 @@ impl Head {
         for (port, name) in outputs.iter().zip(&names) {
             more = more.message(tag::GRAPH_OUTPUT, &port.message(name, "stonet_rows"));
         }
-        let model = network.edited(|field| joint.keep_outputs || field != tag::GRAPH_OUTPUT, more);
+        let model = network.edited(|f| joint.keep_outputs || f.number != tag::GRAPH_OUTPUT, Message::default(), more);
         Ok(Message::default().raw(&model).raw(&self.metadata().into_bytes()).into_bytes())
     }
 
@@ -61,7 +69,7 @@ impl Head {
             (FEATURES, _) => Ok(network.default_tap()?.tensor),
             (_, [only]) => Ok(only.name.clone()),
             // Of several, the only one with as many columns.
-            (_, several) => match &several.iter().filter(|o| fits(o, port)).collect::<Vec<_>>()[..] {
+            (_, several) => match several.iter().filter(|o| fits(o, port)).collect::<Vec<_>>().as_slice() {
                 [only] => Ok(only.name.clone()),
                 _ => Err(self.unnamed(input)),
             },
@@ -70,8 +78,10 @@ impl Head {
 
     fn unnamed(&self, input: &'static str) -> Error {
         match input {
-            LOGITS => Error::HeadInput { input: "the network's logits", remedy: "name the output that holds them" },
-            _ => Error::HeadInput { input: "the network's own prediction", remedy: "name the output that holds it" },
+            PREDICTION => {
+                Error::HeadInput { input: "the network's own prediction", remedy: "name the output that holds it" }
+            }
+            _ => Error::HeadInput { input: "the network's output per class", remedy: "name the output that holds it" },
         }
     }
 }
@@ -103,13 +113,4 @@ fn free(network: &Network, name: &str) -> String {
         name = format!("stonet_{name}");
     }
     name
-}
-
-/// A beginning that none of the network's names has.
-fn unused(network: &Network, prefix: &str) -> String {
-    let mut prefix = prefix.to_owned();
-    while network.any_name(|n| n.starts_with(&prefix)) {
-        prefix.push('_');
-    }
-    prefix
 }

@@ -4,30 +4,47 @@
 //! Out: [`perceptron`] writes a plain network; [`classifier`] and [`intervals`] write a fitted model as a [`Head`], which stands alone or is joined to the network it belongs to.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+// A file is input: what reads one never indexes into it.
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod error;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod wire;
 
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod tensor;
 
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod proto;
 
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod external;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod network;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod taps;
 
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
+mod casts;
+
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
+mod feeds;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod inputs;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod runtime;
 
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod features;
 
 mod graph;
 
 mod export;
 
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod join;
 
 pub use error::{Error, Result};
-pub use export::{classifier, intervals, perceptron};
+pub use export::{ClassOutput, classifier, intervals, perceptron};
 pub use features::{Features, RunSettings, Runner};
 pub use graph::Head;
 pub use inputs::{Inputs, Preprocess};

@@ -8,8 +8,8 @@ use stonet_io::nearest;
 use crate::external::inlined;
 use crate::proto::{Summary, tag};
 use crate::taps::{self, Tap};
-use crate::tensor::{Axis, Initialiser, Operator, TensorInfo};
-use crate::wire::{Message, fields};
+use crate::tensor::{ElementType, Initialiser, Operator, TensorInfo};
+use crate::wire::{Field, Message, fields};
 use crate::{Error, Result};
 
 /// A network: its file's bytes, with weights that lay beside it brought in, and a summary of them.
@@ -106,9 +106,11 @@ impl Network {
         self.summary.metadata.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
 
-    /// The names of the columns that go in, where [`perceptron`](crate::perceptron) noted them.
+    /// The names of the columns that go in, where [`perceptron`](crate::perceptron) noted them, or where there are several inputs: one of one
+    /// number per row is a column of its name, one of several numbers the columns `name_0`, `name_1`, ….
     pub fn columns(&self) -> Option<Vec<String>> {
-        serde_json::from_str(self.note(crate::export::COLUMNS)?).ok()
+        let noted = self.note(crate::export::COLUMNS).and_then(|note| serde_json::from_str(note).ok());
+        noted.or_else(|| self.input_columns())
     }
 
     /// Tensors that features can be taken from, the most useful first.
@@ -124,13 +126,14 @@ impl Network {
         })
     }
 
-    /// The tap with this name: a tensor, or the first output of a node.
+    /// The tap with this name: a tensor (one that a node writes, or an input), or the first output of a node.
     pub fn tap(&self, name: &str) -> Result<Tap> {
         if let Some(known) = self.taps().into_iter().find(|t| t.tensor == name) {
             return Ok(known);
         }
         let by_node = || self.summary.operators.iter().find(|o| o.name == name).and_then(|o| o.outputs.first());
-        let tensor = if self.writers.contains_key(name) { Some(name) } else { by_node().map(String::as_str) };
+        let written = self.writers.contains_key(name) || self.inputs().iter().any(|i| i.name == name);
+        let tensor = if written { Some(name) } else { by_node().map(String::as_str) };
         let Some(tensor) = tensor.filter(|t| !t.is_empty()) else {
             let mut known = self.tensor_names();
             known.extend(self.summary.operators.iter().map(|o| o.name.clone()).filter(|n| !n.is_empty()));
@@ -146,11 +149,11 @@ impl Network {
     }
 
     pub(crate) fn writer(&self, tensor: &str) -> Option<&Operator> {
-        self.writers.get(tensor).map(|&i| &self.summary.operators[i])
+        self.writers.get(tensor).and_then(|&i| self.summary.operators.get(i))
     }
 
     pub(crate) fn initialiser(&self, tensor: &str) -> Option<&Initialiser> {
-        self.stored.get(tensor).map(|&i| &self.summary.initialisers[i])
+        self.stored.get(tensor).and_then(|&i| self.summary.initialisers.get(i))
     }
 
     /// What the file says of a tensor's type and axes.
@@ -167,44 +170,22 @@ impl Network {
         self.summary.names.iter().any(|n| test(n))
     }
 
-    /// The one input, which has to take f32.
-    pub(crate) fn input(&self) -> Result<&TensorInfo> {
-        let inputs = self.inputs();
-        let [input] = inputs else {
-            let names = inputs.iter().map(|i| i.name.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(Error::Inputs { path: self.path.clone(), count: inputs.len(), names });
-        };
-        match input.element {
-            Some(element) if !element.is_f32() => {
-                Err(Error::InputType { path: self.path.clone(), name: input.name.clone(), found: element.to_string() })
-            }
-            _ => Ok(input),
-        }
+    /// Whether there are tensors of f64 or f16, so that what comes out has to be cast.
+    pub(crate) fn has_other_floats(&self) -> bool {
+        let Summary { inputs, outputs, values, initialisers, .. } = &self.summary;
+        let of_tensors = inputs.iter().chain(outputs).chain(values).filter_map(|t| t.element);
+        of_tensors.chain(initialisers.iter().map(|i| i.element)).any(ElementType::is_other_float)
     }
 
-    /// Axes of one row, the batch apart; open where the file does not say.
-    pub(crate) fn row_shape(&self) -> Result<Option<&[Axis]>> {
-        Ok(self.input()?.shape.as_deref().and_then(|s| s.get(1..)))
-    }
-
-    /// The model with these tensors among its outputs, so that no runtime optimises them away.
-    pub(crate) fn with_outputs(&self, tensors: &[&str]) -> Vec<u8> {
-        let new = tensors.iter().filter(|t| self.outputs().iter().all(|o| o.name != **t));
-        let more = new.fold(Message::default(), |message, t| {
-            message.message(tag::GRAPH_OUTPUT, &Message::default().text(tag::FIRST, t))
-        });
-        self.edited(|_| true, more)
-    }
-
-    /// The model with those fields of its graph that `keep` keeps, by their number, and others behind them.
-    pub(crate) fn edited(&self, keep: impl Fn(u64) -> bool, more: Message) -> Vec<u8> {
-        let mut graph = Message::default();
+    /// The model with other fields of its graph before and behind those that `keep` keeps.
+    pub(crate) fn edited(&self, keep: impl Fn(&Field<'_>) -> bool, before: Message, more: Message) -> Vec<u8> {
+        let mut graph = before;
         let mut model = Message::default();
         // The bytes have been read whole before, so no field is broken. A graph in several pieces means the pieces in a row.
         for field in fields(&self.bytes).flatten() {
             match (field.number, field.bytes()) {
                 (tag::MODEL_GRAPH, Ok(part)) => {
-                    for inner in fields(part).flatten().filter(|f| keep(f.number)) {
+                    for inner in fields(part).flatten().filter(|f| keep(f)) {
                         graph = graph.raw(inner.raw);
                     }
                 }

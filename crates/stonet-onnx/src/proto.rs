@@ -42,7 +42,9 @@ pub(crate) mod tag {
 }
 
 /// How deep graphs may be nested in graphs.
-const DEPTH: usize = 16;
+pub(crate) const DEPTH: usize = 16;
+
+pub(crate) const TOO_DEEP: Broken = "graphs are nested too deep in graphs";
 
 /// What of a model is looked at.
 #[derive(Debug, Clone, Default)]
@@ -138,7 +140,7 @@ impl Summary {
 /// Every name of a graph and of the graphs inside its nodes.
 fn names(graph: &[u8], all: &mut HashSet<String>, depth: usize) -> Result<(), Broken> {
     if depth > DEPTH {
-        return Err("graphs are nested too deep in graphs");
+        return Err(TOO_DEEP);
     }
     for field in fields(graph) {
         let field = field?;
@@ -223,7 +225,7 @@ pub(crate) fn expected_bytes(stored: &Initialiser) -> Result<Option<u64>, Broken
         .ok_or("a stored tensor announces more numbers than any memory holds")
 }
 
-fn tensor_info(value: &[u8]) -> Result<TensorInfo, Broken> {
+pub(crate) fn tensor_info(value: &[u8]) -> Result<TensorInfo, Broken> {
     let mut info = TensorInfo { name: String::new(), element: None, shape: None };
     for field in fields(value) {
         let field = field?;
@@ -284,15 +286,18 @@ fn axis_size(axis: &[u8]) -> Result<Axis, Broken> {
     Ok(size)
 }
 
-/// The message of an input or output; without axes nothing but its name is written.
-pub(crate) fn value_message(name: &str, element: i64, shape: &[Axis]) -> Message {
-    let axes = shape.iter().fold(Message::default(), |message, axis| {
-        let axis = match axis {
-            Axis::Fixed(n) => Message::default().number(tag::FIRST, *n as i64),
-            Axis::Open(name) => Message::default().text(tag::SECOND, name),
-        };
-        message.message(tag::FIRST, &axis)
-    });
-    let tensor = Message::default().number(tag::FIRST, element).message(tag::SECOND, &axes);
+/// The message of an input or output; axes may be unknown.
+pub(crate) fn value_message(name: &str, element: i64, shape: Option<&[Axis]>) -> Message {
+    let mut tensor = Message::default().number(tag::FIRST, element);
+    if let Some(shape) = shape {
+        let axes = shape.iter().fold(Message::default(), |message, axis| {
+            let axis = match axis {
+                Axis::Fixed(n) => Message::default().number(tag::FIRST, *n as i64),
+                Axis::Open(name) => Message::default().text(tag::SECOND, name),
+            };
+            message.message(tag::FIRST, &axis)
+        });
+        tensor = tensor.message(tag::SECOND, &axes);
+    }
     Message::default().text(tag::FIRST, name).message(tag::SECOND, &Message::default().message(tag::FIRST, &tensor))
 }

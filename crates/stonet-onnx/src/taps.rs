@@ -63,7 +63,7 @@ pub(crate) fn find(network: &Network) -> Vec<Tap> {
     // Where a network has several outputs, the last is the one that the others led to.
     for output in network.outputs().iter().rev() {
         if let Some(layer) = last_linear(network, &output.name)
-            && let Some(mut tap) = input_of(network, layer)
+            && let Some(mut tap) = input_of(network, layer).or_else(|| own_input(network, layer))
             && seen.insert(tap.tensor.clone())
         {
             tap.last_hidden = true;
@@ -125,19 +125,32 @@ fn weight_of<'a>(network: &Network, operator: &'a Operator) -> Option<&'a String
     operator.inputs.get(1).filter(|w| linear && is_constant(network, w))
 }
 
+/// The input of the last linear layer where that is the network's own.
+fn own_input(network: &Network, layer: &Operator) -> Option<Tap> {
+    weight_of(network, layer)?;
+    let tensor = layer.inputs.first().filter(|t| network.inputs().iter().any(|i| i.name == **t))?;
+    let why = format!("the network's own input, which {} `{}` reads", layer.op, label(layer));
+    Some(Tap { why, ..named(network, tensor) })
+}
+
+/// What a node is called: by its name, or else by what it writes.
+fn label(operator: &Operator) -> &str {
+    let written = operator.outputs.iter().chain(&operator.inputs);
+    [&operator.name].into_iter().chain(written).find(|n| !n.is_empty()).map_or("", String::as_str)
+}
+
 /// A linear layer's input, unless that is the network's own.
 fn input_of(network: &Network, operator: &Operator) -> Option<Tap> {
     let weight = weight_of(network, operator)?;
     let tensor = operator.inputs.first()?;
     let writer = network.writer(tensor)?;
-    let label = if operator.name.is_empty() { &operator.outputs[0] } else { &operator.name };
-    let why = format!("input of {} `{label}`, after {}", operator.op, writer.op);
+    let why = format!("input of {} `{}`, after {}", operator.op, label(operator), writer.op);
     let mut tap = Tap { why, ..named(network, tensor) };
     tap.shape = tap.shape.or_else(|| {
         // Which of a matrix's sides is the input's depends on an attribute; the other one is the bias's length.
         let sides = &network.initialiser(weight)?.shape;
         let outputs = operator.inputs.get(2).and_then(|b| network.initialiser(b)).and_then(|b| b.shape.last().copied());
-        let width = match (sides[..].as_ref(), outputs) {
+        let width = match (sides.as_slice(), outputs) {
             ([a, b], _) if operator.op == "MatMul" || a == b => Some(if a == b { *b } else { *a }),
             ([a, b], Some(o)) if *a == o => Some(*b),
             ([a, b], Some(o)) if *b == o => Some(*a),

@@ -6,6 +6,10 @@ use std::fmt;
 pub(crate) const FLOAT: i64 = 1;
 /// i64 among them.
 pub(crate) const INT64: i64 = 7;
+const UINT8: i64 = 2;
+const INT32: i64 = 6;
+const FLOAT16: i64 = 10;
+const DOUBLE: i64 = 11;
 
 /// The type of a tensor's numbers, as ONNX counts them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,6 +19,24 @@ impl ElementType {
     /// Whether the numbers are f32.
     pub fn is_f32(self) -> bool {
         self.0 == FLOAT
+    }
+
+    /// Whether the numbers are f64 or f16, of which f32 can be cast and which can be cast to f32.
+    pub(crate) fn is_other_float(self) -> bool {
+        matches!(self.0, FLOAT16 | DOUBLE)
+    }
+
+    /// The largest magnitude of the numbers, and whether they are whole, for all types that inputs can be cast to.
+    pub(crate) fn range(self) -> Option<NumberRange> {
+        let (least, most, whole) = match self.0 {
+            FLOAT | DOUBLE => (f32::MIN, f32::MAX, false),
+            FLOAT16 => (-65504.0, 65504.0, false),
+            UINT8 => (0.0, 255.0, true),
+            // All whole numbers up to here are f32; an id beyond it would be that of another row.
+            INT32 | INT64 => (-16_777_216.0, 16_777_216.0, true),
+            _ => return None,
+        };
+        Some(NumberRange { least, most, whole })
     }
 
     /// Bytes of one number; none for texts and for types that share bytes.
@@ -27,6 +49,30 @@ impl ElementType {
             15 => 16,
             _ => return None,
         })
+    }
+}
+
+/// Numbers that a type of input takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct NumberRange {
+    least: f32,
+    most: f32,
+    whole: bool,
+}
+
+impl NumberRange {
+    /// Those of f32.
+    pub(crate) const SINGLE: NumberRange = NumberRange { least: f32::MIN, most: f32::MAX, whole: false };
+
+    pub(crate) fn holds(self, value: f32) -> bool {
+        (self.least..=self.most).contains(&value) && !(self.whole && value.fract() != 0.0)
+    }
+}
+
+impl fmt::Display for NumberRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.whole { "whole numbers" } else { "numbers" };
+        write!(f, "{kind} from {:?} to {:?}", self.least, self.most)
     }
 }
 

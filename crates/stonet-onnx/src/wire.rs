@@ -91,7 +91,8 @@ fn next<'a>(rest: &mut &'a [u8]) -> Result<Field<'a>, Broken> {
         5 => Content::Four(fixed(rest)?),
         _ => return Err("a field has a type that ONNX does not use"),
     };
-    Ok(Field { number: tag >> 3, content, raw: &start[..start.len() - rest.len()] })
+    let raw = start.get(..start.len() - rest.len()).unwrap_or_default();
+    Ok(Field { number: tag >> 3, content, raw })
 }
 
 const TOO_LONG: Broken = "the file ends in the middle of a field, or a length in it is wrong";
@@ -113,7 +114,7 @@ fn varint(rest: &mut &[u8]) -> Result<u64, Broken> {
     for (i, &byte) in rest.iter().enumerate().take(10) {
         value |= u64::from(byte & 0x7f) << (7 * i);
         if byte < 0x80 {
-            *rest = &rest[i + 1..];
+            *rest = rest.get(i + 1..).unwrap_or_default();
             return Ok(value);
         }
     }

@@ -25,7 +25,7 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
 
 /// The same of bytes.
 pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
-    stonet_io::write_file(path, bytes).map_err(io(path, "write"))
+    stonet_io::write_whole(path, bytes).map_err(io(path, "write"))
 }
 
 /// Writes files into a directory, which is made if need be.

@@ -186,6 +186,10 @@ impl ClassColumns {
     /// depends on the class can agree with a few labels by coincidence, so the agreement must also be at least half of what the best order
     /// of the classes would have.
     pub fn find(values: ArrayView2<'_, f64>, seen: &Labels, codes: &[usize], asked: &ClassAsked<'_>) -> Result<Self> {
+        // One column that is said to be an output belongs to a binary classifier.
+        let single = asked.kind.filter(|kind| *kind != InputKind::Features && values.ncols() == 1);
+        let both = single.map(|kind| kind.logits(values.to_owned())).transpose()?;
+        let values = both.as_ref().map_or(values, |both| both.view());
         let columns = values.ncols();
         let outputs = || if looks_like_probabilities(values) { InputKind::Probabilities } else { InputKind::Logits };
         let role = role(seen, codes, columns, asked)?;

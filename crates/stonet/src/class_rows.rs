@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use crate::data::{check_finite, whole_tiles};
 use crate::names::named;
 use crate::{Error, Result, Seed};
 
-/// The least probability that a logarithm is taken of.
-const LEAST_PROBABILITY: f64 = 1e-12;
 /// How far a row of probabilities may be from summing to one: files keep few digits.
 const SUM_TOLERANCE: f64 = 1e-3;
+/// Rows of one column between 0 and 1 that are more than chance.
+const SUSPICIOUS: usize = 20;
 
 /// What the columns of a classifier's output are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -35,6 +35,9 @@ impl InputKind {
     pub const ALL: [InputKind; 4] =
         [InputKind::Logits, InputKind::LogProbabilities, InputKind::Probabilities, InputKind::Features];
 
+    /// The least probability that a logarithm is taken of.
+    pub const LEAST_PROBABILITY: f64 = 1e-12;
+
     /// The name.
     pub fn name(self) -> &'static str {
         match self {
@@ -45,14 +48,38 @@ impl InputKind {
         }
     }
 
-    /// The rows as logits (features as they are), once they are seen to be what they are said to be.
+    /// How many classes so many columns of this kind tell apart; none for features. One column is the output of a binary classifier.
+    pub fn classes(self, columns: usize) -> Option<usize> {
+        (self != InputKind::Features).then_some(if columns == 1 { 2 } else { columns })
+    }
+
+    /// [`logits`](Self::logits) of calibration rows: an error where logits look like probabilities.
+    pub fn convert(self, values: Array2<f64>) -> Result<Array2<f64>> {
+        if self == InputKind::Logits {
+            check_finite("inputs", values.view())?;
+            refuse_probabilities(values.view())?;
+        }
+        self.logits(values)
+    }
+
+    /// The rows as logits (features as they are), once their values are checked against the kind. One column becomes two, of which the
+    /// second is its own class: a logit z is (0, z), a probability p is (1 − p, p).
     ///
     /// Log-probabilities are logits already: adding a number to a row does not change its softmax.
-    pub fn convert(self, mut values: Array2<f64>) -> Result<Array2<f64>> {
+    pub fn logits(self, mut values: Array2<f64>) -> Result<Array2<f64>> {
         check_finite("inputs", values.view())?;
+        let one = values.ncols() == 1;
         match self {
-            InputKind::Features => {}
-            InputKind::Logits => refuse_probabilities(values.view())?,
+            InputKind::Features => return Ok(values),
+            InputKind::Logits if one => return Ok(pair(values.view(), |_| 0.0)),
+            InputKind::Logits => {}
+            InputKind::LogProbabilities if one => {
+                let outside = values.indexed_iter().find(|(_, v)| **v > SUM_TOLERANCE);
+                if let Some(((row, column), &value)) = outside {
+                    return Err(Error::NotAProbability { row, column, value: value.exp() });
+                }
+                return Ok(pair(values.view(), |v| (-v.exp_m1()).max(Self::LEAST_PROBABILITY).ln()));
+            }
             InputKind::LogProbabilities => {
                 check_sums(values.view(), "exponentials of the log-probabilities", f64::exp)?
             }
@@ -61,12 +88,20 @@ impl InputKind {
                 if let Some(((row, column), &value)) = outside {
                     return Err(Error::NotAProbability { row, column, value });
                 }
+                if one {
+                    values = pair(values.view(), |p| 1.0 - p);
+                }
                 check_sums(values.view(), "the probabilities", |p| p)?;
-                values.mapv_inplace(|p| p.max(LEAST_PROBABILITY).ln());
+                values.mapv_inplace(|p| p.max(Self::LEAST_PROBABILITY).ln());
             }
         }
         Ok(values)
     }
+}
+
+/// One column as two: that of the other class, and its own.
+fn pair(column: ArrayView2<'_, f64>, other: impl Fn(f64) -> f64) -> Array2<f64> {
+    Array2::from_shape_fn((column.nrows(), 2), |(i, j)| if j == 0 { other(column[[i, 0]]) } else { column[[i, 0]] })
 }
 
 named!(InputKind, "kind of input");
@@ -76,13 +111,13 @@ fn refuse_probabilities(values: ArrayView2<'_, f64>) -> Result<()> {
     if looks_like_probabilities(values) { Err(Error::LooksLikeProbabilities) } else { Ok(()) }
 }
 
-/// Whether every row could be probabilities; with one column or no rows there is nothing to suspect.
+/// Whether every row could be probabilities. Without rows there is nothing to suspect, and few logits of one column lie in [0, 1] by chance.
 pub(crate) fn looks_like_probabilities(values: ArrayView2<'_, f64>) -> bool {
-    values.ncols() > 1
-        && values.nrows() > 0
-        && values
-            .outer_iter()
-            .all(|r| r.iter().all(|p| (0.0..=1.0).contains(p)) && (r.sum() - 1.0).abs() < SUM_TOLERANCE)
+    let within = |r: ArrayView1<'_, f64>| r.iter().all(|p| (0.0..=1.0).contains(p));
+    match values.ncols() {
+        1 => values.nrows() >= SUSPICIOUS && values.outer_iter().all(within),
+        _ => values.nrows() > 0 && values.outer_iter().all(|r| within(r) && (r.sum() - 1.0).abs() < SUM_TOLERANCE),
+    }
 }
 
 fn check_sums(values: ArrayView2<'_, f64>, what: &'static str, map: fn(f64) -> f64) -> Result<()> {
@@ -291,6 +326,26 @@ mod tests {
         let e = InputKind::Logits.convert(array![[0.0, f64::NEG_INFINITY]]).unwrap_err();
         assert!(e.to_string().contains("row 0, column 1 is -inf"), "{e}");
         assert!(InputKind::LogProbabilities.convert(array![[0.5f64.ln(), 0.5f64.ln()]]).is_ok());
+    }
+
+    #[test]
+    fn one_column_is_a_binary_classifier() {
+        let softmax = |z: Array2<f64>| z.map_axis(Axis(1), |r| 1.0 / (1.0 + (r[0] - r[1]).exp()));
+        let p = array![[0.0], [0.2], [0.5], [0.999], [1.0]];
+        let back = softmax(InputKind::Probabilities.logits(p.clone()).unwrap());
+        assert!(back.iter().zip(&p).all(|(a, b)| (a - b).abs() < 1e-11), "{back}");
+        let back = softmax(InputKind::LogProbabilities.logits(p.mapv(|p: f64| p.max(1e-12).ln())).unwrap());
+        assert!(back.iter().zip(&p).all(|(a, b)| (a - b).abs() < 1e-11), "{back}");
+        assert_eq!(InputKind::Logits.logits(array![[-3.0], [2.0]]).unwrap(), array![[0.0, -3.0], [0.0, 2.0]]);
+        let e = InputKind::Probabilities.logits(array![[0.5], [1.5]]).unwrap_err();
+        assert_eq!(e, Error::NotAProbability { row: 1, column: 0, value: 1.5 });
+        assert!(InputKind::LogProbabilities.logits(array![[0.5]]).is_err());
+        // A few logits between 0 and 1 are chance; many are probabilities under the wrong name.
+        let column = |n: usize| Array2::from_shape_fn((n, 1), |(i, _)| i as f64 / n as f64);
+        assert!(InputKind::Logits.convert(column(5)).is_ok());
+        assert_eq!(InputKind::Logits.convert(column(50)), Err(Error::LooksLikeProbabilities));
+        let counts = [1, 2, 5].map(|columns| InputKind::Logits.classes(columns));
+        assert_eq!((counts, InputKind::Features.classes(1)), ([Some(2), Some(2), Some(5)], None));
     }
 
     #[test]

@@ -169,7 +169,7 @@ pub enum Error {
     },
     /// Inputs that look like probabilities where logits were promised.
     #[error(
-        "inputs: every row is between 0 and 1 and sums to one, so these look like probabilities, not logits; say so (kind `probabilities`), or give the logits"
+        "inputs: every row is between 0 and 1 and sums to one (or is one number between 0 and 1), so these look like probabilities, not logits; say so (kind `probabilities`), or give the logits"
     )]
     LooksLikeProbabilities,
     /// Probabilities, or exponentials of their logarithms, that do not sum to one.

@@ -126,7 +126,7 @@ impl Evaluate {
         let source = Source::new(&self.rows, &self.with.files);
         let rows = ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref())?;
         self.warn_of_old_rows(model, &rows.fingerprint(), console);
-        let names: Vec<String> = rows.columns.logits.iter().chain(&rows.columns.features).cloned().collect();
+        let names = [rows.columns.logit_names(), rows.columns.features.clone()].concat();
         let seen = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
         let settings = ClassSettings {
             by: self.by.as_deref().zip(rows.by.as_deref()),

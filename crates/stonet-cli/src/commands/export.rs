@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::Serialize;
-use stonet::{InputKind, Level};
+use stonet::Level;
 use stonet_io::{Fitted, Model};
-use stonet_onnx::{Joint, Network, classifier, intervals};
+use stonet_onnx::{ClassOutput, Joint, Network, classifier, intervals};
 use stonet_repro::files;
 
 use crate::console::Console;
@@ -74,11 +74,8 @@ impl Export {
                 if self.level.is_some() {
                     return Err(Error::flag("--level", "is for intervals, and this head gives class probabilities"));
                 }
-                if model.kind == Some(InputKind::Probabilities) {
-                    let why = "was fitted on probabilities, and a graph takes logits; fit it on the logits";
-                    return Err(Error::flag("HEAD", why));
-                }
-                (classifier(fitted)?, None)
+                let kind = model.kind.unwrap_or_default();
+                (classifier(fitted, ClassOutput { kind, columns: model.columns.logits.len() })?, None)
             }
         };
         let bytes = match &self.network {

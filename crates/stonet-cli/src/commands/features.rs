@@ -21,7 +21,8 @@ const BLOCK: usize = 4096;
 
 /// Run a network and write its last hidden layer, with its outputs beside
 ///
-/// Features are columns `f0, f1, …`; one output is `prediction`, several are `z0, z1, …`; the labels of CIFAR files are `label`.
+/// Features are columns `f0, f1, …`; one output is `prediction`, several are `z0, z1, …`; the labels of CIFAR files are `label`. A single output of
+/// a binary classifier is fitted by `fit --task classification --inputs prediction`, with `--kind probabilities` if it is one.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  stonet features resnet.onnx test_batch.bin --scale 0.00392157 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o features.parquet\n  stonet features network.onnx rows.csv --keep price -o features.parquet\n  stonet features cnn.onnx t10k-images-idx3-ubyte.gz --with label=t10k-labels-idx1-ubyte.gz --keep label --scale 0.00392157 -o features.parquet\n  stonet features network.onnx --list-taps"
@@ -43,7 +44,8 @@ pub struct Features {
     /// Leave the network's own outputs out
     #[arg(long)]
     no_outputs: bool,
-    /// Columns of a table that go into the network; those it was trained on, or all but --keep if not given
+    /// Columns of a table that go into the network; those it was trained on, or all but --keep if not given. A network with several inputs takes
+    /// the columns of all of them, in the order of the inputs: by default those that are called like the inputs (NAME, or NAME_0, NAME_1, …)
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     inputs: Option<Vec<String>>,
     /// Columns of a table that are copied to the output, such as the target
@@ -133,7 +135,18 @@ impl Features {
             };
             Ok::<_, Error>((sink, right))
         })?;
+        let classes = sink.classes;
         let (rows_done, columns) = sink.finish()?;
+        if let Some(right) = labels_right
+            && near_chance(right, rows_done, classes)
+        {
+            console.warn(format_args!(
+                "the network is right on {:.1} % of the images, and chance is {:.1} %: the pixels are probably not on the scale that it was \
+                 trained on; pass --scale, --mean and --std as in its training, such as --scale 0.00392157 for bytes",
+                100.0 * right as f64 / rows_done as f64,
+                100.0 / classes as f64
+            ));
+        }
         if output == Path::new("-") {
             return Ok(());
         }
@@ -182,6 +195,7 @@ impl Features {
         let mut right = 0;
         for first in (0..inputs.rows()).step_by(BLOCK) {
             let end = (first + BLOCK).min(inputs.rows());
+            // Rows are counted over all images here.
             let said = runner.features(&inputs, first..end, &|done, _| tick(first + done, inputs.rows()))?;
             let mut extra = Vec::new();
             if let Some(labels) = &labels {
@@ -197,7 +211,7 @@ impl Features {
             }
             sink.write(&said, extra)?;
         }
-        let judged = labels.is_some() && sink.classes;
+        let judged = labels.is_some() && sink.classes > 1;
         Ok(judged.then_some(right))
     }
 
@@ -238,13 +252,14 @@ impl Features {
                 Some(names) => table.columns(names)?,
                 None => (0..table.names().len()).collect(),
             };
-            let values: Vec<f32> = table.select(&columns).iter().map(|&v| v as f32).collect();
+            let names: Vec<String> = columns.iter().map(|&c| table.names()[c].clone()).collect();
+            let refused = Error::network_rows(path, done, &names);
             // An array keeps its axes, as long as all of it goes in.
             let whole = axes.clone().filter(|a| inputs.is_none() && a.iter().product::<usize>() == columns.len());
             let row = whole.unwrap_or_else(|| vec![columns.len()]);
-            let shape: Vec<usize> = [table.rows()].into_iter().chain(row).collect();
-            let block = Inputs::array(values, &shape)?.with_preprocess(&self.preprocess())?;
-            let said = runner.features(&block, 0..table.rows(), &|now, _| tick(done + now, total))?;
+            let block = Inputs::table(table.select(&columns).view(), &row).map_err(&refused)?;
+            let block = block.with_preprocess(&self.preprocess())?;
+            let said = runner.features(&block, 0..table.rows(), &|now, _| tick(done + now, total)).map_err(&refused)?;
             sink.write(&said, kept::copies(path, kept, &table, done)?)?;
             done += table.rows();
             if stopped() {
@@ -261,9 +276,22 @@ fn images(path: &Path) -> Result<Option<Inputs>> {
     Ok(cifar.then(|| Inputs::cifar(path)).transpose()?)
 }
 
+/// The output with one column per class.
+fn class_output(said: &Said) -> Option<&Array2<f32>> {
+    said.outputs.iter().map(|(_, z)| z).find(|z| z.ncols() > 1)
+}
+
+/// Whether so many rows right are no more than chance: within 4.75 binomial standard deviations (p = 1e-6), or within a twentieth of the way from
+/// there to all of them.
+fn near_chance(right: usize, rows: usize, classes: usize) -> bool {
+    let (n, chance) = (rows as f64, 1.0 / classes.max(1) as f64);
+    let noise = 4.75 * (chance * (1.0 - chance) / n).sqrt();
+    right as f64 / n < chance + noise.max(0.05 * (1.0 - chance))
+}
+
 /// Rows whose largest output stands at the label.
 fn hits(said: &Said, labels: &[usize]) -> usize {
-    let Some((_, z)) = said.outputs.iter().find(|(_, z)| z.ncols() > 1) else { return 0 };
+    let Some(z) = class_output(said) else { return 0 };
     z.outer_iter().zip(labels).filter(|(row, label)| top_class(row.view()) == **label).count()
 }
 
@@ -272,14 +300,14 @@ struct Sink<'a> {
     path: &'a Path,
     writer: Option<Writer>,
     columns: Vec<String>,
-    /// Whether an output has a column per class.
-    classes: bool,
+    /// Columns of the output that has one per class; 0 if there is none.
+    classes: usize,
     tensors: Vec<String>,
 }
 
 impl<'a> Sink<'a> {
     fn new(path: &'a Path, runner: &Runner<'_>) -> Self {
-        Sink { path, writer: None, columns: Vec::new(), classes: false, tensors: runner.tensors().to_vec() }
+        Sink { path, writer: None, columns: Vec::new(), classes: 0, tensors: runner.tensors().to_vec() }
     }
 
     fn write(&mut self, said: &Said, extra: Vec<(Column, Copied)>) -> Result<()> {
@@ -290,7 +318,7 @@ impl<'a> Sink<'a> {
                 let why = format!("names `{}`, as a column of features is called; rename it in the rows", both.name);
                 return Err(Error::flag("--keep", why));
             }
-            self.classes = said.outputs.iter().any(|(_, z)| z.ncols() > 1);
+            self.classes = class_output(said).map_or(0, Array2::ncols);
             self.columns = columns.iter().map(|c| c.name.clone()).collect();
             self.writer = Some(Writer::create(self.path, columns)?);
         }

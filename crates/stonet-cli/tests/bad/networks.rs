@@ -139,8 +139,10 @@ fn operators_that_nobody_knows_are_named() {
 #[test]
 fn inputs_that_do_not_fit_are_named() {
     let desk = desk();
+    // Two inputs want their columns by name, or all of them in order.
     desk.write("net.onnx", Net { second_input: true, ..SOUND }.bytes());
-    desk.refuses(RUN, &["net.onnx: the network has 2 inputs (", "mask", "export it with one input"]);
+    desk.refuses(RUN, &["rows.csv", "`x_0`"]);
+    desk.refuses(&format!("{RUN} --inputs a,b,c"), &["`x`, `mask`", "6 numbers in all", "have 3"]);
     desk.write("net.onnx", SOUND.bytes());
     desk.refuses(&format!("{RUN} --inputs a,b"), &["`x`", "3", "2"]);
     desk.refuses(&format!("{RUN} --tap hidden"), &["net.onnx", "`hidden`", "`h`"]);
@@ -188,4 +190,94 @@ fn a_head_is_not_joined_to_another_network() {
     desk.refuses(&format!("{join} net.onnx --network-output nothing"), &["net.onnx", "`nothing`"]);
     desk.refuses("export head.stonet -o x.onnx --tap t8", &["--network"]);
     desk.refuses("export head.stonet -o x.txt", &["--output must end in .onnx"]);
+}
+
+#[test]
+fn numbers_beyond_f32_and_results_that_are_not_finite_are_named_by_row_and_column() {
+    let desk = desk();
+    desk.write("net.onnx", SOUND.bytes());
+    let table = |row: usize, number: &str| {
+        let line = |i: usize| if i == row { format!("1,{number},2\n") } else { format!("{},{},1\n", i % 7, i % 5) };
+        desk.write("rows.csv", (0..5000).map(line).fold(String::from("a,b,c\n"), |a, b| a + &b));
+    };
+    table(4900, "1e39");
+    desk.refuses(RUN, &["rows.csv: row 4900 (from 0), column `b` is 1e39", "3.4028235e38"]);
+    desk.refuses(&format!("{RUN} --inputs c,b,a"), &["column `b` is 1e39"]);
+    // Within f32 in the file, and beyond it after scaling.
+    table(4900, "1e20");
+    desk.refuses(&format!("{RUN} --scale 1e30"), &["rows.csv: row 4900 (from 0), column `b` is inf"]);
+    // The network itself leaves the range: sums of products become infinite.
+    table(4900, "3e38");
+    desk.write("net.onnx", Net { operator: ("Identity", ""), ..SOUND }.bytes());
+    desk.refuses(&format!("{RUN} --scale 100"), &["column `b` is inf"]);
+    desk.write("net.onnx", Net { operator: ("Exp", ""), ..SOUND }.bytes());
+    table(4900, "1e4");
+    desk.refuses(RUN, &["row 4900: the network computed inf", "tensor `h`"]);
+}
+
+/// Like [`SOUND`] with x[:, 0:3:0] in front, at which rten panics.
+fn slice_of_step_zero() -> Vec<u8> {
+    let node = |inputs: &[&str], output: &str, operator: &str| {
+        inputs.iter().fold(Message::default(), |m, i| m.text(1, i)).text(2, output).text(4, operator)
+    };
+    let number = |name: &str, value: i64| {
+        Message::default().number(1, 1).number(2, 7).text(8, name).bytes(9, &value.to_le_bytes())
+    };
+    let tensor = Message::default().number(1, 3).number(1, 1).number(2, 1).text(8, "w").bytes(9, &weights(3, 1));
+    let mut graph = Message::default()
+        .message(1, &node(&["x", "from", "to", "axis", "step"], "s", "Slice"))
+        .message(1, &node(&["s", "w"], "y", "MatMul"))
+        .message(5, &tensor);
+    for (name, value) in [("from", 0), ("to", 3), ("axis", 1), ("step", 0)] {
+        graph = graph.message(5, &number(name, value));
+    }
+    let graph = graph.message(11, &SOUND.value("x", 3)).message(12, &SOUND.value("y", 1));
+    let opset = Message::default().text(1, "").number(2, 17);
+    Message::default().number(1, 8).message(8, &opset).message(7, &graph).0
+}
+
+#[test]
+fn a_panic_of_the_runtime_is_an_error_without_a_trace() {
+    let desk = desk();
+    desk.write("net.onnx", slice_of_step_zero());
+    let said = desk.refuses(RUN, &["net.onnx: rten cannot run the network", "settings do not fit"]);
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+/// A network from 3 × 32 × 32 bytes to ten outputs, which knows nothing.
+fn of_images() -> Vec<u8> {
+    let node = |inputs: &[&str], output: &str, operator: &str| {
+        inputs.iter().fold(Message::default(), |m, i| m.text(1, i)).text(2, output).text(4, operator)
+    };
+    let tensor = |name: &str, rows: u64, columns: u64| {
+        let numbers = weights(rows as usize, columns as usize);
+        Message::default().number(1, rows).number(1, columns).number(2, 1).text(8, name).bytes(9, &numbers)
+    };
+    let graph = Message::default()
+        .message(1, &node(&["x", "w1"], "a", "MatMul"))
+        .message(1, &node(&["a"], "h", "Tanh"))
+        .message(1, &node(&["h", "w2"], "y", "MatMul"))
+        .message(5, &tensor("w1", 3072, 4))
+        .message(5, &tensor("w2", 4, 10))
+        .message(11, &SOUND.value("x", 3072))
+        .message(12, &SOUND.value("y", 10));
+    let opset = Message::default().text(1, "").number(2, 17);
+    Message::default().number(1, 8).message(8, &opset).message(7, &graph).0
+}
+
+#[test]
+fn a_network_at_chance_on_images_is_a_warning_that_names_the_flags() {
+    let desk = Desk::new();
+    let mut state = 7u32;
+    let mut byte = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    let images: Vec<u8> = (0..300)
+        .flat_map(|i| [(i % 10) as u8].into_iter().chain((0..3072).map(|_| byte())).collect::<Vec<_>>())
+        .collect();
+    desk.write("net.onnx", of_images()).write("images.bin", images);
+    let output = desk.ended("features net.onnx images.bin -o f.csv", 0);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("chance is 10.0 %") && said.contains("--scale, --mean and --std"), "{said}");
 }

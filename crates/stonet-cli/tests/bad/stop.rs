@@ -113,3 +113,46 @@ fn predictions_and_features_that_are_stopped_leave_nothing() {
     desk.run("predict head.stonet test.csv -o p.csv");
     desk.run("features net.onnx new.csv -o f.csv");
 }
+
+/// A command that has begun to write its output from rows that do not end.
+fn writing(desk: &Desk, line: &str, file: &str, output: &str) -> (Child, std::process::ChildStdin) {
+    let text = desk.text(file);
+    let (header, rows) = text.split_once('\n').unwrap();
+    let mut child = spawn(desk, line);
+    let mut stdin = child.stdin.take().unwrap();
+    // Two blocks of rows, so that one is written while the next is waited for.
+    stdin.write_all(format!("{header}\n{}", rows.repeat(9000 / rows.lines().count() + 1)).as_bytes()).unwrap();
+    begun(desk, output, &mut child);
+    (child, stdin)
+}
+
+#[test]
+fn what_a_killed_process_leaves_is_removed_by_the_next_one_and_what_a_living_one_writes_is_not() {
+    let desk = with_houses(600);
+    let temporary = |desk: &Desk| desk.contents().into_keys().filter(|n| n.ends_with(".tmp")).collect::<Vec<_>>();
+    let line = "features net.onnx - -o f.csv";
+    let (mut killed, _stdin) = writing(&desk, line, "new.csv", "f.csv");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let left = temporary(&desk);
+    assert_eq!(left.len(), 1);
+    let (mut living, _stdin) = writing(&desk, "features net.onnx - -o f.csv", "new.csv", "f.csv");
+    // The other one has removed what was left, and writes itself.
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while temporary(&desk).len() != 1 || temporary(&desk) == left {
+        assert!(Instant::now() < deadline, "{:?}", temporary(&desk));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let its = temporary(&desk);
+    desk.run("features net.onnx new.csv -o f.csv");
+    assert_eq!(temporary(&desk), its);
+    living.kill().unwrap();
+    living.wait().unwrap();
+    desk.run("features net.onnx new.csv -o f.csv");
+    assert_eq!(temporary(&desk), Vec::<String>::new());
+    // Heads, graphs and networks are written in the same way.
+    desk.write(".head.stonet.4000000.0.tmp", "left").write(".x.onnx.4000000.tmp", "left");
+    desk.run(FIT_HOUSES);
+    desk.run("export head.stonet -o x.onnx");
+    assert_eq!(temporary(&desk), Vec::<String>::new());
+}

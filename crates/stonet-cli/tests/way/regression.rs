@@ -159,11 +159,15 @@ fn a_head_alone_is_a_network_from_features_to_intervals() {
         let difference = apart(&desk.column("wanted.csv", wanted), &desk.column("found.csv", found));
         assert!(difference < 1e-2, "{wanted}: {difference}");
     }
-    // With the network's own prediction there are two inputs, which only a network in front of it can feed.
+    // With the network's own prediction there are two inputs, which take their columns in order.
     desk.run(FIT_HOUSES);
     let summary = desk.json("export head.stonet -o two.onnx");
     assert_eq!(summary["inputs"], serde_json::json!(["features: f32 N × 12", "network_prediction: f32 N × 1"]));
-    desk.refuses("features two.onnx test.csv --inputs f* --tap prediction -o x.csv", &["two.onnx", "2 inputs"]);
+    let run = "features two.onnx test.csv --inputs f* --tap prediction -o both.csv";
+    desk.refuses(run, &["`features`, `network_prediction`", "13 numbers in all", "have 12"]);
+    desk.run(&run.replace("f*", "f*,prediction"));
+    desk.run("predict head.stonet test.csv -o wanted.csv");
+    assert!(apart(&desk.column("wanted.csv", "prediction"), &desk.column("both.csv", "f0")) < 1e-4);
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod pieces;
 mod ranks;
 mod stack;
 
-pub use classes::classifier;
+pub use classes::{ClassOutput, classifier};
 pub use perceptron::perceptron;
 pub use stack::intervals;
 
@@ -17,5 +17,7 @@ pub(crate) const COLUMNS: &str = "stonet.inputs";
 pub(crate) const FEATURES: &str = "features";
 /// The network's own logits.
 pub(crate) const LOGITS: &str = "logits";
+/// The network's own probabilities.
+pub(crate) const PROBABILITIES: &str = "network_probabilities";
 /// The network's own predictions.
 pub(crate) const PREDICTION: &str = "network_prediction";

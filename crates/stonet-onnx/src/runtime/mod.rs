@@ -7,6 +7,8 @@ mod rten;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::casts::{Bordered, bordered};
+use crate::feeds::Feed;
 use crate::{Error, Network, Result};
 
 /// The program that runs a network.
@@ -33,14 +35,14 @@ impl Runtime {
 
     pub(crate) fn load(self, network: &Network, outputs: &[&str], threads: usize) -> Result<Box<dyn Engine>> {
         let failed = |what| Error::Runtime { path: network.path().into(), runtime: self.name(), what };
-        let model = network.with_outputs(outputs);
-        let input = &network.input()?.name;
+        network.fed()?;
+        let Bordered { model, inputs, outputs } = bordered(network, outputs);
         match self {
-            Runtime::Rten => Ok(Box::new(rten::Rten::load(model, input, outputs, threads).map_err(failed)?)),
+            Runtime::Rten => Ok(Box::new(rten::Rten::load(model, &inputs, &outputs, threads).map_err(failed)?)),
             #[cfg(feature = "onnxruntime")]
             Runtime::Onnxruntime => {
                 let environment = onnxruntime::find()?;
-                let loaded = onnxruntime::Onnxruntime::load(environment, &model, input, outputs, threads);
+                let loaded = onnxruntime::Onnxruntime::load(environment, &model, inputs, outputs, threads);
                 Ok(Box::new(loaded.map_err(failed)?))
             }
             #[cfg(not(feature = "onnxruntime"))]
@@ -72,5 +74,5 @@ pub(crate) trait Engine: Send + Sync {
     fn workers(&self) -> usize;
 
     /// One batch; `worker` is below [`workers`](Self::workers), and no two batches run at once with the same one.
-    fn run(&self, worker: usize, shape: &[usize], values: &[f32]) -> std::result::Result<Vec<Output>, String>;
+    fn run(&self, worker: usize, feeds: &[Feed]) -> std::result::Result<Vec<Output>, String>;
 }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
 use ort::environment::Environment;
-use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
+use ort::session::{Session, SessionInputValue};
 use ort::value::TensorRef;
 
 use super::{Engine, Output};
+use crate::feeds::Feed;
 use crate::{Error, Result};
 
 /// The library that ORT_DYLIB_PATH names, opened once.
@@ -29,7 +30,7 @@ pub(super) fn find() -> Result<&'static Environment> {
 
 pub(super) struct Onnxruntime {
     session: Mutex<Session>,
-    input: String,
+    inputs: Vec<String>,
     outputs: Vec<String>,
 }
 
@@ -37,8 +38,8 @@ impl Onnxruntime {
     pub(super) fn load(
         environment: &Environment,
         bytes: &[u8],
-        input: &str,
-        outputs: &[&str],
+        inputs: Vec<String>,
+        outputs: Vec<String>,
         threads: usize,
     ) -> std::result::Result<Self, String> {
         let session = Session::builder(environment)
@@ -46,8 +47,7 @@ impl Onnxruntime {
             .and_then(|b| Ok(b.with_intra_threads(threads)?))
             .and_then(|mut b| b.commit_from_memory(bytes))
             .map_err(|e| e.to_string())?;
-        let outputs = outputs.iter().map(|&o| o.to_owned()).collect();
-        Ok(Onnxruntime { session: Mutex::new(session), input: input.into(), outputs })
+        Ok(Onnxruntime { session: Mutex::new(session), inputs, outputs })
     }
 }
 
@@ -56,10 +56,14 @@ impl Engine for Onnxruntime {
         1
     }
 
-    fn run(&self, _: usize, shape: &[usize], values: &[f32]) -> std::result::Result<Vec<Output>, String> {
-        let tensor = TensorRef::from_array_view((shape.to_vec(), values)).map_err(|e| e.to_string())?;
+    fn run(&self, _: usize, feeds: &[Feed]) -> std::result::Result<Vec<Output>, String> {
+        let mut given: Vec<(&str, SessionInputValue<'_>)> = Vec::new();
+        for (name, feed) in self.inputs.iter().zip(feeds) {
+            let tensor = TensorRef::from_array_view((feed.shape.clone(), feed.values.as_slice()));
+            given.push((name, tensor.map_err(|e| e.to_string())?.into()));
+        }
         let mut session = self.session.lock().map_err(|_| "it failed in another thread".to_owned())?;
-        let ran = session.run(ort::inputs![self.input.as_str() => tensor]).map_err(|e| e.to_string())?;
+        let ran = session.run(given).map_err(|e| e.to_string())?;
         let one = |name: &String| {
             let value = ran.get(name.as_str()).ok_or_else(|| format!("it gave no `{name}`"))?;
             let (shape, values) = value.try_extract_tensor::<f32>().map_err(|e| e.to_string())?;

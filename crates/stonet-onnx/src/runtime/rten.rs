@@ -1,32 +1,35 @@
 //! The built-in runtime: rten, one thread per batch, as many batches at once as there are threads.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool, Value, ValueView};
 use rten_tensor::Layout;
+use stonet_io::caught;
 
 use super::{Engine, Output};
+use crate::feeds::Feed;
 
 pub(super) struct Rten {
     model: Model,
-    input: NodeId,
+    inputs: Vec<NodeId>,
     outputs: Vec<NodeId>,
     /// One thread each: sums are then in the same order, however many run.
     pools: Vec<Arc<ThreadPool>>,
 }
 
 impl Rten {
-    pub(super) fn load(bytes: Vec<u8>, input: &str, outputs: &[&str], threads: usize) -> Result<Self, String> {
+    pub(super) fn load(bytes: Vec<u8>, inputs: &[String], outputs: &[String], threads: usize) -> Result<Self, String> {
         let model = guarded(|| {
             let mut options = ModelOptions::with_all_ops();
             options.prepack_weights(true);
             options.load(bytes).map_err(|e| e.to_string())
         })?;
-        let node = |name: &str| model.node_id(name).map_err(|e| e.to_string());
-        let (input, outputs) = (node(input)?, outputs.iter().map(|o| node(o)).collect::<Result<_, _>>()?);
+        let nodes = |names: &[String]| {
+            names.iter().map(|n| model.node_id(n).map_err(|e| e.to_string())).collect::<Result<Vec<_>, _>>()
+        };
+        let (inputs, outputs) = (nodes(inputs)?, nodes(outputs)?);
         let pools = (0..threads.max(1)).map(|_| Arc::new(ThreadPool::with_num_threads(1))).collect();
-        Ok(Rten { model, input, outputs, pools })
+        Ok(Rten { model, inputs, outputs, pools })
     }
 }
 
@@ -35,12 +38,14 @@ impl Engine for Rten {
         self.pools.len()
     }
 
-    fn run(&self, worker: usize, shape: &[usize], values: &[f32]) -> Result<Vec<Output>, String> {
-        let view = ValueView::from_shape(shape, values).map_err(|e| e.to_string())?;
-        let options = RunOptions::default().with_thread_pool(Some(self.pools[worker].clone()));
-        let ran = guarded(|| {
-            self.model.run(vec![(self.input, view.into())], &self.outputs, Some(options)).map_err(|e| e.to_string())
-        })?;
+    fn run(&self, worker: usize, feeds: &[Feed]) -> Result<Vec<Output>, String> {
+        let mut given = Vec::new();
+        for (&node, feed) in self.inputs.iter().zip(feeds) {
+            let view = ValueView::from_shape(feed.shape.as_slice(), feed.values.as_slice());
+            given.push((node, view.map_err(|e| e.to_string())?.into()));
+        }
+        let options = RunOptions::default().with_thread_pool(self.pools.get(worker).cloned());
+        let ran = guarded(|| self.model.run(given, &self.outputs, Some(options)).map_err(|e| e.to_string()))?;
         ran.into_iter()
             .map(|value| match value {
                 Value::FloatTensor(tensor) => Ok((tensor.shape().to_vec(), tensor.into_data())),
@@ -53,8 +58,7 @@ impl Engine for Rten {
 /// rten panics at some settings that a file can have, such as a `Slice` of step 0, and a network is input. What it cannot be kept from is to end
 /// the program where an operator asks for more memory than there is.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    let ran = catch_unwind(AssertUnwindSafe(work));
-    ran.unwrap_or_else(|_| Err("it stopped at an operator whose settings do not fit its inputs".into()))
+    caught(work).unwrap_or_else(|| Err("it stopped at an operator whose settings do not fit its inputs".into()))
 }
 
 #[cfg(test)]
@@ -82,12 +86,13 @@ mod tests {
         let axes = [Axis::Open("N".into()), Axis::Fixed(4)];
         let graph = graph
             .message(tag::GRAPH_NODE, &node)
-            .message(tag::GRAPH_INPUT, &crate::proto::value_message("x", FLOAT, &axes))
+            .message(tag::GRAPH_INPUT, &crate::proto::value_message("x", FLOAT, Some(&axes)))
             .message(tag::GRAPH_OUTPUT, &Message::default().text(tag::FIRST, "y"));
         let opset = Message::default().text(tag::FIRST, "").number(tag::SECOND, 17);
         let model = Message::default().number(tag::MODEL_IR, 8).message(tag::MODEL_GRAPH, &graph);
         let bytes = model.message(tag::MODEL_OPSET, &opset).into_bytes();
-        let ran = Rten::load(bytes, "x", &["y"], 1).and_then(|rten| rten.run(0, &[1, 4], &[0.0; 4]));
+        let feed = Feed { shape: vec![1, 4], values: vec![0.0; 4] };
+        let ran = Rten::load(bytes, &["x".into()], &["y".into()], 1).and_then(|rten| rten.run(0, &[feed]));
         assert!(ran.unwrap_err().contains("settings do not fit"));
     }
 }

@@ -3,10 +3,10 @@
 use ndarray::{Array1, Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassRows, Kind, Level, NewRows, PostStoNet, PostStoNetClassifier, Seed,
-    Side, StoNetSettings,
+    Calibration, ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Level, NewRows, PostStoNet,
+    PostStoNetClassifier, Seed, Side, StoNetSettings,
 };
-use stonet_onnx::{Head, classifier, intervals};
+use stonet_onnx::{ClassOutput, Head, classifier, intervals};
 
 /// A graph, rows for it, and the model's own answers.
 pub struct Case {
@@ -67,7 +67,7 @@ pub fn classifiers() -> Vec<Case> {
             let class = fitted.classify(&new).unwrap().mapv(|c| c as f64).insert_axis(Axis(1));
             cases.push(Case {
                 name: format!("{method}-{inputs}"),
-                head: classifier(&fitted).unwrap(),
+                head: classifier(&fitted, ClassOutput { kind: InputKind::Logits, columns: 4 }).unwrap(),
                 inputs: vec![("logits", new_logits.clone()), ("features", new_features.clone())],
                 outputs: vec![("probabilities", p), ("class", class)],
                 compressed: false,

@@ -2,8 +2,8 @@
 
 use ndarray::{Array2, ArrayView2, Axis};
 use rten::{Model, Value, ValueView};
-use stonet::{ClassInputs, ClassMethod, ClassRows, Kind, Level, PostStoNetClassifier, Seed};
-use stonet_onnx::{Error, Head, classifier, intervals};
+use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Level, PostStoNetClassifier, Seed};
+use stonet_onnx::{ClassOutput, Error, Head, classifier, intervals};
 
 use crate::fitted::{self, Case, difference};
 
@@ -75,6 +75,50 @@ fn every_classifier_says_the_same_as_its_graph() {
     cases.iter().for_each(agrees);
 }
 
+/// Probabilities of f32, so that both sides begin with the same numbers.
+fn as_kind(kind: InputKind, logits: &Array2<f64>) -> Array2<f64> {
+    let mut values = logits.clone();
+    for mut row in values.outer_iter_mut() {
+        let sum: f64 = row.iter().map(|z| z.exp()).sum();
+        row.mapv_inplace(|z| match kind {
+            InputKind::Logits => z,
+            InputKind::LogProbabilities => z - sum.ln(),
+            _ => z.exp() / sum,
+        });
+    }
+    values.mapv(|v| f64::from(v as f32))
+}
+
+#[test]
+fn a_head_on_probabilities_or_on_one_column_says_the_same_as_its_graph() {
+    let (logits, _, labels) = fitted::class_data(240, 1);
+    let (new, _, _) = fitted::class_data(300, 50);
+    let kinds = [InputKind::Logits, InputKind::LogProbabilities, InputKind::Probabilities];
+    for (kind, one) in kinds.into_iter().flat_map(|k| [(k, false), (k, true)]) {
+        // Of a binary classifier the column of the second class, whose logit has the first one's taken off.
+        let given = |z: &Array2<f64>| match one {
+            false => as_kind(kind, z),
+            true if kind == InputKind::Logits => (&z.column(1) - &z.column(0)).insert_axis(Axis(1)),
+            true => as_kind(kind, &z.select(Axis(1), &[0, 1])).select(Axis(1), &[1]),
+        };
+        let labels: Vec<usize> = labels.iter().map(|&l| if one { l % 2 } else { l }).collect();
+        let (fit, new) = (given(&logits), given(&new));
+        let z = kind.convert(fit.clone()).unwrap();
+        let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, z.ncols()).unwrap();
+        let members = Some(vec![ClassMethod::Temperature, ClassMethod::PostLinear, ClassMethod::Vector]);
+        let settings = PostStoNetClassifier { members, ..Default::default() };
+        let head = settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap();
+        let graph = classifier(&head, ClassOutput { kind, columns: fit.ncols() }).unwrap();
+        let name = if kind == InputKind::Probabilities { "network_probabilities" } else { "logits" };
+        assert_eq!(graph.inputs(), [name], "{kind}");
+        let new_logits = kind.logits(new.clone()).unwrap();
+        let wanted = head.probabilities(&ClassInputs::logits(new_logits.view()).unwrap()).unwrap();
+        let found = run(&graph.to_onnx(), &graph, &[(name, new)]);
+        let apart = difference(&found[0], &wanted);
+        assert!(apart < 1e-4, "{kind}, {} columns: {apart:.1e}", fit.ncols());
+    }
+}
+
 #[test]
 fn every_interval_says_the_same_as_its_graph_or_is_a_little_wider() {
     fitted::regressions().iter().for_each(agrees);
@@ -92,7 +136,8 @@ fn what_has_no_graph_is_refused_with_a_remedy() {
     let (logits, _, labels) = fitted::class_data(120, 1);
     let rows = ClassRows::new(ClassInputs::logits(logits.view()).unwrap(), &labels, 4).unwrap();
     let settings = PostStoNetClassifier { method: ClassMethod::Isotonic, ..Default::default() };
-    let e = classifier(&settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap()).unwrap_err();
+    let fitted = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
+    let e = classifier(&fitted, ClassOutput { kind: InputKind::Logits, columns: 4 }).unwrap_err();
     assert!(e.to_string().contains("isotonic regression cannot be written as ONNX"), "{e}");
 
     let (x, y, _) = fitted::number_data(30, 1, 1);

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use ndarray::{Array2, concatenate, s};
-use stonet::{ClassInputs, ClassMethod, ClassRows, Kind, PostStoNetClassifier, Seed};
+use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, Kind, PostStoNetClassifier, Seed};
 use stonet_io::Idx;
-use stonet_onnx::{Error, Features, Inputs, Joint, Network, Preprocess, RunSettings, Runtime, classifier};
+use stonet_onnx::{ClassOutput, Error, Features, Inputs, Joint, Network, Preprocess, RunSettings, Runtime, classifier};
 
 use crate::{data, fitted};
 
@@ -26,7 +26,7 @@ fn one_step_says_what_two_say(network: &Network, inputs: &Inputs, labels: &[usiz
     let members = Some(vec![ClassMethod::Temperature, ClassMethod::PostLinear, ClassMethod::Vector]);
     let settings = PostStoNetClassifier { members, ..Default::default() };
     let fitted = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
-    let head = classifier(&fitted).unwrap();
+    let head = classifier(&fitted, ClassOutput { kind: InputKind::Logits, columns: 10 }).unwrap();
     let all = ClassInputs::logits(logits.view()).unwrap().with_features(features.view()).unwrap();
     let wanted = fitted.probabilities(&all).unwrap();
     for (keep_outputs, runtime) in [(false, Runtime::Rten), (true, Runtime::Rten), (false, Runtime::Onnxruntime)] {

@@ -5,6 +5,12 @@ mod heads;
 mod hostile;
 mod joined;
 mod networks;
+mod odd;
+mod types;
+/// The crate's own writer of messages.
+#[allow(dead_code)]
+#[path = "../../src/wire.rs"]
+mod wire;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,137 @@
+//! Networks of other types and forms: f64, f16, several inputs, one output, no hidden layer; on every runtime there is.
+
+use std::path::{Path, PathBuf};
+
+use ndarray::{Array2, Axis, concatenate};
+use serde_json::Value;
+use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, PostStoNetClassifier, Seed};
+use stonet_onnx::{ClassOutput, Features, Inputs, Joint, Network, Result, RunSettings, Runtime, classifier};
+
+use crate::fitted::difference;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+fn open(name: &str) -> Network {
+    Network::open(&fixture(&format!("{name}.onnx"))).unwrap()
+}
+
+/// What numpy computed.
+fn expected(key: &str) -> Array2<f64> {
+    let all: Value = serde_json::from_slice(&std::fs::read(fixture("expected.json")).unwrap()).unwrap();
+    let rows: Vec<Vec<f64>> = match serde_json::from_value(all[key].clone()) {
+        Ok(rows) => rows,
+        Err(_) => all[key].as_array().unwrap().iter().map(|v| vec![v.as_f64().unwrap()]).collect(),
+    };
+    Array2::from_shape_fn((rows.len(), rows[0].len()), |(i, j)| rows[i][j])
+}
+
+/// rten, and onnxruntime where it is installed.
+fn runtimes() -> Vec<Runtime> {
+    let there = |r: &Runtime| *r == Runtime::Rten || std::env::var_os("ORT_DYLIB_PATH").is_some();
+    Runtime::ALL.into_iter().filter(there).collect()
+}
+
+fn run(network: &Network, runtime: Runtime, x: &Array2<f64>) -> Result<Features> {
+    let settings = RunSettings { runtime, batch: 4, outputs: true };
+    let inputs = Inputs::table(x.view(), &[x.ncols()])?;
+    network.runner(&network.default_tap()?, &settings)?.features(&inputs, 0..x.nrows(), &|_, _| true)
+}
+
+fn agrees(name: &str, x: &Array2<f64>, features: &str, output: &str, tolerance: f64) {
+    for runtime in runtimes() {
+        let found = run(&open(name), runtime, x).unwrap_or_else(|e| panic!("{name}, {runtime}: {e}"));
+        for (found, wanted) in [(&found.features, features), (&found.outputs[0].1, output)] {
+            let apart = difference(&found.mapv(f64::from), &expected(wanted));
+            assert!(apart < tolerance, "{name}, {runtime}, {wanted}: {apart:.1e}");
+        }
+    }
+}
+
+#[test]
+fn networks_of_f64_and_f16_run_like_those_of_f32() {
+    agrees("logit", &expected("x"), "hidden", "logit", 1e-5);
+    agrees("double", &expected("x"), "hidden", "logit", 1e-5);
+    agrees("half", &expected("x"), "hidden", "logit", 2e-2);
+}
+
+#[test]
+fn a_network_of_two_inputs_takes_their_columns_in_order() {
+    let both = concatenate![Axis(1), expected("x"), expected("ids")];
+    agrees("two_inputs", &both, "two_hidden", "two", 1e-5);
+    let network = open("two_inputs");
+    assert_eq!(network.columns().unwrap(), ["x_0", "x_1", "x_2", "id"]);
+    for runtime in runtimes() {
+        let e = run(&network, runtime, &expected("x")).unwrap_err().to_string();
+        assert!(e.contains("`x`, `id` takes rows of shape 4 numbers in all, and the data have 3"), "{e}");
+        let mut half = both.clone();
+        half[[5, 3]] = 0.5;
+        let e = run(&network, runtime, &half).unwrap_err().to_string();
+        assert!(e.contains("row 5, column 3 of the inputs is 0.5") && e.contains("takes whole numbers"), "{e}");
+    }
+}
+
+#[test]
+fn a_linear_network_is_tapped_at_its_input() {
+    agrees("linear", &expected("x"), "x", "linear", 1e-5);
+    let tap = open("linear").default_tap().unwrap();
+    assert_eq!((tap.tensor.as_str(), tap.last_hidden), ("x", true));
+    assert!(tap.to_string().contains("x (N × 3): last hidden layer: the network's own input"), "{tap}");
+    let measured = open("linear").measured_taps();
+    assert_eq!(measured[0].shape, tap.shape);
+    // Its outputs are not needed for that.
+    let network = open("linear");
+    let x = expected("x");
+    let runner = network.runner(&network.tap("x").unwrap(), &RunSettings::default()).unwrap();
+    let found = runner.features(&Inputs::table(x.view(), &[3]).unwrap(), 0..6, &|_, _| true).unwrap();
+    assert!(difference(&found.features.mapv(f64::from), &x) < 1e-6);
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_errors_with_their_place() {
+    let mut x = expected("x");
+    x[[4, 1]] = 1e39;
+    let e = Inputs::table(x.view(), &[3]).unwrap_err().to_string();
+    assert!(e.contains("row 4, column 1 of the inputs is 1e39") && e.contains("numbers from -3.4"), "{e}");
+    for runtime in runtimes() {
+        // Within f32, and beyond f16.
+        x[[4, 1]] = 1e6;
+        let e = run(&open("half"), runtime, &x).unwrap_err().to_string();
+        assert!(e.contains("row 4, column 1 of the inputs is 1000000") && e.contains("65504"), "{runtime}: {e}");
+        // Within f32, but not the sum over the inputs.
+        x[[4, 1]] = 3.3e38;
+        let e = run(&open("linear"), runtime, &x).unwrap_err().to_string();
+        assert!(e.contains("row 4: the network computed") && e.contains("of tensor `y`"), "{runtime}: {e}");
+        let e = run(&open("linear"), runtime, &x).unwrap_err().after_rows(100).to_string();
+        assert!(e.contains("row 104:"), "{e}");
+    }
+}
+
+#[test]
+fn a_binary_classifier_of_one_output_is_joined_to_its_head() {
+    let x = Array2::from_shape_fn((200, 3), |(i, j)| ((i * (j + 3)) as f64 * 0.61).sin() * 1.5);
+    for (name, kind) in
+        [("logit", InputKind::Logits), ("probability", InputKind::Probabilities), ("double", InputKind::Logits)]
+    {
+        let network = open(name);
+        let output = run(&network, Runtime::Rten, &x).unwrap().outputs.remove(0).1.mapv(f64::from);
+        let z = kind.convert(output).unwrap();
+        // More certain than it should be: a third of the rows with the other label.
+        let label = |(i, r): (usize, ndarray::ArrayView1<'_, f64>)| usize::from((r[1] > r[0]) != (i % 3 == 0));
+        let labels: Vec<usize> = z.outer_iter().enumerate().map(label).collect();
+        let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 2).unwrap();
+        let settings = PostStoNetClassifier { method: ClassMethod::Temperature, ..Default::default() };
+        let fitted = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
+        let wanted = fitted.probabilities(&rows.inputs()).unwrap();
+        let head = classifier(&fitted, ClassOutput { kind, columns: 1 }).unwrap();
+        let joined = Network::from_bytes(head.join(&network, &Joint::default()).unwrap(), Path::new("j.onnx")).unwrap();
+        for runtime in runtimes() {
+            let settings = RunSettings { runtime, ..RunSettings::default() };
+            let runner = joined.runner(&joined.tap("probabilities").unwrap(), &settings).unwrap();
+            let found = runner.features(&Inputs::table(x.view(), &[3]).unwrap(), 0..200, &|_, _| true).unwrap();
+            let apart = difference(&found.features.mapv(f64::from), &wanted);
+            assert!(apart < 1e-4, "{name}, {runtime}: {apart:.1e}");
+        }
+    }
+}
