@@ -2,6 +2,7 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod error;
+mod fingerprint;
 mod names;
 mod random;
 mod reservoir;
@@ -51,6 +52,7 @@ pub use calibration_rows::{Calibration, NewRows};
 pub use class_rows::{ClassInputs, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, NoInterval, Result};
+pub use fingerprint::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuilder, Overlap, row_hashes};
 pub use head::Head;
 pub use interval::{
     Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,
