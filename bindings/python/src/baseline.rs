@@ -11,11 +11,12 @@ use stonet::baseline::{
     Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
 };
 use stonet::{Level, NewRows, Seed};
+use stonet_io::regression_hashes;
 
 use crate::arrays::{self, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::regression::calibration;
-use crate::{settings, work};
+use crate::{seen, settings, work};
 
 /// A fitted baseline.
 #[pyclass(frozen, module = "stonet._core")]
@@ -69,6 +70,10 @@ impl Baseline {
     ) -> PyResult<Self> {
         let groups = groups.as_ref().map(indices).transpose()?;
         let rows = calibration(&x, &y, &prediction, groups.as_deref())?;
+        if groups.is_none() {
+            let hashes = regression_hashes(rows.features(), rows.prediction(), rows.y()).raise()?;
+            seen::warn_of_copies(py, &hashes, Some(rows.y()), seen::GROUPS)?;
+        }
         let (level, seed) = (Level::new(level).raise()?, Seed::new(seed));
         let fit = || {
             Ok(match name {

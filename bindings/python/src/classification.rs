@@ -9,16 +9,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use stonet::{
-    ClassInputs, ClassRows, ClassSets, FittedClassSets, FittedClassifier, InputKind, Labels, Level,
+    ClassInputs, ClassRows, ClassSets, Fingerprints, FittedClassSets, FittedClassifier, InputKind, Labels, Level,
     PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
 };
-use stonet_io::{Fitted, Model, ModelColumns};
+use stonet_io::{Fitted, Model, ModelColumns, class_hashes};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 
 use crate::arrays::{self, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::{export, settings, work};
+use crate::{export, seen, settings, work};
 
 /// A fitted post-StoNet classification with the names of its columns and classes.
 #[pyclass(frozen, module = "stonet._core")]
@@ -31,6 +31,8 @@ pub struct Classification {
 
 /// What a classifier sees, on the scale of logits.
 struct Rows<'a> {
+    /// The network's outputs as they were given.
+    outputs: Option<ArrayView2<'a, f64>>,
     logits: Option<Array2<f64>>,
     features: Option<ArrayView2<'a, f64>>,
 }
@@ -40,11 +42,11 @@ impl<'a> Rows<'a> {
     fn new(kind: InputKind, x: &'a Matrix<'_>, features: &'a Option<Matrix<'_>>, fit: bool) -> PyResult<Self> {
         let x = x.as_array();
         if kind == InputKind::Features {
-            return Ok(Rows { logits: None, features: Some(x) });
+            return Ok(Rows { outputs: None, logits: None, features: Some(x) });
         }
         let logits =
             if kind == InputKind::Logits && !fit { x.to_owned() } else { kind.convert(x.to_owned()).raise()? };
-        Ok(Rows { logits: Some(logits), features: view(features) })
+        Ok(Rows { outputs: Some(x), logits: Some(logits), features: view(features) })
     }
 
     fn inputs(&self) -> PyResult<ClassInputs<'_>> {
@@ -56,8 +58,16 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn parts(&self) -> Vec<ArrayView2<'_, f64>> {
-        self.logits.iter().map(|z| z.view()).chain(self.features).collect()
+    /// What tells all of the rows from others.
+    fn fingerprint(&self, labels: &[usize]) -> String {
+        let labels = Array2::from_shape_fn((labels.len(), 1), |(i, _)| labels[i] as f64);
+        let arrays = self.logits.iter().map(|z| z.view()).chain(self.features).chain([labels.view()]);
+        Model::fingerprint_of(&arrays.collect::<Vec<_>>())
+    }
+
+    /// What tells each row from others.
+    fn hashes(&self, labels: &[usize]) -> PyResult<Vec<u64>> {
+        class_hashes(self.outputs, self.features, labels).raise()
     }
 }
 
@@ -110,7 +120,7 @@ impl Classification {
 impl Classification {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, features, labels, *, classes, kind, settings, sets, intervals, columns, level, seed, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, features, labels, *, classes, kind, settings, sets, intervals, columns, level, seed, fingerprints=true, n_jobs=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -125,6 +135,7 @@ impl Classification {
         columns: &str,
         level: f64,
         seed: u64,
+        fingerprints: bool,
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -137,11 +148,11 @@ impl Classification {
         let labels = indices(&labels)?;
         let inputs = Rows::new(kind, &x, &features, true)?;
         let rows = ClassRows::new(inputs.inputs()?, &labels, names.classes()).raise()?;
+        let hashes = inputs.hashes(&labels)?;
+        seen::warn_of_copies(py, &hashes, None, "remove the copies")?;
         let wanted = Wanted { classifier, sets, intervals };
         let (head, sets, covariance) =
             work::follow(py, work::jobs(n_jobs)?, progress, |tick| wanted.fit(&rows, Seed::new(seed), tick).raise())?;
-        let column = Array2::from_shape_fn((labels.len(), 1), |(i, _)| labels[i] as f64);
-        let arrays: Vec<_> = inputs.parts().into_iter().chain([column.view()]).collect();
         let model = Model {
             head: Fitted::Classification(Box::new(head)),
             columns,
@@ -149,7 +160,8 @@ impl Classification {
             labels: Some(names),
             level: Some(Level::new(level).raise()?),
             seed,
-            fingerprint: Model::fingerprint_of(&arrays),
+            fingerprint: if fingerprints { inputs.fingerprint(&labels) } else { String::new() },
+            fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
             version: Model::VERSION.to_owned(),
         };
         Ok(Classification { model, sets, covariance })
@@ -225,20 +237,25 @@ impl Classification {
     }
 
     /// Judges the probabilities on rows with known classes: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, features, labels, *, title="", path=None))]
+    #[pyo3(signature = (x, features, labels, *, allow_seen=false, title="", path=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
         py: Python<'_>,
         x: Matrix<'_>,
         features: Option<Matrix<'_>>,
         labels: Numbers<'_>,
+        allow_seen: bool,
         title: &str,
         path: Option<PathBuf>,
     ) -> PyResult<(String, String)> {
         let rows = self.rows(&x, &features)?;
         let labels = indices(&labels)?;
+        let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
+        seen::check(py, overlap.as_ref(), allow_seen)?;
         let names = self.model.labels.as_ref().map_or(&[][..], |l| l.names());
         let evaluation = work::run(py, None, || self.judged(&rows, &labels, names))?;
+        let evaluation = ClassEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || class_report(&evaluation, &origin(title, &self.model)))?;
         Ok((evaluation.verdict(), settings::text(&evaluation)?))
     }

@@ -7,14 +7,15 @@ use numpy::{IntoPyArray, PyArray2, PyArray4};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stonet::{Calibration, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, Side};
-use stonet_io::{Fitted, Model, ModelColumns};
+use stonet::metrics::rmse;
+use stonet::{Calibration, Fingerprints, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, Side, seen_in_training};
+use stonet_io::{Fitted, Model, ModelColumns, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
 use crate::arrays::{self, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::{export, settings, work};
+use crate::{export, seen, settings, work};
 
 /// A fitted post-StoNet regression with the names of its columns.
 #[pyclass(frozen, module = "stonet._core")]
@@ -65,11 +66,28 @@ pub fn calibration<'a>(
     }
 }
 
+/// Warns where the network's error on these rows is no larger than on those it was trained on.
+fn warn_of_training_rows(py: Python<'_>, rows: &Calibration<'_>, train_error: Option<f64>) -> PyResult<()> {
+    let Some(train) = train_error else { return Ok(()) };
+    if !(train.is_finite() && train >= 0.0) {
+        return Err(PyValueError::new_err(format!("train_error is {train}; it must be a root mean squared error")));
+    }
+    let own = rows.prediction().ok_or_else(|| {
+        PyValueError::new_err(
+            "train_error needs the network's own predictions; give prediction=, or name prediction_column",
+        )
+    })?;
+    match seen_in_training(train, rmse(own, rows.y()).raise()?) {
+        Some(text) => seen::warn(py, &text),
+        None => Ok(()),
+    }
+}
+
 #[pymethods]
 impl Regression {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -81,6 +99,8 @@ impl Regression {
         columns: &str,
         level: f64,
         seed: u64,
+        fingerprints: bool,
+        train_error: Option<f64>,
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -89,6 +109,11 @@ impl Regression {
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let groups = groups.as_ref().map(indices).transpose()?;
         let rows = calibration(&x, &y, &prediction, groups.as_deref())?;
+        let hashes = regression_hashes(rows.features(), rows.prediction(), rows.y()).raise()?;
+        if groups.is_none() {
+            seen::warn_of_copies(py, &hashes, Some(rows.y()), seen::GROUPS)?;
+        }
+        warn_of_training_rows(py, &rows, train_error)?;
         let head =
             work::follow(py, work::jobs(n_jobs)?, progress, |tick| post.fit(&rows, Seed::new(seed), tick).raise())?;
         let arrays: Vec<ArrayView2<'_, f64>> =
@@ -100,7 +125,8 @@ impl Regression {
             labels: None,
             level: Some(post.level),
             seed,
-            fingerprint: Model::fingerprint_of(&arrays),
+            fingerprint: if fingerprints { Model::fingerprint_of(&arrays) } else { String::new() },
+            fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
             version: Model::VERSION.to_owned(),
         };
         Ok(Regression { model })
@@ -146,7 +172,7 @@ impl Regression {
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, y, prediction, *, level, joint=false, title="", path=None))]
+    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
@@ -156,10 +182,18 @@ impl Regression {
         prediction: Option<Matrix<'_>>,
         level: f64,
         joint: bool,
+        allow_seen: bool,
         title: &str,
         path: Option<PathBuf>,
     ) -> PyResult<(String, String)> {
         let rows = new_rows(&x, &prediction)?;
+        let hashes = regression_hashes(rows.features(), rows.prediction(), y.as_array()).raise()?;
+        let fingerprint = || {
+            let arrays = [rows.features(), y.as_array()].into_iter().chain(rows.prediction());
+            Model::fingerprint_of(&arrays.collect::<Vec<_>>())
+        };
+        let overlap = self.model.overlap(&hashes, fingerprint);
+        seen::check(py, overlap.as_ref(), allow_seen)?;
         let wanted = EvaluateSettings {
             joint,
             feature_names: self.model.columns.features.clone(),
@@ -169,6 +203,7 @@ impl Regression {
         };
         let y = y.as_array();
         let evaluation = work::run(py, None, || RegressionEvaluation::new(self.head(), &rows, y, &wanted).raise())?;
+        let evaluation = RegressionEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || regression_report(&evaluation, &origin(title, &self.model)))?;
         Ok((evaluation.verdict(), settings::text(&evaluation)?))
     }

@@ -13,10 +13,13 @@ class _Method(Calibrator):
 
     _name: ClassVar[str]
 
-    def __init__(self, kind: Kind = "auto", n_jobs: int | None = None, random_state: Any = None) -> None:
+    def __init__(
+        self, kind: Kind = "auto", n_jobs: int | None = None, random_state: Any = None, fingerprints: bool = True
+    ) -> None:
         self.kind = kind
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.fingerprints = fingerprints
 
     # Of sets and intervals, which these do not have.
     level = 0.9
@@ -35,6 +38,8 @@ _PARAMETERS = """
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
         Root of all randomness; None is 1.
+    fingerprints : bool, default=True
+        Whether the head keeps fingerprints of its rows; see `PostStoNetClassifier`.
 
     Attributes
     ----------

@@ -49,6 +49,9 @@ class PostStoNetClassifier(Calibrator):
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
         Root of all randomness; None is 1, so that results can always be repeated.
+    fingerprints : bool, default=True
+        Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that were fitted on. Whoever
+        has the file can test whether a row is among them.
 
     Attributes
     ----------
@@ -91,6 +94,7 @@ class PostStoNetClassifier(Calibrator):
         progress: bool | Callable[[int, int], Any] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        fingerprints: bool = True,
     ) -> None:
         self.method = method
         self.kind = kind
@@ -102,6 +106,7 @@ class PostStoNetClassifier(Calibrator):
         self.progress = progress
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.fingerprints = fingerprints
 
     def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
         given = dict(self.settings or {})
@@ -214,6 +219,7 @@ class PostStoNetClassifier(Calibrator):
             folds=rest.pop("folds"),
             settings=rest,
             random_state=about["seed"],
+            fingerprints=about["fingerprints"] is not None,
         )
         columns = about["columns"]
         known_columns(estimator, columns["features"] if about["kind"] == "features" else columns["logits"])

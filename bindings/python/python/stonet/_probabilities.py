@@ -33,6 +33,7 @@ class Calibrator(Estimator):
     kind: Kind
     n_jobs: int | None
     random_state: Any
+    fingerprints: bool
     classes_: NDArray[Any]
     n_features_in_: int
 
@@ -90,6 +91,7 @@ class Calibrator(Estimator):
                 columns=to_json(columns),
                 level=float(self.level),
                 seed=seed_of(self.random_state),
+                fingerprints=bool(self.fingerprints),
                 n_jobs=self.n_jobs,
                 progress=callback,
             )
