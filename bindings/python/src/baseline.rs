@@ -11,11 +11,12 @@ use stonet::baseline::{
     Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
 };
 use stonet::{Level, NewRows, Seed, Ticker};
+use stonet_io::regression_hashes;
 
 use crate::arrays::{self, Matrix, Numbers, view};
 use crate::error::Raise;
 use crate::regression::HeldRows;
-use crate::{settings, work};
+use crate::{seen, settings, work};
 
 /// A fitted baseline.
 #[pyclass(frozen, module = "stonet._core")]
@@ -68,6 +69,11 @@ impl Baseline {
         n_jobs: Option<i64>,
     ) -> PyResult<Self> {
         let held = HeldRows::new(&x, &y, &prediction, &groups)?;
+        if groups.is_none() {
+            let rows = held.calibration()?;
+            let hashes = regression_hashes(rows.features(), rows.prediction(), rows.y()).raise()?;
+            seen::warn_of_copies(py, &hashes, Some(rows.y()), seen::GROUPS)?;
+        }
         let (level, seed) = (Level::new(level).raise()?, Seed::new(seed));
         let fit = move |tick: Ticker<'_>| {
             let (rows, settings) = (held.calibration()?, settings.as_str());

@@ -10,16 +10,17 @@ use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stonet::{
-    ClassAsked, ClassColumns, ClassInputs, ClassRows, ClassSets, Error, FittedClassSets, FittedClassifier, InputKind,
-    Interface, LabelKind, Labels, Level, PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
+    ClassAsked, ClassColumns, ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassSets,
+    FittedClassifier, InputKind, Interface, LabelKind, Labels, Level, PostStoNetClassifier, ProbabilityCovariance, Seed,
+    Ticker, Wald,
 };
-use stonet_io::{Fitted, Model, ModelColumns};
+use stonet_io::{Fitted, Model, ModelColumns, class_hashes};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::{export, settings, work};
+use crate::{export, seen, settings, work};
 
 /// A fitted post-StoNet classification with the names of its columns and classes.
 #[pyclass(frozen, module = "stonet._core")]
@@ -82,6 +83,8 @@ impl Given {
 
 /// What a classifier sees, on the scale of logits.
 struct Rows<'a> {
+    /// The network's outputs as they were given.
+    outputs: Option<ArrayView2<'a, f64>>,
     logits: Option<Array2<f64>>,
     features: Option<ArrayView2<'a, f64>>,
 }
@@ -95,10 +98,10 @@ impl<'a> Rows<'a> {
         fit: bool,
     ) -> PyResult<Self> {
         if kind == InputKind::Features {
-            return Ok(Rows { logits: None, features: Some(x) });
+            return Ok(Rows { outputs: None, logits: None, features: Some(x) });
         }
         let logits = if fit { kind.convert(x.to_owned()) } else { kind.logits(x.to_owned()) }.raise()?;
-        Ok(Rows { logits: Some(logits), features })
+        Ok(Rows { outputs: Some(x), logits: Some(logits), features })
     }
 
     fn inputs(&self) -> PyResult<ClassInputs<'_>> {
@@ -110,8 +113,16 @@ impl<'a> Rows<'a> {
         }
     }
 
-    fn parts(&self) -> Vec<ArrayView2<'_, f64>> {
-        self.logits.iter().map(|z| z.view()).chain(self.features).collect()
+    /// What tells all of the rows from others.
+    fn fingerprint(&self, labels: &[usize]) -> String {
+        let labels = Array2::from_shape_fn((labels.len(), 1), |(i, _)| labels[i] as f64);
+        let arrays = self.logits.iter().map(|z| z.view()).chain(self.features).chain([labels.view()]);
+        Model::fingerprint_of(&arrays.collect::<Vec<_>>())
+    }
+
+    /// What tells each row from others.
+    fn hashes(&self, labels: &[usize]) -> PyResult<Vec<u64>> {
+        class_hashes(self.outputs, self.features, labels).raise()
     }
 }
 
@@ -181,7 +192,7 @@ impl Classification {
 impl Classification {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, features, labels, *, seen, classes, kind, settings, sets, intervals, columns, level, seed, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, features, labels, *, seen, classes, kind, settings, sets, intervals, columns, level, seed, fingerprints=true, n_jobs=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -197,6 +208,7 @@ impl Classification {
         columns: &str,
         level: f64,
         seed: u64,
+        fingerprints: bool,
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<(Self, Vec<String>)> {
@@ -207,15 +219,15 @@ impl Classification {
         let found = recognised(&x, seen, &indices(&labels)?, classes, kind, &given, features.is_some())?;
         let ClassColumns { kind, labels: names, codes: labels, notes } = found;
         let columns = given.columns(kind, x.as_array().ncols(), view(&features).map_or(0, |f| f.ncols()));
+        let hashes = Rows::new(kind, x.as_array(), view(&features), true)?.hashes(&labels)?;
+        seen::warn_of_copies(py, &hashes, None, "remove the copies")?;
         let (x, features, classes) = (Held::new(&x), features.as_ref().map(Held::new), names.classes());
         let wanted = Wanted { classifier, sets, intervals };
         let (found, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let inputs = Rows::new(kind, x.view(), features.as_ref().map(Held::view), true)?;
             let rows = ClassRows::new(inputs.inputs()?, &labels, classes).raise()?;
             let found = wanted.fit(&rows, Seed::new(seed), tick).raise()?;
-            let column = Array2::from_shape_fn((labels.len(), 1), |(i, _)| labels[i] as f64);
-            let arrays: Vec<_> = inputs.parts().into_iter().chain([column.view()]).collect();
-            Ok((found, Model::fingerprint_of(&arrays)))
+            Ok((found, if fingerprints { inputs.fingerprint(&labels) } else { String::new() }))
         })?;
         let (head, sets, covariance, refused) = found;
         let model = Model {
@@ -226,6 +238,7 @@ impl Classification {
             level: Some(Level::new(level).raise()?),
             seed,
             fingerprint,
+            fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
             version: Model::VERSION.to_owned(),
         };
         let remarks = notes.iter().map(|n| n.text(Interface::Python)).chain(refused.warnings()).collect();
@@ -302,20 +315,25 @@ impl Classification {
     }
 
     /// Judges the probabilities on rows with known classes: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, features, labels, *, title="", path=None))]
+    #[pyo3(signature = (x, features, labels, *, allow_seen=false, title="", path=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
         py: Python<'_>,
         x: Matrix<'_>,
         features: Option<Matrix<'_>>,
         labels: Numbers<'_>,
+        allow_seen: bool,
         title: &str,
         path: Option<PathBuf>,
     ) -> PyResult<(String, String)> {
         let rows = self.rows(&x, &features)?;
         let labels = indices(&labels)?;
+        let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
+        seen::check(py, overlap.as_ref(), allow_seen)?;
         let names = self.model.labels.as_ref().map_or(&[][..], |l| l.names());
         let evaluation = work::run(py, None, || self.judged(&rows, &labels, names))?;
+        let evaluation = ClassEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || class_report(&evaluation, &origin(title, &self.model)))?;
         Ok((evaluation.verdict(), settings::text(&evaluation)?))
     }

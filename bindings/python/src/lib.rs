@@ -13,6 +13,7 @@ mod metrics;
 mod model;
 mod network;
 mod regression;
+mod seen;
 mod settings;
 mod work;
 

@@ -44,6 +44,7 @@ pub fn about(model: &Model) -> PyResult<String> {
         "level": model.level,
         "seed": model.seed,
         "fingerprint": model.fingerprint,
+        "fingerprints": model.fingerprints.as_ref().map(|f| f.counts()),
         "version": model.version,
     }))
 }

@@ -7,14 +7,15 @@ use numpy::{IntoPyArray, PyArray2, PyArray4};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use stonet::{Calibration, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, Side};
-use stonet_io::{Fitted, Model, ModelColumns};
+use stonet::metrics::rmse;
+use stonet::{Calibration, Fingerprints, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, Side, seen_in_training};
+use stonet_io::{Fitted, Model, ModelColumns, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::{export, settings, work};
+use crate::{export, seen, settings, work};
 
 /// A fitted post-StoNet regression with the names of its columns.
 #[pyclass(frozen, module = "stonet._core")]
@@ -80,11 +81,28 @@ impl HeldRows {
     }
 }
 
+/// Warns where the network's error on these rows is no larger than on those it was trained on.
+fn warn_of_training_rows(py: Python<'_>, rows: &Calibration<'_>, train_error: Option<f64>) -> PyResult<()> {
+    let Some(train) = train_error else { return Ok(()) };
+    if !(train.is_finite() && train >= 0.0) {
+        return Err(PyValueError::new_err(format!("train_error is {train}; it must be a root mean squared error")));
+    }
+    let own = rows.prediction().ok_or_else(|| {
+        PyValueError::new_err(
+            "train_error needs the network's own predictions; give prediction=, or name prediction_column",
+        )
+    })?;
+    match seen_in_training(train, rmse(own, rows.y()).raise()?) {
+        Some(text) => seen::warn(py, &text),
+        None => Ok(()),
+    }
+}
+
 #[pymethods]
 impl Regression {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -96,6 +114,8 @@ impl Regression {
         columns: &str,
         level: f64,
         seed: u64,
+        fingerprints: bool,
+        train_error: Option<f64>,
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
@@ -103,12 +123,19 @@ impl Regression {
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let (held, level) = (HeldRows::new(&x, &y, &prediction, &groups)?, post.level);
+        let rows = held.calibration()?;
+        let hashes = regression_hashes(rows.features(), rows.prediction(), rows.y()).raise()?;
+        if groups.is_none() {
+            seen::warn_of_copies(py, &hashes, Some(rows.y()), seen::GROUPS)?;
+        }
+        warn_of_training_rows(py, &rows, train_error)?;
+        drop(rows);
         let (head, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let rows = held.calibration()?;
             let head = post.fit(&rows, Seed::new(seed), tick).raise()?;
             let arrays: Vec<ArrayView2<'_, f64>> =
                 [rows.features(), rows.y()].into_iter().chain(rows.prediction()).collect();
-            Ok((head, Model::fingerprint_of(&arrays)))
+            Ok((head, if fingerprints { Model::fingerprint_of(&arrays) } else { String::new() }))
         })?;
         let model = Model {
             head: Fitted::Regression(Box::new(head)),
@@ -118,6 +145,7 @@ impl Regression {
             level: Some(level),
             seed,
             fingerprint,
+            fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
             version: Model::VERSION.to_owned(),
         };
         Ok(Regression { model })
@@ -163,7 +191,7 @@ impl Regression {
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, y, prediction, *, level, joint=false, title="", path=None))]
+    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
@@ -173,10 +201,18 @@ impl Regression {
         prediction: Option<Matrix<'_>>,
         level: f64,
         joint: bool,
+        allow_seen: bool,
         title: &str,
         path: Option<PathBuf>,
     ) -> PyResult<(String, String)> {
         let rows = new_rows(&x, &prediction)?;
+        let hashes = regression_hashes(rows.features(), rows.prediction(), y.as_array()).raise()?;
+        let fingerprint = || {
+            let arrays = [rows.features(), y.as_array()].into_iter().chain(rows.prediction());
+            Model::fingerprint_of(&arrays.collect::<Vec<_>>())
+        };
+        let overlap = self.model.overlap(&hashes, fingerprint);
+        seen::check(py, overlap.as_ref(), allow_seen)?;
         let wanted = EvaluateSettings {
             joint,
             feature_names: self.model.columns.features.clone(),
@@ -186,6 +222,7 @@ impl Regression {
         };
         let y = y.as_array();
         let evaluation = work::run(py, None, || RegressionEvaluation::new(self.head(), &rows, y, &wanted).raise())?;
+        let evaluation = RegressionEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || regression_report(&evaluation, &origin(title, &self.model)))?;
         Ok((evaluation.verdict(), settings::text(&evaluation)?))
     }

@@ -49,7 +49,10 @@ def test_the_prediction_alone_in_files_frames_and_tables(tmp_path: Path) -> None
     pytest.importorskip("pandas")
     assert list(head.predict_frame(None, d).columns) == ["prediction", "lower_90", "upper_90"]
     assert head.coef_.shape == (1,)
-    assert stonet.report(head, None, y, prediction=d)["rows"] == 300
+    new, truth = make(100, 2)
+    assert stonet.report(head, None, truth, prediction=new)["rows"] == 100
+    with pytest.raises(ValueError, match="allow_seen=True"):
+        stonet.report(head, None, y, prediction=d)
     both = PostStoNetRegressor(interval="fast").fit(None, np.column_stack([y, -y]), prediction=np.column_stack([d, -d]))
     assert both.predict_interval(None, np.column_stack([d, -d]))[1].shape == (300, 2, 2, 1)
 

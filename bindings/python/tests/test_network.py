@@ -83,8 +83,10 @@ def test_a_network_has_parameters_a_name_a_file_and_a_report(regression: Any, cl
     with pytest.raises(ValueError, match="no targets"):
         both.report(x)
     z, labels = classes
-    sure = stonet.PostStoNet(lambda z: z, lambda z: z, method="temperature").fit(z, labels)
-    assert "accuracy" in str(sure.report(z, labels))
+    sure = stonet.PostStoNet(lambda z: z, lambda z: z, method="temperature").fit(z[:300], labels[:300])
+    assert "accuracy" in str(sure.report(z[300:], labels[300:]))
+    with pytest.raises(ValueError, match="allow_seen=True"):
+        sure.report(z[:300], labels[:300])
     with pytest.raises(AttributeError, match="has a PostStoNetClassifier, which has no predict_interval"):
         sure.predict_interval(z)
 
@@ -161,7 +163,7 @@ class TestTorch:
         np.testing.assert_allclose(same.predict(x[200:]), point, rtol=1e-5)
         classes = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3))
         labels = torch.distributions.Categorical(logits=classes(x)).sample()
-        sure = stonet.torch.PostStoNet(classes, method="temperature").fit([(x, labels)])
+        sure = stonet.torch.PostStoNet(classes, method="temperature").fit([(x[:200], labels[:200])])
         assert sure.predict_proba(x).shape == (300, 3) and sure.predict([x]).dtype == np.int64
-        assert sure.report([(x, labels)])["rows"] == 300
+        assert sure.report([(x[200:], labels[200:])])["rows"] == 100
         assert both.report(x[200:], y[200:, 0])["rows"] == 100

@@ -40,6 +40,9 @@ pub enum Error {
     /// A flag that this task or model has no use for.
     #[error("{flag} {why}")]
     Flag { flag: &'static str, why: String },
+    /// Rows to judge that were fitted on.
+    #[error("{path}: {overlap}: results on such rows are too good; judge other rows, or pass --allow-seen", path = path.display())]
+    Seen { path: PathBuf, overlap: String },
     /// An output in a folder that is not there.
     #[error("{path}: cannot be written: there is no folder {folder}; create it, or choose another place", path = path.display(), folder = folder.display())]
     NoFolder { path: PathBuf, folder: PathBuf },

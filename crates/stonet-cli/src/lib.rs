@@ -9,6 +9,7 @@ mod error;
 mod output;
 mod report;
 mod rows;
+mod seen;
 
 use std::ffi::OsString;
 

@@ -72,7 +72,7 @@ pub fn intervals(c: &IntervalComparison) -> Comparison {
     Comparison {
         title: "Methods compared".into(),
         lead: format!(
-            "Every method fitted on the same {} rows and judged on the same {} others, at {} %.",
+            "Every method fitted on the same {} rows and judged on the same {} test rows, at {} %.",
             c.validation_rows,
             c.test_rows,
             (1e4 * c.level).round() / 100.0
@@ -127,7 +127,7 @@ pub fn classes(c: &calibration::Comparison) -> Comparison {
     Comparison {
         title: "Methods compared".into(),
         lead: format!(
-            "Every method fitted on the same {} rows and judged on the same {} others. The floor is the ECE that a perfectly \
+            "Every method fitted on the same {} rows and judged on the same {} test rows. The floor is the ECE that a perfectly \
              calibrated model would show on as many rows.",
             c.validation_rows, c.test_rows
         ),

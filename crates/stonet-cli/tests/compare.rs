@@ -25,7 +25,8 @@ fn write(dir: &Path, name: &str, text: &str) -> PathBuf {
     file
 }
 
-const TASK: [&str; 4] = ["--task", "classification", "--inputs", "z*"];
+/// The rows of these tables repeat.
+const TASK: [&str; 5] = ["--task", "classification", "--inputs", "z*", "--allow-seen"];
 
 #[test]
 fn every_method_is_judged_and_the_default_is_named() {

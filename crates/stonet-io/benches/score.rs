@@ -61,6 +61,7 @@ fn fit(settings: &PostStoNet, columns: usize) -> stonet::Result<Model> {
         level: Some(Level::new(0.9)?),
         seed: 1,
         fingerprint: String::new(),
+        fingerprints: None,
         version: Model::VERSION.into(),
     })
 }

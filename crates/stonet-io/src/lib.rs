@@ -79,7 +79,7 @@ pub use batches::{Ahead, Batches};
 pub use caught::caught;
 pub use error::{Error, Result};
 pub use idx::Idx;
-pub use model::{Fitted, Model, ModelColumns};
+pub use model::{Fitted, Model, ModelColumns, class_hashes, regression_hashes};
 pub use pattern::nearest;
 pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};

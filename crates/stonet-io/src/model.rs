@@ -3,6 +3,7 @@
 mod container;
 mod fingerprint;
 mod numbers;
+mod seen;
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,12 +13,14 @@ use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stonet::anatomy::View;
-use stonet::{FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
+use stonet::{Fingerprints, FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
 
 use crate::location::damaged;
 use crate::write::write_whole;
 use crate::{Error, Result, Table, open};
 use fingerprint::Fnv;
+
+pub use seen::{class_hashes, regression_hashes};
 
 /// The latest format version, which is written.
 const VERSION: u64 = 1;
@@ -83,6 +86,7 @@ impl ModelColumns {
 /// | `format_version` | `1` |
 /// | `needs` | the first version of the program that reads this format version |
 /// | `about` | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
+/// | `fingerprints` | may be missing; JSON: the [`FingerprintCounts`](stonet::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
 /// | `head` | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedPostStoNet`] or [`FittedClassifier`] |
 ///
 /// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "t0"}` stands for an array with the tensor's shape,
@@ -108,6 +112,8 @@ pub struct Model {
     pub seed: u64,
     /// [`Model::fingerprint_of`] the calibration rows; may be empty.
     pub fingerprint: String,
+    /// Which rows it was fitted on; none in files of older programs, and where they were not to be kept.
+    pub fingerprints: Option<Fingerprints>,
     /// The version of the program that fitted it: [`Model::VERSION`].
     pub version: String,
 }
@@ -227,13 +233,18 @@ impl Model {
         let mut tensors = Vec::new();
         let head = numbers::take_out(head.map_err(|e| unsound(e.to_string()))?, &mut tensors);
         let about = serde_json::to_string(&self.about(task)).map_err(|e| unsound(e.to_string()))?;
-        let metadata = [
+        let fingerprints = self.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose();
+        let fingerprints = fingerprints.map_err(|e| unsound(e.to_string()))?;
+        let metadata: Vec<(&str, String)> = [
             ("format", "stonet".into()),
             ("format_version", VERSION.to_string()),
             ("needs", NEEDS.into()),
             ("about", about),
             ("head", head.to_string()),
-        ];
+        ]
+        .into_iter()
+        .chain(fingerprints.map(|text| ("fingerprints", text)))
+        .collect();
         let bytes = container::write(&metadata, &tensors).map_err(unsound)?;
         Self::from_bytes(&bytes).map_err(|e| unsound(e.to_string()))?;
         Ok(bytes)
@@ -300,7 +311,10 @@ fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
     }
     let found: u64 = text("format_version")?.parse().map_err(|_| bad("its format version is not a number".into()))?;
     match found {
-        1 => first_version(text("about")?, text("head")?, parts.tensors).map_err(bad),
+        1 => {
+            let fingerprints = parts.metadata.get("fingerprints").map(String::as_str);
+            first_version(text("about")?, text("head")?, fingerprints, parts.tensors).map_err(bad)
+        }
         0 => Err(bad("its format version is 0".into())),
         _ => {
             let needs = text("needs")?.chars().take(SHOWN).filter(|c| !c.is_control()).collect();
@@ -312,6 +326,7 @@ fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
 fn first_version(
     about: &str,
     head: &str,
+    fingerprints: Option<&str>,
     mut tensors: HashMap<String, numbers::Tensor<&[u8]>>,
 ) -> std::result::Result<Model, String> {
     let plain = |e: serde_json::Error| e.to_string();
@@ -319,6 +334,7 @@ fn first_version(
     // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
     let head: Value = serde_json::from_str(head).map_err(plain)?;
     let head = numbers::put_back(head, &mut tensors)?;
+    let fingerprints = fingerprints.map(|text| seen::put_back(text, &mut tensors)).transpose()?;
     if !tensors.is_empty() {
         return Err(format!("{} of its tensors belong to nothing", tensors.len()));
     }
@@ -328,7 +344,7 @@ fn first_version(
     };
     let labels = about.labels()?;
     let About { columns, kind, level, seed, fingerprint, version, .. } = about;
-    let model = Model { head, columns, kind, labels, level, seed, fingerprint, version };
+    let model = Model { head, columns, kind, labels, level, seed, fingerprint, fingerprints, version };
     model.check()?;
     Ok(model)
 }

@@ -8,10 +8,10 @@ use ndarray::{Array2, ArrayView2, array};
 use seal::seal;
 use serde_json::{Value, json};
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassRows, InputKind, Kind, LabelKind, Labels, Level, NewRows, PostStoNet,
-    PostStoNetClassifier, Seed, Side, StoNetSettings,
+    Calibration, ClassInputs, ClassMethod, ClassRows, Fingerprints, InputKind, Kind, LabelKind, Labels, Level, NewRows,
+    PostStoNet, PostStoNetClassifier, Seed, Side, StoNetSettings,
 };
-use stonet_io::{Error, Fitted, Model, ModelColumns, ModelScorer, ScoreSettings, Table, Type, Writer};
+use stonet_io::{Error, Fitted, Model, ModelColumns, ModelScorer, ScoreSettings, Table, Type, Writer, regression_hashes};
 
 fn names(prefix: &str, n: usize) -> Vec<String> {
     (0..n).map(|i| format!("{prefix}{i}")).collect()
@@ -58,6 +58,7 @@ fn regression(kind: Kind) -> Model {
         level: Some(Level::new(0.9).unwrap()),
         seed: u64::MAX,
         fingerprint: Model::fingerprint_of(&[features.view(), prediction.view(), y.view()]),
+        fingerprints: Some(Fingerprints::new(&regression_hashes(features.view(), None, y.view()).unwrap())),
         version: Model::VERSION.into(),
     }
 }
@@ -86,6 +87,7 @@ fn classification(method: ClassMethod, kind: InputKind) -> Model {
         level: None,
         seed: 3,
         fingerprint: Model::fingerprint_of(&[z.view()]),
+        fingerprints: None,
         version: Model::VERSION.into(),
     }
 }
@@ -182,6 +184,34 @@ fn labels_come_back_with_their_kind_and_the_name_of_their_type() {
     }
     let text = String::from_utf8_lossy(&plain.to_bytes().unwrap()).into_owned();
     assert!(text.contains(r#"\"label_kind\":\"text\""#), "{}", &text[..400]);
+}
+
+#[test]
+fn rows_of_the_fit_are_known_after_loading_and_forged_fingerprints_are_refused() {
+    let model = Model::from_bytes(&regression(Kind::Fast).to_bytes().unwrap()).unwrap();
+    let seen = |shift: f64| {
+        let [features, _, y] = regression_rows(60, shift);
+        let hashes = regression_hashes(features.view(), None, y.view()).unwrap();
+        model.overlap(&hashes, String::new).unwrap()
+    };
+    assert_eq!((seen(0.0).matched, seen(0.1).matched), (60, 0));
+    let none = Model { fingerprints: None, fingerprint: String::new(), ..model.clone() };
+    let bytes = none.to_bytes().unwrap();
+    assert!(!String::from_utf8_lossy(&bytes).contains("fingerprints"));
+    assert_eq!(Model::from_bytes(&bytes).unwrap().overlap(&[1], String::new), None);
+    let refused = |from: &str, to: &str, why: &str| {
+        assert_eq!(from.len(), to.len());
+        let mut bytes = model.to_bytes().unwrap();
+        let place = bytes.windows(from.len()).position(|w| w == from.as_bytes()).unwrap();
+        bytes[place..place + to.len()].copy_from_slice(to.as_bytes());
+        seal(&mut bytes);
+        let e = Model::from_bytes(&bytes).unwrap_err().to_string();
+        assert!(e.contains(why), "{e}");
+    };
+    refused(r#"\"sampled\":60"#, r#"\"sampled\":61"#, "do not fit together");
+    refused(r#"\"repeated\":0"#, r#"\"repeated\":x"#, "expected");
+    refused(r#"\"list\":\"t"#, r#"\"list\":\"u"#, "missing");
+    refused(r#""dtype":"U32","shape":[60]"#, r#""dtype":"I32","shape":[60]"#, "type I32");
 }
 
 #[test]
@@ -396,6 +426,10 @@ fn files_of_every_version_keep_loading() {
             assert!((a - b).abs() <= 1e-12 * b.abs().max(1.0), "{name}: {a} and not {b}");
         }
         assert_eq!((model.fingerprint.len(), &*model.version), (16, "0.1.0"));
+        // They know all of their rows in their order, or nothing.
+        assert_eq!(model.fingerprints, None);
+        assert!(model.overlap(&[1, 2, 3], || model.fingerprint.clone()).is_some_and(|o| o.too_many()));
+        assert_eq!(model.overlap(&[1, 2, 3], || "0".repeat(16)), None);
     }
     let model = Model::load(&fixture("regression_v1.stonet")).unwrap();
     assert_eq!(model.columns.inputs(), ["f0", "f1", "f2", "network"]);

@@ -3,6 +3,7 @@
 
 mod binomial;
 mod error;
+mod fingerprint;
 mod names;
 mod random;
 mod reservoir;
@@ -61,6 +62,7 @@ pub use class_columns::{ClassAsked, ClassColumns, ClassNote, Interface};
 pub use class_rows::{ClassInputs, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, NoInterval, Result};
+pub use fingerprint::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuilder, Overlap, row_hashes};
 pub use head::Head;
 pub use interval::{
     Estimate, Eve, EveIntervals, Intervals, Level, PredictInterval, Side, Variance, conformal_quantile, conformal_rank,

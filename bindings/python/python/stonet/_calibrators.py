@@ -14,12 +14,18 @@ class _Method(Calibrator):
     _name: ClassVar[str]
 
     def __init__(
-        self, kind: Kind = "auto", n_jobs: int | None = None, random_state: Any = None, classes: Any = None
+        self,
+        kind: Kind = "auto",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        classes: Any = None,
+        fingerprints: bool = True,
     ) -> None:
         self.kind = kind
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.classes = classes
+        self.fingerprints = fingerprints
 
     # Of sets and intervals, which these do not have.
     level = 0.9
@@ -40,6 +46,8 @@ _PARAMETERS = """
         Root of all randomness; None is 1.
     classes : array-like of shape (n_classes,), optional
         All classes in the order of the columns of X; see `PostStoNetClassifier`.
+    fingerprints : bool, default=True
+        Whether the head keeps fingerprints of its rows; see `PostStoNetClassifier`.
 
     Attributes
     ----------

@@ -62,6 +62,9 @@ class PostStoNetClassifier(Calibrator):
         other labels are put in order. A warning shows a better order where the largest column is that of the label much more often in it.
         Scores of scikit-learn that look at probabilities, such as ``neg_log_loss``, expect sorted classes; those of `stonet.metrics` take
         ``classes=head.classes_``.
+    fingerprints : bool, default=True
+        Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that were fitted on. Whoever
+        has the file can test whether a row is among them.
 
     Attributes
     ----------
@@ -106,6 +109,7 @@ class PostStoNetClassifier(Calibrator):
         n_jobs: int | None = None,
         random_state: Any = None,
         classes: Any = None,
+        fingerprints: bool = True,
     ) -> None:
         self.method = method
         self.kind = kind
@@ -118,6 +122,7 @@ class PostStoNetClassifier(Calibrator):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.classes = classes
+        self.fingerprints = fingerprints
 
     def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
         given = arguments.settings(self.settings)
@@ -238,6 +243,7 @@ class PostStoNetClassifier(Calibrator):
             folds=rest.pop("folds"),
             settings=rest,
             random_state=about["seed"],
+            fingerprints=about["fingerprints"] is not None,
         )
         columns = about["columns"]
         known_columns(estimator, columns["features"] if about["kind"] == "features" else columns["logits"])

@@ -53,6 +53,8 @@ class Regression:
         columns: str,
         level: float,
         seed: int,
+        fingerprints: bool = True,
+        train_error: float | None = None,
         n_jobs: int | None = None,
         progress: _Progress | None = None,
     ) -> Regression: ...
@@ -74,6 +76,7 @@ class Regression:
         *,
         level: float,
         joint: bool = False,
+        allow_seen: bool = False,
         title: str = "",
         path: str | None = None,
     ) -> tuple[str, str]: ...
@@ -117,6 +120,7 @@ class Classification:
         columns: str,
         level: float,
         seed: int,
+        fingerprints: bool = True,
         n_jobs: int | None = None,
         progress: _Progress | None = None,
     ) -> tuple[Classification, list[str]]: ...
@@ -128,7 +132,14 @@ class Classification:
         self, x: _Matrix, features: _Matrix | None, levels: Sequence[float], seed: int, n_jobs: int | None = None
     ) -> NDArray[np.bool_]: ...
     def evaluate(
-        self, x: _Matrix, features: _Matrix | None, labels: _Numbers, *, title: str = "", path: str | None = None
+        self,
+        x: _Matrix,
+        features: _Matrix | None,
+        labels: _Numbers,
+        *,
+        allow_seen: bool = False,
+        title: str = "",
+        path: str | None = None,
     ) -> tuple[str, str]: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod

@@ -33,6 +33,7 @@ class Calibrator(Estimator):
     classes: Any
     n_jobs: int | None
     random_state: Any
+    fingerprints: bool
     classes_: NDArray[Any]
     _names: list[str]
     n_features_in_: int
@@ -93,6 +94,7 @@ class Calibrator(Estimator):
                 columns=to_json(columns),
                 level=arguments.level("level", self.level),
                 seed=seed_of(self.random_state),
+                fingerprints=bool(self.fingerprints),
                 n_jobs=self.n_jobs,
                 progress=callback,
             )

@@ -63,6 +63,12 @@ class PostStoNetRegressor(IntervalRegressor):
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
         Root of all randomness; None is 1, so that results can always be repeated.
+    fingerprints : bool, default=True
+        Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that were fitted on. Whoever
+        has the file can test whether a row is among them.
+    train_error : float, optional
+        The network's root mean squared error on its training rows; ``fit`` warns where the rows of the fit look like training rows.
+        Needs the network's own predictions.
 
     Attributes
     ----------
@@ -119,6 +125,8 @@ class PostStoNetRegressor(IntervalRegressor):
         progress: bool | Callable[[int, int], Any] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        fingerprints: bool = True,
+        train_error: float | None = None,
     ) -> None:
         self.level = level
         self.interval = interval
@@ -131,6 +139,8 @@ class PostStoNetRegressor(IntervalRegressor):
         self.progress = progress
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.fingerprints = fingerprints
+        self.train_error = train_error
 
     def _settings(self) -> dict[str, Any]:
         """Return all that differs from the default, in the words of the Rust crate."""
@@ -192,6 +202,8 @@ class PostStoNetRegressor(IntervalRegressor):
                 columns=to_json(columns),
                 level=level,
                 seed=seed_of(self.random_state),
+                fingerprints=bool(self.fingerprints),
+                train_error=None if self.train_error is None else float(self.train_error),
                 n_jobs=self.n_jobs,
                 progress=callback,
             )
@@ -347,6 +359,7 @@ class PostStoNetRegressor(IntervalRegressor):
             folds=rest.pop("folds"),
             settings={**rest, "stonet": stonet},
             random_state=about["seed"],
+            fingerprints=about["fingerprints"] is not None,
         )
         columns = about["columns"]
         known_columns(estimator, columns["features"])

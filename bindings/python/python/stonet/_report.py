@@ -24,9 +24,13 @@ def report(
     features: Any = None,
     confidence_level: float | None = None,
     joint: bool = False,
+    allow_seen: bool = False,
     title: str | None = None,
 ) -> dict[str, Any]:
     """Judge a head on rows that neither it nor the network has seen, and write a page with figures.
+
+    Rows that the head was fitted on are refused where they are more than 1 %, and more than rows that equal each other by chance; fewer
+    are a warning. Heads without fingerprints cannot tell.
 
     Parameters
     ----------
@@ -46,13 +50,16 @@ def report(
         Regression: that of the estimator if not given.
     joint : bool
         Regression: whether intervals are to hold all targets of a row at once.
+    allow_seen : bool
+        Whether rows that the head was fitted on may be judged, with a warning; results on such rows are too good.
     title : str, optional
         The page's heading.
 
     Returns
     -------
     dict
-        What `stonet evaluate --json` prints as `evaluation`, and ``verdict``, one sentence.
+        What `stonet evaluate --json` prints as `evaluation`, and ``verdict``, one sentence. ``seen`` tells how many rows were fitted
+        on; it is None where the head cannot tell.
     """
     heading = title or f"{type(estimator).__name__} on {len(y)} rows"
     where = None if path is None else fspath(path)
@@ -62,12 +69,21 @@ def report(
         targets, _ = check.targets(y, estimator, len(rows.features))
         (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)
         verdict, text = head.evaluate(
-            rows.features, targets, rows.prediction, level=level, joint=joint, title=heading, path=where
+            rows.features,
+            targets,
+            rows.prediction,
+            level=level,
+            joint=joint,
+            allow_seen=allow_seen,
+            title=heading,
+            path=where,
         )
     elif isinstance(estimator, Calibrator):
         values, beside = estimator._new(X, features)
         _, labels = _labels(y, np.zeros((len(values), 1)), estimator.classes_)
-        verdict, text = estimator._fitted_head().evaluate(values, beside, labels, title=heading, path=where)
+        verdict, text = estimator._fitted_head().evaluate(
+            values, beside, labels, allow_seen=allow_seen, title=heading, path=where
+        )
     else:
         raise TypeError(f"{type(estimator).__name__} cannot be reported on; PostStoNetRegressor and classifiers can")
     found: dict[str, Any] = json.loads(text)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use stonet::{ClassMethod, Level};
+use stonet::{ClassMethod, Fingerprints, Level, Overlap};
 use stonet_io::Beside;
 use stonet_report::{Comparison, comparison_report};
 use stonet_repro::benchmark::compare_intervals;
@@ -16,6 +16,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::report;
 use crate::rows::{ClassFile, Part, RegressionFile, Source};
+use crate::seen::SeenArg;
 
 /// Compare every method on rows that the network was not trained on: fit on the validation rows, judge on the test rows
 #[derive(Args)]
@@ -47,11 +48,22 @@ pub struct Compare {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
+    seen: SeenArg,
+    #[command(flatten)]
     report: ReportArg,
     #[command(flatten)]
     seed: SeedArg,
     #[command(flatten)]
     columns: ColumnArgs,
+}
+
+/// What `compare --json` prints.
+#[derive(Serialize)]
+struct Shown<'a, T> {
+    #[serde(flatten)]
+    compared: &'a T,
+    /// Test rows that are among the validation rows.
+    seen: Overlap,
 }
 
 impl Compare {
@@ -85,13 +97,14 @@ impl Compare {
         let (validation, test) = self.sources()?;
         let rows = RegressionFile::read(&validation, &self.columns)?;
         let test = RegressionFile::like(&test, &rows.columns, None)?;
+        let seen = self.overlap(&rows.hashes()?, &test.hashes()?, console)?;
         let (calibration, new) = (rows.calibration()?, test.new_rows()?);
         let network = test.prediction.as_ref().map(|d| d.view());
         let compared = console.run("compare", |tick| {
             let seed = self.seed.seed;
             compare_intervals(&calibration, (new, test.y.view()), network, &self.methods, level, seed, tick)
         })?;
-        self.show(console, &compared, &compared.text(), &report::intervals(&compared))
+        self.show(console, &compared, &compared.text(), report::intervals(&compared), seen)
     }
 
     fn classification(&self, console: &Console) -> Result<()> {
@@ -105,23 +118,41 @@ impl Compare {
         let rows = ClassFile::read(&validation, &self.columns, Some(&test))?;
         rows.warnings.iter().for_each(|w| console.warn(w));
         let test = ClassFile::like(&test, &rows.columns, rows.kind, &rows.classes, None)?;
+        let seen = self.overlap(&rows.hashes, &test.hashes, console)?;
         let calibration = rows.calibration()?;
         let judged = TestRows { inputs: test.inputs()?, labels: &test.labels };
         let compared = console.run("compare", |tick| {
             compare(&calibration, judged, rows.classes.names(), &methods, self.seed.seed, tick)
         })?;
-        self.show(console, &compared, &compared.text(), &report::classes(&compared))
+        self.show(console, &compared, &compared.text(), report::classes(&compared), seen)
     }
 
-    fn show<T: Serialize>(&self, console: &Console, compared: &T, text: &str, table: &Comparison) -> Result<()> {
+    /// How many test rows are among the validation rows, refused where there are too many.
+    fn overlap(&self, validation: &[u64], test: &[u64], console: &Console) -> Result<Overlap> {
+        let overlap = Fingerprints::new(validation).overlap(test);
+        self.seen.check(Some(&overlap), self.test.as_ref().unwrap_or(&self.validation), console)?;
+        Ok(overlap)
+    }
+
+    fn show<T: Serialize>(
+        &self,
+        console: &Console,
+        compared: &T,
+        text: &str,
+        mut table: Comparison,
+        seen: Overlap,
+    ) -> Result<()> {
+        let sentence = stonet_report::overlap_sentence(Some(&seen));
+        table.lead += &format!(" {sentence}");
+        let (text, compared) = (format!("{text}\n{sentence}\n"), Shown { compared, seen });
         if let Some(path) = &self.report.report {
             let settings = json!({ "seed": self.seed.seed, "validation": self.validation, "test": self.test });
             let about = report::about(format!("Methods on {}", self.validation.display()), settings);
-            report::write(path, &comparison_report(table, &about), console)?;
+            report::write(path, &comparison_report(&table, &about), console)?;
         }
         match &self.out {
-            Some(out) => console.publish(compared, text, "compare", Vec::new(), out),
-            None => console.result(compared, || text.to_owned()),
+            Some(out) => console.publish(&compared, &text, "compare", Vec::new(), out),
+            None => console.result(&compared, || text),
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::report;
 use crate::rows::{ClassFile, RegressionFile, Source};
+use crate::seen::SeenArg;
 
 /// Judge a head on rows with known answers that neither it nor the network has seen
 #[derive(Args)]
@@ -44,6 +45,8 @@ pub struct Evaluate {
     /// Columns with the answers, if they are not called as they were when the head was fitted
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     target: Option<Vec<String>>,
+    #[command(flatten)]
+    seen: SeenArg,
     #[command(flatten)]
     report: ReportArg,
     #[command(flatten)]
@@ -98,7 +101,8 @@ impl Evaluate {
         let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
         let source = Source::new(&self.rows, &self.with.files);
         let rows = RegressionFile::like(&source, &model.columns, self.by.as_deref())?;
-        self.warn_of_old_rows(model, &rows.fingerprint(), console);
+        let seen = model.overlap(&rows.hashes()?, || rows.fingerprint());
+        self.seen.check(seen.as_ref(), &self.rows, console)?;
         let new = rows.new_rows()?;
         let settings = EvaluateSettings {
             joint: self.joint,
@@ -111,7 +115,7 @@ impl Evaluate {
         let evaluation = console.compute(|| {
             RegressionEvaluation::new(fitted, &new, rows.y.view(), &settings).map_err(Error::rows(&self.rows))
         })?;
-        self.tell(model, &evaluation, console)
+        self.tell(model, &RegressionEvaluation { seen, ..evaluation }, console)
     }
 
     fn classification(&self, model: &Model, fitted: &FittedClassifier, console: &Console) -> Result<Outcome> {
@@ -125,7 +129,8 @@ impl Evaluate {
         };
         let source = Source::new(&self.rows, &self.with.files);
         let rows = ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref())?;
-        self.warn_of_old_rows(model, &rows.fingerprint(), console);
+        let overlap = model.overlap(&rows.hashes, || rows.fingerprint());
+        self.seen.check(overlap.as_ref(), &self.rows, console)?;
         let names = [rows.columns.logit_names(), rows.columns.features.clone()].concat();
         let seen = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
         let settings = ClassSettings {
@@ -134,14 +139,8 @@ impl Evaluate {
             ..ClassSettings::default()
         };
         let judged = ClassEvaluation::of_head(fitted, &seen, &rows.labels, labels.names(), &settings);
-        let evaluation = judged.map_err(Error::rows(&self.rows))?;
+        let evaluation = ClassEvaluation { seen: overlap, ..judged.map_err(Error::rows(&self.rows))? };
         self.tell(model, &evaluation, console)
-    }
-
-    fn warn_of_old_rows(&self, model: &Model, fingerprint: &str, console: &Console) {
-        if !model.fingerprint.is_empty() && model.fingerprint == fingerprint {
-            console.warn("these are the rows that the head was fitted on: it looks better on them than it is");
-        }
     }
 
     /// The page, the result, and whether all conditions are met.

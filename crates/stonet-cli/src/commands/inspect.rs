@@ -57,6 +57,13 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
         "level": model.level,
         "seed": model.seed,
         "fingerprint": model.fingerprint,
+        "fingerprints": model.fingerprints.as_ref().map(|f| json!({
+            "rows": f.counts().rows,
+            "sampled": f.counts().sampled,
+            "kept": f.values().len(),
+            "duplicate_rate": f.duplicate_rate(),
+            "false_positive_rate": f.false_positive_rate(),
+        })),
         "version": model.version,
         "settings": settings,
     });
@@ -97,8 +104,20 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
     if let Some(level) = model.level {
         text += &format!("level        {}\n", level.get());
     }
-    text += &format!("seed         {}\nrows         {} (fingerprint)\n", model.seed, model.fingerprint);
+    text += &format!("seed         {}\nrows         {}\n", model.seed, fingerprints(model));
     (value, text)
+}
+
+/// Which rows the head knows.
+fn fingerprints(model: &Model) -> String {
+    match &model.fingerprints {
+        Some(set) => {
+            let (kept, rows) = (set.values().len(), set.counts().rows);
+            format!("{} ({kept} fingerprints of {rows} rows)", model.fingerprint)
+        }
+        None if model.fingerprint.is_empty() => "no fingerprints are kept".into(),
+        None => format!("{} (one fingerprint of all rows)", model.fingerprint),
+    }
 }
 
 fn network(network: &Network) -> (Value, String) {

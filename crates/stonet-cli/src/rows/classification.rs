@@ -21,6 +21,8 @@ pub struct ClassFile {
     pub labels: Vec<usize>,
     /// What the user should know about columns and classes.
     pub warnings: Vec<String>,
+    /// What tells each row from others.
+    pub hashes: Vec<u64>,
     /// Subgroups to judge apart.
     pub by: Option<Vec<String>>,
 }
@@ -142,9 +144,11 @@ impl ClassFile {
         rows: &[usize],
     ) -> Result<Self> {
         let values = |names: &[String]| (!names.is_empty()).then(|| numbers(table, names, rows)).transpose();
-        let logits =
-            values(&columns.logits)?.map(|z| kind.convert(z)).transpose().map_err(Error::rows(&source.path))?;
-        let features = values(&columns.features)?;
+        let (outputs, features) = (values(&columns.logits)?, values(&columns.features)?);
+        let [z, f] = [&outputs, &features].map(|a| a.as_ref().map(|a| a.view()));
+        // Of the numbers in the file: logarithms of equal f32 values need not be equal as f32.
+        let hashes = stonet_io::class_hashes(z, f, &labels)?;
+        let logits = outputs.map(|z| kind.convert(z)).transpose().map_err(Error::rows(&source.path))?;
         Ok(ClassFile {
             path: source.path.clone(),
             columns,
@@ -153,6 +157,7 @@ impl ClassFile {
             logits,
             features,
             labels,
+            hashes,
             warnings: Vec::new(),
             by: None,
         })

@@ -112,6 +112,12 @@ impl RegressionFile {
         }
     }
 
+    /// What tells each row from others.
+    pub fn hashes(&self) -> Result<Vec<u64>> {
+        let prediction = self.prediction.as_ref().map(|d| d.view());
+        Ok(stonet_io::regression_hashes(self.features.view(), prediction, self.y.view())?)
+    }
+
     /// What tells these rows from others.
     pub fn fingerprint(&self) -> String {
         let arrays: Vec<ArrayView2<'_, f64>> =

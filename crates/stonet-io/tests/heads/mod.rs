@@ -47,6 +47,7 @@ pub fn regression(kind: Kind, targets: usize) -> Model {
         level: Some(level(0.8)),
         seed: 3,
         fingerprint: String::new(),
+        fingerprints: None,
         version: Model::VERSION.into(),
     }
 }
@@ -71,6 +72,7 @@ pub fn classification(method: ClassMethod, kind: InputKind) -> Model {
         level: None,
         seed: 3,
         fingerprint: String::new(),
+        fingerprints: None,
         version: Model::VERSION.into(),
     }
 }

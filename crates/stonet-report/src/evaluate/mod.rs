@@ -6,6 +6,7 @@ mod importance;
 mod kappa;
 mod regression;
 mod requirement;
+pub(crate) mod seen;
 mod strata;
 mod text;
 mod variance;
@@ -23,5 +24,6 @@ pub use regression::{
     SampleRow, Subgroup, TargetEvaluation,
 };
 pub use requirement::{Metrics, Requirement};
+pub use seen::sentence as overlap_sentence;
 pub use strata::{MOST_GROUPS, Stratum};
 pub use variance::{Part, VarianceSplit};

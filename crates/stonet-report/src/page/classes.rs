@@ -3,6 +3,7 @@
 use super::html::{Bar, Cell, Figure, Sign, Table, bars, key, numbers};
 use super::shared::{importance, kappa_figures};
 use super::{Report, Tone};
+use crate::evaluate::seen::{short, voids};
 use crate::number::{count, percent, points, shown};
 use crate::svg::{Chart, Scale, Style};
 use crate::{ClassEvaluation, Judgement, ReliabilityRow};
@@ -19,6 +20,7 @@ const SCORES: [(&str, &str); 6] = [
 
 pub fn add(report: &mut Report, e: &ClassEvaluation) {
     let (tone, word) = match (e.calibrated(), e.judgement()) {
+        _ if voids(e.seen.as_ref()) => (Tone::Bad, "Not new rows"),
         (true, _) => (Tone::Good, "Calibrated"),
         (false, Judgement::Short) => (Tone::Bad, "Overconfident"),
         (false, Judgement::Cautious) => (Tone::Plain, "Too modest"),
@@ -54,7 +56,7 @@ fn tiles(report: &mut Report, e: &ClassEvaluation) {
         ("Accuracy", percent(e.accuracy.value), right),
         ("Mean confidence", percent(e.mean_confidence), "the accuracy it claims".into()),
         ("Log-likelihood loss", shown(e.scores.nll.value), own(network.map(|n| shown(n.nll.value)))),
-        ("Rows", e.rows.to_string(), format!("{} classes", e.names.len())),
+        ("Rows", e.rows.to_string(), format!("{} classes; {}", e.names.len(), short(e.seen.as_ref()))),
     ]);
 }
 

@@ -3,6 +3,7 @@
 use super::html::{Bar, Cell, Figure, Sign, Table, bars, key, numbers};
 use super::shared::{importance, kappa_figures};
 use super::{Report, Tone};
+use crate::evaluate::seen::{short, voids};
 use crate::number::{count, level, percent, points, shown};
 use crate::svg::{Chart, Scale, Style};
 use crate::{
@@ -14,12 +15,13 @@ const TARGETS: usize = 6;
 
 pub fn add(report: &mut Report, e: &RegressionEvaluation) {
     let (tone, word) = match e.judgement() {
+        _ if voids(e.seen.as_ref()) => (Tone::Bad, "Not new rows"),
         Judgement::Kept => (Tone::Good, "As promised"),
         Judgement::Short => (Tone::Bad, "Too few"),
         Judgement::Cautious => (Tone::Plain, "Cautious"),
     };
     report.announce(tone, word, &e.verdict());
-    tiles(report, &e.overall, e.rows);
+    tiles(report, &e.overall, e.rows, e.seen.as_ref());
     report.notes(&e.weak_spots());
     report.heading("Do the intervals keep their promise?", &format!("What is proven beforehand: {}", e.guarantee));
     if e.targets.len() == 1 {
@@ -46,7 +48,7 @@ pub fn add(report: &mut Report, e: &RegressionEvaluation) {
     report.figures(&figures);
 }
 
-fn tiles(report: &mut Report, s: &IntervalScores, rows: usize) {
+fn tiles(report: &mut Report, s: &IntervalScores, rows: usize, seen: Option<&stonet::Overlap>) {
     let held = format!("{} promised, 95 % interval {}", level(s.level.get()), ends(&s.coverage));
     let error = s.network_rmse.map_or(String::new(), |n| format!("the network's own: {}", shown(n)));
     report.tiles(&[
@@ -54,7 +56,7 @@ fn tiles(report: &mut Report, s: &IntervalScores, rows: usize) {
         ("Mean length", shown(s.mean_length), format!("median {}", shown(s.median_length))),
         ("Error (RMSE)", shown(s.rmse), error),
         ("Interval score (Winkler)", shown(s.winkler), "smaller is better".into()),
-        ("Rows", rows.to_string(), "not used for fitting".into()),
+        ("Rows", rows.to_string(), short(seen)),
     ]);
 }
 

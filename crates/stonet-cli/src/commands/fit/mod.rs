@@ -1,5 +1,6 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
+mod known;
 mod sampled;
 mod summary;
 
@@ -21,6 +22,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::{ClassFile, RegressionFile, Source};
+use known::Known;
 use sampled::Drawn;
 use summary::Summary;
 
@@ -73,6 +75,9 @@ pub struct Fit {
     /// Regression: the network's root mean squared error on its training rows; a warning tells where these rows look seen
     #[arg(long, value_name = "RMSE")]
     train_error: Option<f64>,
+    /// Keep no fingerprints of the rows in the head; `evaluate` then cannot tell whether rows were used for fitting
+    #[arg(long)]
+    no_fingerprints: bool,
     /// Every setting of the fit as TOML; flags come on top
     #[arg(long, value_name = "FILE.toml")]
     settings: Option<PathBuf>,
@@ -127,23 +132,28 @@ impl Fit {
         console.detail(format_args!("features: {}", rows.columns.features.join(", ")));
         let mut warnings = Vec::new();
         match (self.train_error, &rows.prediction) {
+            (Some(train), _) if !(train.is_finite() && train >= 0.0) => {
+                return Err(Error::flag("--train-error", format!("is {train}; it must be a root mean squared error")));
+            }
             (Some(train), Some(d)) => warnings.extend(seen_in_training(train, rmse(d.view(), rows.y.view())?)),
             (Some(_), None) => return Err(Error::flag("--train-error", "needs the network's own --prediction")),
             _ => {}
         }
         let calibration = rows.calibration()?;
+        let mut known = Known::new(rows.hashes()?, Some(rows.y.view()))?;
         let seed = Seed::new(self.seed.seed);
         let refused = Error::columns(&self.rows, &rows.columns);
         let fitted: FittedPostStoNet = match &drawn {
             None => console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(&refused))?,
             Some(drawn) => {
                 let head = console.run("fit", |tick| post.fit_sample(&calibration, seed, tick).map_err(&refused))?;
-                drawn.calibrate(head, &source, &rows.columns, console)?.finish().map_err(&refused)?
+                drawn.calibrate(head, &source, &rows.columns, &mut known, console)?.finish().map_err(&refused)?
             }
         };
         if rows.prediction.is_none() && matches!(post.kind, Kind::Stack | Kind::Fast | Kind::Split) {
             console.note("without --prediction the network itself is no member of the stack");
         }
+        warnings.extend(known.warning(rows.groups.is_some(), true));
         let selected = fitted.selected_features();
         let names = rows.columns.features.iter().zip(selected).filter(|(_, share)| *share >= 0.5);
         let summary = Summary {
@@ -157,8 +167,10 @@ impl Fit {
             warnings,
             ..self.summary("regression", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
         };
-        let model = self.model(Fitted::Regression(Box::new(fitted)), rows.columns.clone(), rows.fingerprint());
-        Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint: rows.fingerprint(), ..summary }))
+        let head = Fitted::Regression(Box::new(fitted));
+        let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
+        let fingerprint = model.fingerprint.clone();
+        Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint, ..summary }))
     }
 
     fn classification(&self, console: &Console) -> Result<(Model, Summary)> {
@@ -199,9 +211,10 @@ impl Fit {
         if !absent.is_empty() {
             console.note(format_args!("no row is of class {}", absent.join(", ")));
         }
+        let known = Known::new(rows.hashes.clone(), None)?;
         let open = fitted.notes().iter().filter(|n| !n.converged);
         let open = open.map(|n| format!("{} is not converged", n.method));
-        let warnings = rows.warnings.iter().cloned().chain(open).collect();
+        let warnings = rows.warnings.iter().cloned().chain(open).chain(known.warning(false, false)).collect();
         let summary = Summary {
             sampled: total.map(|_| calibration.rows()),
             total_rows: total,
@@ -210,12 +223,13 @@ impl Fit {
             absent_classes: absent,
             members: serde_json::to_value(fitted.notes()).ok(),
             warnings,
-            fingerprint: rows.fingerprint(),
             ..self.summary("classification", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
         };
         let head = Fitted::Classification(Box::new(fitted));
-        let model = self.model(head, rows.columns.clone(), rows.fingerprint());
-        Ok((Model { kind: Some(rows.kind), labels: Some(rows.classes.clone()), ..model }, summary))
+        let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
+        let fingerprint = model.fingerprint.clone();
+        let model = Model { kind: Some(rows.kind), labels: Some(rows.classes.clone()), ..model };
+        Ok((model, Summary { fingerprint, ..summary }))
     }
 
     /// The settings of a file, or the default ones.
@@ -226,7 +240,14 @@ impl Fit {
         toml::from_str(&text).map_err(|e| settings(e.to_string().trim_end().to_owned()))
     }
 
-    fn model(&self, head: Fitted, columns: stonet_io::ModelColumns, fingerprint: String) -> Model {
+    fn model(
+        &self,
+        head: Fitted,
+        columns: stonet_io::ModelColumns,
+        fingerprint: impl FnOnce() -> String,
+        known: &Known,
+    ) -> Model {
+        let keep = !self.no_fingerprints;
         Model {
             head,
             columns,
@@ -234,7 +255,8 @@ impl Fit {
             labels: None,
             level: None,
             seed: self.seed.seed,
-            fingerprint,
+            fingerprint: if keep { fingerprint() } else { String::new() },
+            fingerprints: keep.then(|| known.set()),
             version: Model::VERSION.to_owned(),
         }
     }

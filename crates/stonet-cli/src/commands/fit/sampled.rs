@@ -8,6 +8,7 @@ use stonet::{Kind, PostStoNet, Seed, UncalibratedPostStoNet};
 use stonet_io::{ModelColumns, Reading, Sample, Sampling, Table};
 
 use super::Fit;
+use super::known::Known;
 use crate::args::Task;
 use crate::console::Console;
 use crate::error::{Error, Result};
@@ -104,6 +105,7 @@ impl Drawn {
         mut head: UncalibratedPostStoNet,
         source: &Source,
         columns: &ModelColumns,
+        known: &mut Known,
         console: &Console,
     ) -> Result<UncalibratedPostStoNet> {
         let names: Vec<String> = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
@@ -116,6 +118,7 @@ impl Drawn {
                 let others = |row: &usize| sample.next_if_eq(&(seen + *row as u64)).is_none();
                 let others: Vec<usize> = (0..table.rows()).filter(others).collect();
                 let part = RegressionFile::of(source, columns.clone(), &table, &others)?;
+                known.add(&part.hashes()?);
                 head.calibrate(&part.calibration()?).map_err(|mut e| {
                     if let stonet::Error::Unbounded { row, .. } = &mut e {
                         *row = seen as usize + others[*row];

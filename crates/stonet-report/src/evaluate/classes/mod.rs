@@ -8,7 +8,7 @@ use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
 use stonet::streams::evaluation as streams;
-use stonet::{Error, KappaPath, Result, Seed};
+use stonet::{Error, KappaPath, Overlap, Result, Seed};
 
 pub use head::HeadInputs;
 
@@ -132,6 +132,9 @@ pub struct MemberWeight {
 pub struct ClassEvaluation {
     /// Rows.
     pub rows: usize,
+    /// How many of them were fitted on; none where that is not known. The caller, who has the fingerprints, sets it.
+    #[serde(default)]
+    pub seen: Option<Overlap>,
     /// Names of the classes.
     pub names: Vec<String>,
     /// Every score with its bootstrap interval and noise floor.
@@ -198,6 +201,7 @@ impl ClassEvaluation {
         };
         Ok(ClassEvaluation {
             rows,
+            seen: None,
             names: names.to_vec(),
             scores,
             network,

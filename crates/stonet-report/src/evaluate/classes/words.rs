@@ -4,6 +4,7 @@ use stonet::metrics::Measured;
 
 use super::ClassEvaluation;
 use crate::evaluate::binomial::Judgement;
+use crate::evaluate::seen::{addition, called, sentence};
 use crate::evaluate::text::Columns;
 use crate::number::{count, percent, points, shown};
 
@@ -23,7 +24,7 @@ impl ClassEvaluation {
         let ece = &self.scores.ece;
         let mut sentence = format!(
             "On {}, confidence is off by {} points on average (ECE)",
-            count(self.rows, "new row"),
+            count(self.rows, &called(self.seen.as_ref(), "row")),
             points(ece.value)
         );
         if let Some(floor) = &ece.floor {
@@ -45,6 +46,7 @@ impl ClassEvaluation {
         if let Some(own) = &self.network {
             sentence += &format!("; the network's own confidence is off by {}", points(own.ece.value));
         }
+        sentence += &addition(self.seen.as_ref());
         sentence.push('.');
         sentence
     }
@@ -110,7 +112,7 @@ impl ClassEvaluation {
             }
             out += &format!("\n{}", table.text());
         }
-        out
+        out + &format!("\n{}\n", sentence(self.seen.as_ref()))
     }
 }
 

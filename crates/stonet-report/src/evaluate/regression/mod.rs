@@ -5,7 +5,7 @@ mod words;
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
-use stonet::{FittedPostStoNet, KappaPath, Level, NewRows, Result, Seed};
+use stonet::{FittedPostStoNet, KappaPath, Level, NewRows, Overlap, Result, Seed};
 
 use super::binomial::{Judgement, Proportion};
 use super::importance::Importance;
@@ -158,6 +158,9 @@ pub struct Subgroup {
 pub struct RegressionEvaluation {
     /// Rows.
     pub rows: usize,
+    /// How many of them were fitted on; none where that is not known. The caller, who has the fingerprints, sets it.
+    #[serde(default)]
+    pub seen: Option<Overlap>,
     /// Whether boxes were to hold all targets at once.
     pub joint: bool,
     /// All targets: of boxes the rows that lie inside, otherwise the values; its interval counts rows, as values of one row go together.
@@ -222,6 +225,7 @@ impl RegressionEvaluation {
         };
         Ok(RegressionEvaluation {
             rows: y.nrows(),
+            seen: None,
             joint,
             targets: each.collect::<Result<_>>()?,
             overall: IntervalScores {

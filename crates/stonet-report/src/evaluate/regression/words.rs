@@ -2,6 +2,7 @@
 
 use super::{RegressionEvaluation, TargetEvaluation};
 use crate::evaluate::binomial::{Judgement, Proportion};
+use crate::evaluate::seen::{addition, called, sentence};
 use crate::evaluate::text::Columns;
 use crate::number::{count, level, percent, points, shown};
 
@@ -17,19 +18,23 @@ impl RegressionEvaluation {
         let (s, n) = (&self.overall, self.rows);
         let held = percent(s.coverage.value);
         let mut sentence = match self.targets.len() {
-            1 => format!("The {} intervals held {held} of {}", level(s.level.get()), count(n, "new value")),
+            1 => format!(
+                "The {} intervals held {held} of {}",
+                level(s.level.get()),
+                count(n, &called(self.seen.as_ref(), "value"))
+            ),
             m if self.joint => {
                 format!(
                     "The joint {} boxes held {} of {held} of {}",
                     level(s.level.get()),
                     if m == 2 { "both targets".to_owned() } else { format!("all {m} targets") },
-                    count(n, "new row")
+                    count(n, &called(self.seen.as_ref(), "row"))
                 )
             }
             m => format!(
                 "The {} intervals held {held} of the values of {m} targets in {}",
                 level(s.level.get()),
-                count(n, "new row")
+                count(n, &called(self.seen.as_ref(), "row"))
             ),
         };
         sentence += &format!(" (95 % interval {}): ", ends(&s.coverage));
@@ -39,6 +44,7 @@ impl RegressionEvaluation {
             Judgement::Cautious => "more than promised, the intervals are cautious",
         };
         sentence += &self.exceptions();
+        sentence += &addition(self.seen.as_ref());
         sentence.push('.');
         sentence
     }
@@ -150,7 +156,7 @@ impl RegressionEvaluation {
             }
             out += &format!("\n{}", table.text());
         }
-        out += &format!("\n{}\n", self.guarantee);
+        out += &format!("\n{}\n{}\n", self.guarantee, sentence(self.seen.as_ref()));
         out
     }
 }
