@@ -51,7 +51,17 @@ pub struct ColumnArgs {
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub features: Option<Vec<String>>,
     #[command(flatten)]
+    pub missing: MissingArg,
+    #[command(flatten)]
     pub with: WithArg,
+}
+
+/// What becomes of rows with missing values.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub struct MissingArg {
+    /// Leave out rows with a missing value in a column that is used, and print how many
+    #[arg(long)]
+    pub drop_missing: bool,
 }
 
 /// Files beside the main one.

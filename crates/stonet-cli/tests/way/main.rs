@@ -6,3 +6,4 @@ mod classification;
 mod common;
 mod regression;
 mod shell;
+mod tables;

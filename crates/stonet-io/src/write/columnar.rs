@@ -29,7 +29,7 @@ pub(crate) fn schema(columns: &[Column]) -> SchemaRef {
             Type::Text => DataType::Utf8,
             Type::Integer => DataType::Int64,
         };
-        Field::new(&c.name, kind, false)
+        Field::new(&c.name, kind, c.gaps)
     };
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
@@ -39,6 +39,9 @@ fn failed(error: impl ToString) -> io::Error {
 }
 
 fn integer(text: &str, field: &Field) -> io::Result<Option<i64>> {
+    if text.is_empty() && field.is_nullable() {
+        return Ok(None);
+    }
     text.parse().map(Some).map_err(|_| failed(format!("`{text}` in column `{}` is no whole number", field.name())))
 }
 
@@ -49,7 +52,20 @@ pub(crate) fn arrays(schema: &SchemaRef, cells: &[Cells<'_>], rows: Range<usize>
             Cells::Text(texts) if *field.data_type() == DataType::Int64 => {
                 Arc::new(texts[rows.clone()].iter().map(|t| integer(t, field)).collect::<io::Result<Int64Array>>()?)
             }
+            Cells::Text(texts) if field.is_nullable() => {
+                let word = |t: &'_ String| Some(t.clone()).filter(|t| !t.is_empty());
+                Arc::new(texts[rows.clone()].iter().map(word).collect::<StringArray>())
+            }
             Cells::Text(texts) => Arc::new(StringArray::from_iter_values(&texts[rows.clone()])),
+            Cells::Numbers(v) if field.is_nullable() => {
+                let values = rows.clone().map(|i| Some(v[i]).filter(|v| !v.is_nan()));
+                match field.data_type() {
+                    DataType::Float32 => {
+                        Arc::new(values.map(|v| v.map(|v| v as f32)).collect::<Float32Array>()) as ArrayRef
+                    }
+                    _ => Arc::new(values.collect::<Float64Array>()),
+                }
+            }
             Cells::Numbers(v) if *field.data_type() == DataType::Float32 => {
                 Arc::new(Float32Array::from_iter_values(rows.clone().map(|i| v[i] as f32)))
             }
