@@ -1,5 +1,6 @@
 //! Record batches of any library in, record batches of predictions out, by the Arrow PyCapsule interface.
 
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +8,7 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
@@ -138,6 +139,9 @@ impl Inner {
         }
         let scorer = Arc::new(self.find(&batch.schema(), source, Some(batch))?);
         *last = Some((batch.schema(), scorer.clone()));
+        // Python's lock must not be waited for with this one held.
+        drop(last);
+        warn_of_row_numbers(scorer.left_out())?;
         Ok(scorer)
     }
 
@@ -315,6 +319,17 @@ impl RecordBatchReader for Stream {
     fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }
+}
+
+/// Warns where columns of row numbers do not go into the network.
+fn warn_of_row_numbers(columns: &[String]) -> PyResult<()> {
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> = columns.iter().map(|c| format!("`{c}`")).collect();
+    let text = format!("{} holds row numbers and is not used; name it in inputs to use it", names.join(", "));
+    let text = CString::new(text.replace('\0', "?"))?;
+    Python::attach(|py| PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2))
 }
 
 /// The words of an exception.

@@ -27,10 +27,18 @@ pub struct Wanted<'a> {
 
 /// Writes a head as a graph; the level is that of intervals.
 pub fn write(model: &Model, level: Option<f64>, wanted: Wanted<'_>) -> PyResult<()> {
+    if let (Some(_), Some(names)) = (&wanted.network, model.columns.out_of_order()) {
+        return Err(PyValueError::new_err(format!(
+            "this head was fitted on {} in this order, and the network gives its columns in the order of their numbers; fit it on columns \
+             in that order",
+            names.join(", ")
+        )));
+    }
     let head = graph(model, level)?;
     let bytes = match wanted.network {
         None => head.to_onnx(),
         Some((bytes, name)) => {
+            stonet_io::check_output(&wanted.path, &[&name]).raise()?;
             let joint = Joint { features: wanted.tap, output: wanted.output, keep_outputs: wanted.keep_outputs };
             let network = Network::from_bytes(bytes.to_vec(), &name).raise()?;
             head.join(&network, &joint).or_else(|e| match e {

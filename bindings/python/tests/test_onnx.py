@@ -239,6 +239,7 @@ class TestExport:
             "not fitted": lambda: PostStoNetRegressor().to_onnx(path),
             "strictly between": lambda: head.to_onnx(path, level=90),
             "nowhere": lambda: head.to_onnx(path, network=network, tap="nowhere"),
+            "would replace": lambda: head.to_onnx(regressed.place / "net.onnx", network=network),
         }.items():
             with pytest.raises(ValueError, match=words):
                 act()
@@ -249,6 +250,15 @@ class TestExport:
         with pytest.raises(OSError, match="nowhere"):
             head.to_onnx(tmp_path / "nowhere" / "no.onnx")
         assert not path.exists() and not list(tmp_path.iterdir())
+
+    def test_columns_in_another_order_are_not_joined(self, regressed: Trained, tmp_path: Path) -> None:
+        pandas = pytest.importorskip("pandas")
+        names = [f"f{i}" for i in range(regressed.features.shape[1])]
+        frame = pandas.DataFrame(regressed.features, columns=names)
+        head = PostStoNetRegressor(interval="fast").fit(frame[names[::-1]], regressed.y)
+        with pytest.raises(ValueError, match=r"f7, f6, .* in this order"):
+            head.to_onnx(tmp_path / "no.onnx", network=regressed.place / "net.onnx")
+        assert not list(tmp_path.iterdir())
 
     @pytest.mark.xfail(strict=True, raises=ValueError, reason="plan: several levels in one ONNX file")
     def test_several_levels(self, regressed: Trained, run: Any, tmp_path: Path) -> None:

@@ -199,3 +199,30 @@ def test_workers_of_another_version_say_so(head: Any, table: Any) -> None:
     with pytest.raises(ValueError, match=r"^partition 2: stonet .* the driver has 0\.0\.1; install the same"):
         list(_workers.work(other, pickle.loads, table.to_batches(), "partition 2", 1))
     assert packed.version == _core.__version__
+
+
+def test_inputs_stand_for_those_of_the_head_in_the_order_given(head: Any, table: Any, expected: Any) -> None:
+    renamed = table.rename_columns([n.replace("f", "g") if n in FEATURES else n for n in table.column_names])
+    names = [n.replace("f", "g") for n in FEATURES]
+    np.testing.assert_array_equal(numbers(stonet.score(renamed, head, inputs=names, level=0.8)), expected)
+    swapped = stonet.score(renamed, head, inputs=[names[1], names[0], *names[2:]], level=0.8)
+    turned = table.rename_columns([{"f0": "f1", "f1": "f0"}.get(n, n) for n in table.column_names])
+    np.testing.assert_array_equal(numbers(swapped), numbers(stonet.score(turned, head, level=0.8)))
+    assert not np.array_equal(numbers(swapped), expected)
+    # The names of the fit mean themselves, in whatever order they are given or stand in the table.
+    for inputs in (FEATURES[::-1], "f*"):
+        backwards = table.select(table.column_names[::-1])
+        np.testing.assert_array_equal(numbers(stonet.score(backwards, head, inputs=inputs, level=0.8)), expected)
+
+
+def test_row_numbers_go_into_no_network(head: Any, table: Any, expected: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+
+    def network(x: Any) -> Any:
+        return x[:, :6], x[:, 6]
+
+    frame = table.select([*FEATURES, "prediction"]).to_pandas()
+    frame.index = pandas.Index(np.arange(400) * 2)
+    with pytest.warns(UserWarning, match="`__index_level_0__` holds row numbers"):
+        scored = stonet.score(frame, head, network=network, level=0.8)
+    np.testing.assert_array_equal(scored.to_numpy(), expected)

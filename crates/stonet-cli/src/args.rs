@@ -56,6 +56,8 @@ pub struct ColumnArgs {
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub features: Option<Vec<String>>,
     #[command(flatten)]
+    pub missing: MissingArg,
+    #[command(flatten)]
     pub with: WithArg,
 }
 
@@ -79,6 +81,14 @@ impl FromStr for Names {
         names.push(name);
         if quoted { Err("a double quote is not closed".into()) } else { Ok(Names(names)) }
     }
+}
+
+/// What becomes of rows with missing values.
+#[derive(Args, Debug, Clone, Copy, Default)]
+pub struct MissingArg {
+    /// Leave out rows with a missing value in a column that is used, and print how many
+    #[arg(long)]
+    pub drop_missing: bool,
 }
 
 /// Files beside the main one.

@@ -12,8 +12,14 @@ pub enum Error {
     Core(#[from] stonet::Error),
     #[error(transparent)]
     File(#[from] stonet_io::Error),
+    /// The same, with the flags that help.
+    #[error("{source}{hint}")]
+    Hint { source: Box<stonet_io::Error>, hint: String },
     #[error(transparent)]
     Network(#[from] stonet_onnx::Error),
+    /// Rows of another shape than the network takes.
+    #[error("{source}; {hint}")]
+    Shape { source: Box<stonet_onnx::Error>, hint: &'static str },
     #[error(transparent)]
     Experiment(#[from] stonet_repro::Error),
     /// Rows of a file that the mathematics refuses.
@@ -53,8 +59,8 @@ pub enum Error {
     #[error("{path}: row {row} (from 0), column `{column}` is {value}, and the network takes {takes}; correct or rescale the column", path = path.display())]
     InputNumber { path: PathBuf, row: usize, column: String, value: String, takes: String },
     /// A file of settings that cannot be used.
-    #[error("{path}: {why}; see the documentation for the settings there are", path = path.display())]
-    Settings { path: PathBuf, why: String },
+    #[error("{path}{place}: {why}", path = path.display())]
+    Settings { path: PathBuf, place: String, why: String },
 }
 
 impl Error {

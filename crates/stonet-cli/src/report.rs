@@ -39,10 +39,10 @@ pub fn about(title: impl Into<String>, settings: Value) -> About {
     }
 }
 
-/// Fails early, before hours of work, where a page cannot be written.
-pub fn check(path: Option<&Path>) -> Result<()> {
+/// Fails early, before hours of work, where a page cannot be written or would replace one of `inputs`.
+pub fn check(path: Option<&Path>, inputs: &[&Path]) -> Result<()> {
     match path {
-        Some(path) => output::check_named("--report", path, "html", "report.html"),
+        Some(path) => output::check_named("--report", path, "html", "report.html", inputs),
         None => Ok(()),
     }
 }

@@ -106,7 +106,7 @@ impl Pieces for Array {
             Values::Random(_) => self.rows_across(rows, piece),
         }
         .map_err(|e| self.failed(e))??;
-        check_finite(&self.path, &piece.values[start..], self.row as u64, &self.names)?;
+        check_finite(&self.path, &piece.values[start..], self.row as u64, &self.names, &self.chosen.gaps.numbers)?;
         self.row += rows;
         piece.rows += rows;
         if let (true, Values::Stream(stream)) = (self.row == self.layout.shape[0], &mut self.values) {
@@ -141,6 +141,7 @@ impl Array {
             for (i, row) in self.raw.chunks_exact(width * element.bytes()).enumerate() {
                 match text(element, &row[column * element.bytes()..][..element.bytes()]) {
                     Some(text) => texts.push(text),
+                    None if self.chosen.gaps.text[place] => texts.push(String::new()),
                     None => return Ok(Err(self.missing(i, place))),
                 }
             }
@@ -166,6 +167,7 @@ impl Array {
             for (row, raw) in self.raw.chunks_exact(element.bytes()).enumerate() {
                 match text(element, raw) {
                     Some(text) => piece.texts[i].push(text),
+                    None if self.chosen.gaps.text[i] => piece.texts[i].push(String::new()),
                     None => return Ok(Err(self.missing(row, i))),
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use crate::pieces::Opened;
-use crate::{Result, Table};
+use crate::{Dropping, Result, Table};
 
 /// Batches that wait for whoever uses them.
 const WAITING: usize = 2;
@@ -58,6 +58,16 @@ impl Batches {
     /// How many rows there are in all, if the file tells: for a progress bar, not for an allocation.
     pub fn rows(&self) -> Option<u64> {
         self.opened.rows()
+    }
+
+    /// Columns of row numbers, which are not read since nobody named them.
+    pub fn left_out(&self) -> &[String] {
+        &self.opened.left_out
+    }
+
+    /// The count of rows that are left out for missing values, which grows while batches are read.
+    pub fn dropping(&self) -> Dropping {
+        self.opened.dropping()
     }
 
     /// The axes of a row, if the file (the first of several side by side) is an array: its columns are the values in C order.

@@ -30,8 +30,10 @@ pub(crate) fn join(first: Opened, others: Vec<Opened>, reading: &Reading) -> Res
         return Err(Error::NothingChosen { path: unused.source.clone(), known });
     }
     let all = |of: fn(&Opened) -> &Vec<String>| parts.iter().flat_map(|p| of(p).clone()).collect();
-    let (numbers, texts) = (all(|p| &p.numbers), all(|p| &p.texts));
-    Ok(Opened::of(source, header.names, numbers, texts, Box::new(Beside { parts, rows: 0 })))
+    let (numbers, texts, left_out) = (all(|p| &p.numbers), all(|p| &p.texts), all(|p| &p.left_out));
+    let mut opened = Opened::of(source, header.names, numbers, texts, Box::new(Beside { parts, rows: 0 }));
+    opened.left_out = left_out;
+    Ok(opened)
 }
 
 impl Pieces for Beside {
@@ -54,7 +56,10 @@ impl Pieces for Beside {
             tables.iter().for_each(|t| piece.values.extend(t.values().row(row)));
         }
         let texts = tables.into_iter().flat_map(Table::into_texts);
-        piece.texts.iter_mut().zip(texts).for_each(|(all, more)| all.extend(more));
+        for (all, more) in piece.texts.iter_mut().zip(texts) {
+            piece.characters += more.iter().map(|t| t.len() as u64).sum::<u64>();
+            all.extend(more);
+        }
         piece.rows += count;
         self.rows += count as u64;
         Ok(count)

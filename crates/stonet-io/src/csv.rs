@@ -1,11 +1,17 @@
 //! Tables as delimited text: a header line of names, then rows of numbers and of text.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::header::Header;
 use crate::pieces::{Opened, Piece, Pieces};
 use crate::reading::{Ask, Chosen};
 use crate::{Error, Result, Row, Rows};
+
+/// Bytes of rows that are handed over at once.
+const CHUNK: u64 = 1 << 25;
+/// Rows behind one with a word in the place of a number that are looked at for other columns of text.
+const LOOK: usize = 1000;
 
 /// Text that is parsed as it comes; only what was asked for is held.
 struct Text {
@@ -18,7 +24,11 @@ struct Text {
 pub(crate) fn open(path: &Path, ask: &Ask<'_>) -> Result<Opened> {
     let mut rows = Rows::open(path)?;
     let first = rows.advance()?.ok_or_else(|| Error::Empty { path: path.into() })?;
-    let header = Header::new(path, names(&first, path)?)?;
+    let mut header = Header::new(path, names(&first, path)?)?;
+    if first.width() > 1 && first.text(0).is_empty() && first.cells().skip(1).all(|name| !name.is_empty()) {
+        // Row names: pandas and R write nothing above them.
+        header.row_numbers.push(0);
+    }
     let chosen = ask.choose(&header)?;
     let text = Text { rows, names: header.names.clone(), chosen: chosen.clone() };
     Ok(Opened::new(&header, &chosen, Box::new(text)))
@@ -26,15 +36,47 @@ pub(crate) fn open(path: &Path, ask: &Ask<'_>) -> Result<Opened> {
 
 impl Pieces for Text {
     fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
+        let row_bytes = 8 * (self.chosen.numbers.len() + 3 * self.chosen.text.len()) as u64;
+        let mut bytes = 0;
         for count in 0..most {
-            let Some(row) = self.rows.advance()? else { return Ok(count) };
-            row.numbers(&self.chosen.numbers, &self.names, &mut piece.values)?;
-            for (&cell, texts) in self.chosen.text.iter().zip(&mut piece.texts) {
-                texts.push(row.word(cell, &self.names[cell])?.to_owned());
+            if bytes > CHUNK {
+                return Ok(count);
             }
+            let Some(row) = self.rows.advance()? else { return Ok(count) };
+            let Chosen { numbers, text, gaps, .. } = &self.chosen;
+            if let Err(e) = row.numbers(numbers, &self.names, &gaps.numbers, &mut piece.values) {
+                let words = row.words(numbers).collect();
+                return Err(self.text_columns(e, words));
+            }
+            let before = piece.characters;
+            for ((&cell, &gap), texts) in text.iter().zip(&gaps.text).zip(&mut piece.texts) {
+                let word = row.word(cell, &self.names[cell], gap)?;
+                piece.characters += word.len() as u64;
+                texts.push(word.to_owned());
+            }
+            bytes += row_bytes + piece.characters - before;
             piece.rows += 1;
         }
         Ok(most)
+    }
+}
+
+impl Text {
+    /// An error about one cell that is no number, or about all columns of text where this and the next rows show several.
+    fn text_columns(&mut self, error: Error, mut found: BTreeSet<usize>) -> Error {
+        let Error::NotANumber { path, .. } = &error else { return error };
+        if found.is_empty() {
+            return error;
+        }
+        let path = path.clone();
+        for _ in 0..LOOK {
+            let Ok(Some(row)) = self.rows.advance() else { break };
+            found.extend(row.words(&self.chosen.numbers));
+        }
+        if found.len() < 2 {
+            return error;
+        }
+        Error::TextColumns { path, columns: found.into_iter().map(|i| self.names[i].clone()).collect() }
     }
 }
 

@@ -319,15 +319,61 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
-    /// A small file that unfolds into a huge table.
-    #[error("{path}: {rows} rows and more come out of {file} bytes, which looks like an attack; choose fewer columns, or read the file in batches", path = path.display())]
+    /// A table that does not fit into memory, or that unfolds from a small file.
+    #[error("{path}: the first {rows} rows take more than {limit} MiB, which is all that one table may take here; choose fewer columns (--inputs), fit a part of the rows (--sample N), or save the rows as a folder of Parquet files, of which a sample is fitted", path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its bytes.
-        file: u64,
         /// Rows so far.
-        rows: usize,
+        rows: u64,
+        /// Mebibytes that a table may take.
+        limit: u64,
+    },
+    /// A row of text that does not end.
+    #[error("{path}, line {line}: the row that begins here is longer than {limit} MiB; close the quotation mark that joins lines into one row, or save the table as Parquet", path = path.display())]
+    LongRow {
+        /// The file.
+        path: PathBuf,
+        /// Line.
+        line: u64,
+        /// Mebibytes that a row may have.
+        limit: u64,
+    },
+    /// A row with more cells than a table may have columns.
+    #[error("{path}, line {line}: {found} cells, and a table has at most {most} columns; check the delimiter, or save the table as an array (.npy) or with lists in Parquet", path = path.display())]
+    WideRow {
+        /// The file.
+        path: PathBuf,
+        /// Line.
+        line: u64,
+        /// Cells there are.
+        found: usize,
+        /// Columns that a table may have.
+        most: usize,
+    },
+    /// A file to write that is one of those read.
+    #[error("{path}: writing it would replace {input}, which this command reads; choose another name for the output", path = path.display(), input = input.display())]
+    OutputIsInput {
+        /// The file to write.
+        path: PathBuf,
+        /// The file that is read.
+        input: PathBuf,
+    },
+    /// Rows of which none is complete.
+    #[error("{path}: no row is left after dropping {dropped}; fill in values, or leave out the columns that lack them", path = path.display())]
+    NothingComplete {
+        /// The file.
+        path: PathBuf,
+        /// What was dropped.
+        dropped: crate::Dropped,
+    },
+    /// Several columns of text where numbers are read.
+    #[error("{path}: {count} columns hold text and not numbers: {names}; code them as numbers, or leave them out", path = path.display(), count = columns.len(), names = crate::pattern::list(columns.iter().map(String::as_str)))]
+    TextColumns {
+        /// The file.
+        path: PathBuf,
+        /// Their names.
+        columns: Vec<String>,
     },
     /// A null or NaN in a file without lines.
     #[error("{path}, row {row} (from 0), column `{column}`: missing value; fill it in, or remove the row or the column", path = path.display())]

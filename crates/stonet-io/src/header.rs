@@ -11,6 +11,8 @@ use crate::{Error, Result};
 pub(crate) struct Header {
     pub(crate) source: PathBuf,
     pub(crate) names: Vec<String>,
+    /// Columns that number the rows, as pandas and R write them.
+    pub(crate) row_numbers: Vec<usize>,
 }
 
 impl Header {
@@ -23,7 +25,8 @@ impl Header {
                 return Err(Error::DuplicateColumn { path, name, first: first + 1, second: i + 1 });
             }
         }
-        Ok(Header { source: source.to_owned(), names })
+        let row_numbers = (0..names.len()).filter(|&i| is_row_number(&names[i])).collect();
+        Ok(Header { source: source.to_owned(), names, row_numbers })
     }
 
     /// The column of exactly this name.
@@ -107,4 +110,14 @@ impl Header {
         let known = nearest(name, &self.names);
         Error::UnknownColumn { path: self.source.clone(), name: name.into(), known }
     }
+}
+
+/// What pandas calls the index of a frame: `__index_level_0__` in Parquet, `Unnamed: 0` in a CSV file that was read and written again,
+/// `Unnamed: 0.1` when that happened twice.
+fn is_row_number(name: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let level = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));
+    let unnamed = name.strip_prefix("Unnamed: 0");
+    level.is_some_and(digits)
+        || unnamed.is_some_and(|rest| rest.split('.').skip(1).all(digits) && !rest.starts_with(|c: char| c != '.'))
 }

@@ -10,7 +10,7 @@ use crate::element::{self, Element};
 use crate::open::{Source, open};
 use crate::pieces::Opened;
 use crate::reading::Ask;
-use crate::{Error, Result};
+use crate::{Error, Result, memory};
 
 /// An array of any number of dimensions, none of them empty; its rows are what the first dimension counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,7 +108,10 @@ impl Idx {
         let Some(count) = size(&shape, kind.bytes()) else {
             return Err(Error::IdxShape { path: path.into(), shape });
         };
-        let values = file.take(count).map_err(failed)?;
+        // Values other than bytes are held as f64.
+        let limit = memory::limit() / if kind == Kind::U8 { 1 } else { 8 / kind.bytes() as u64 + 1 };
+        let values = file.take(count.min(limit)).map_err(failed)?;
+        memory::check(path, shape[0] as u64, count, limit)?;
         // Compressed data end with their checksum, which is looked at only by whoever asks for more.
         match file.take(1) {
             Ok(_) => Err(Error::IdxLong { path: path.into(), expected: file.read - 1 }),

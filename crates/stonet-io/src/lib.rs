@@ -33,16 +33,21 @@
 
 mod error;
 
+mod memory;
 mod open;
 mod pattern;
+mod plain;
 mod rows;
 
 mod header;
 mod location;
+mod missing;
 mod reading;
 mod table;
 
 mod pieces;
+
+mod output;
 
 mod beside;
 mod csv;
@@ -79,8 +84,11 @@ pub use batches::{Ahead, Batches};
 pub use caught::caught;
 pub use error::{Error, Result};
 pub use idx::Idx;
+pub use missing::{Dropped, Dropping};
 pub use model::{Fitted, Model, ModelColumns, class_hashes, regression_hashes};
+pub use output::check_output;
 pub use pattern::nearest;
+pub use plain::explain;
 pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};
 pub use sample::{Sample, Sampling};
@@ -108,6 +116,14 @@ impl Reading {
     }
 
     fn open(&self, at: &Location) -> Result<Opened> {
+        let mut opened = self.open_all(at)?;
+        if self.drop_missing {
+            opened.drop_missing(&self.gaps);
+        }
+        Ok(opened)
+    }
+
+    fn open_all(&self, at: &Location) -> Result<Opened> {
         if self.beside.is_empty() {
             return Ask { reading: self, among: false, name: None }.open(at);
         }

@@ -86,7 +86,7 @@ impl Format {
 
 /// The file and the member behind a colon. A colon counts only behind the ending of a format with members, so that drives
 /// (`C:\data.npz`) and other names with colons stay whole; and a file of exactly that name comes first.
-fn split(path: &Path) -> (PathBuf, Option<String>) {
+pub(crate) fn split(path: &Path) -> (PathBuf, Option<String>) {
     let whole = || (path.to_owned(), None);
     let Some(text) = path.to_str() else { return whole() };
     let lower = text.to_ascii_lowercase();

@@ -17,7 +17,7 @@ use stonet::{Fingerprints, FittedClassifier, FittedPostStoNet, InputKind, LabelK
 
 use crate::location::damaged;
 use crate::write::write_whole;
-use crate::{Error, Result, Table, open};
+use crate::{Error, Result, Table, explain, open};
 use fingerprint::Fnv;
 
 pub use seen::{class_hashes, regression_hashes};
@@ -66,6 +66,23 @@ impl ModelColumns {
     /// All that prediction reads: features, predictions, logits.
     pub fn inputs(&self) -> Vec<String> {
         [&self.features, &self.prediction, &self.logits].into_iter().flatten().cloned().collect()
+    }
+
+    /// Features or logits whose numbers say that they do not stand in the order of a network's tensor, such as `f1`, `f0`.
+    pub fn out_of_order(&self) -> Option<&[String]> {
+        let turned = |names: &&[String]| Self::places(names).is_some_and(|places| !places.is_sorted());
+        [&self.features[..], &self.logits].into_iter().find(turned)
+    }
+
+    /// For each of these columns its place in a network's tensor, where the names number them (`f0`, `f1`, …, in any order); none where the
+    /// names say nothing about places or do not number all of them.
+    pub fn places(names: &[String]) -> Option<Vec<usize>> {
+        let stem = names.first()?.trim_end_matches(|c: char| c.is_ascii_digit());
+        let place = |name: &String| name.strip_prefix(stem)?.parse::<usize>().ok();
+        let places: Vec<usize> = names.iter().map(place).collect::<Option<_>>()?;
+        let mut seen = vec![false; names.len()];
+        let fits = places.iter().all(|&p| p < seen.len() && !std::mem::replace(&mut seen[p], true));
+        fits.then_some(places)
     }
 }
 
@@ -188,20 +205,25 @@ impl Model {
             let what = format!("{}: columns of the network's {what}", source.display());
             stonet::Error::Shape { what, expected, found }
         };
+        // A head may have been fitted on the columns in another order than the network's.
+        let ordered = |values: Array2<f64>, names: &[String]| match ModelColumns::places(names) {
+            Some(places) if !places.is_sorted() => values.select(Axis(1), &places),
+            _ => values,
+        };
         let (mut names, mut parts) = (Vec::new(), Vec::new());
         if !wanted.is_empty() {
             if features.ncols() != wanted.len() {
                 return Err(width("last hidden layer", wanted.len(), features.ncols()).into());
             }
             names.extend(wanted.iter().cloned());
-            parts.push(features);
+            parts.push(ordered(features, wanted));
         }
         let beside = if logits.is_empty() { prediction } else { logits };
         if !beside.is_empty() {
             let widest = outputs.iter().map(Array2::ncols).max().unwrap_or(0);
             let found = outputs.into_iter().find(|o| o.ncols() == beside.len());
             names.extend(beside.iter().cloned());
-            parts.push(found.ok_or_else(|| width("output", beside.len(), widest))?);
+            parts.push(ordered(found.ok_or_else(|| width("output", beside.len(), widest))?, beside));
         }
         let views: Vec<ArrayView2<'_, f64>> = parts.iter().map(|p| p.view()).collect();
         let values = ndarray::concatenate(Axis(1), &views).map_err(|e| Error::Unsound { why: e.to_string() })?;
@@ -329,7 +351,7 @@ fn first_version(
     fingerprints: Option<&str>,
     mut tensors: HashMap<String, numbers::Tensor<&[u8]>>,
 ) -> std::result::Result<Model, String> {
-    let plain = |e: serde_json::Error| e.to_string();
+    let plain = |e: serde_json::Error| format!("in its metadata {}", explain(&e.to_string(), "field"));
     let about: About = serde_json::from_str(about).map_err(plain)?;
     // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
     let head: Value = serde_json::from_str(head).map_err(plain)?;

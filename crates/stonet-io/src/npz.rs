@@ -8,7 +8,7 @@ use crate::pattern::{list, nearest};
 use crate::pieces::Opened;
 use crate::reading::Ask;
 use crate::zip::{self, Member};
-use crate::{Error, Result, npy};
+use crate::{Error, Result, memory, npy};
 
 /// Opens the array that the path names, or the only one.
 pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
@@ -22,6 +22,7 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
         // Columns are taken from everywhere, so the whole array has to be unpacked. The directory has been checked against the
         // length of the file, and memory grows with what comes.
         true => {
+            memory::check(&at.path, layout.shape.first().map_or(0, |&n| n as u64), member.size, memory::limit())?;
             let mut bytes = Vec::new();
             contents.read_to_end(&mut bytes).map_err(|e| at.damaged(e))?;
             Values::Random(npy::in_memory(bytes))

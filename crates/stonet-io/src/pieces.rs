@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use ndarray::Array2;
 
 use crate::header::Header;
+use crate::memory;
+use crate::missing::{Dropping, Whole};
 use crate::reading::Chosen;
 use crate::{Error, Result, Table};
 
@@ -14,6 +16,10 @@ const ROWS: usize = 1 << 16;
 const FREE: u64 = 1 << 30;
 /// … and beyond that take as many bytes for each byte of the file: gzip and deflate reach 1032, a cell and its delimiter become 8.
 const RATIO: u64 = 4128;
+/// Bytes of a batch, unless one row has more.
+const BATCH: u64 = 1 << 28;
+/// Bytes of a text beside its characters.
+const TEXT: u64 = 24;
 
 /// Rows that were read: numbers in the order of rows, text in columns.
 #[derive(Debug, Default)]
@@ -21,6 +27,8 @@ pub(crate) struct Piece {
     pub(crate) rows: usize,
     pub(crate) values: Vec<f64>,
     pub(crate) texts: Vec<Vec<String>>,
+    /// Characters of all texts, as far as a format counts them.
+    pub(crate) characters: u64,
 }
 
 /// An open file from which rows come in their order.
@@ -46,8 +54,14 @@ pub(crate) struct Opened {
     pub(crate) header: Vec<String>,
     pub(crate) numbers: Vec<String>,
     pub(crate) texts: Vec<String>,
+    /// Row numbers that nobody named.
+    pub(crate) left_out: Vec<String>,
     pieces: Box<dyn Pieces>,
+    /// Columns whose gaps leave out a row.
+    whole: Option<Whole>,
     read: u64,
+    /// Bytes that a table may take, once rows are read.
+    limit: Option<u64>,
 }
 
 impl Opened {
@@ -58,8 +72,11 @@ impl Opened {
             header: header.names.clone(),
             numbers: names(&chosen.numbers),
             texts: names(&chosen.text),
+            left_out: names(&chosen.left_out),
             pieces,
+            whole: None,
             read: 0,
+            limit: None,
         }
     }
 
@@ -71,7 +88,18 @@ impl Opened {
         texts: Vec<String>,
         pieces: Box<dyn Pieces>,
     ) -> Self {
-        Opened { source, header, numbers, texts, pieces, read: 0 }
+        let left_out = Vec::new();
+        Opened { source, header, numbers, texts, left_out, pieces, whole: None, read: 0, limit: None }
+    }
+
+    /// Leaves out rows with missing values from now on, but for those of columns that may have them.
+    pub(crate) fn drop_missing(&mut self, gaps: &[String]) {
+        self.whole = Some(Whole::new(&self.numbers, &self.texts, gaps));
+    }
+
+    /// The count of rows left out for missing values.
+    pub(crate) fn dropping(&self) -> Dropping {
+        self.whole.as_ref().map(|w| w.dropping.clone()).unwrap_or_default()
     }
 
     pub(crate) fn source(&self) -> &Path {
@@ -92,28 +120,26 @@ impl Opened {
         self.pieces.fill(most, piece)
     }
 
-    /// All rows that are left, of so many bytes in files. Memory grows with what comes, and a small file that pretends to be a huge table is refused.
+    /// All rows that are left, of so many bytes in files. Memory grows with what comes, and a small file that pretends to be a huge table is
+    /// refused, as is one that does not fit into memory.
     pub(crate) fn all(mut self, file: u64) -> Result<Table> {
-        let limit = file.saturating_mul(RATIO).max(FREE);
-        let row = 8 * (self.numbers.len() + 3 * self.texts.len()) as u64;
+        self.limit = Some(memory::limit().min(file.saturating_mul(RATIO).max(FREE)));
         let mut piece = self.empty();
-        while self.pieces.fill(ROWS, &mut piece)? > 0 {
-            let needed = (piece.rows as u64).saturating_mul(row);
-            if needed > limit {
-                return Err(Error::TooLarge { path: self.source, file, rows: piece.rows });
-            }
-        }
+        while self.more(ROWS, &mut piece)? > 0 {}
         if piece.rows == 0 {
             return Err(self.no_rows());
         }
         piece.values.shrink_to_fit();
-        self.table(piece)
+        let dropped = self.dropping().so_far();
+        Ok(self.table(piece)?.with_notes(self.left_out, dropped))
     }
 
-    /// The next `most` rows, fewer only at the end of the file; `None` behind it. A file without rows is an error.
+    /// The next `most` rows, fewer only where rows are very wide and at the end of the file; `None` behind it. A file without rows is an
+    /// error.
     pub(crate) fn next(&mut self, most: usize) -> Result<Option<Table>> {
         let mut piece = self.empty();
-        while piece.rows < most && self.pieces.fill(most - piece.rows, &mut piece)? > 0 {}
+        let most = most.min(usize::try_from(BATCH / self.row_bytes()).unwrap_or(most)).max(1);
+        while piece.rows < most && self.more(most - piece.rows, &mut piece)? > 0 {}
         self.read += piece.rows as u64;
         match piece.rows {
             0 if self.read == 0 => Err(self.no_rows()),
@@ -122,24 +148,49 @@ impl Opened {
         }
     }
 
+    /// Bytes of a row in memory, without the characters of its texts.
+    pub(crate) fn row_bytes(&self) -> u64 {
+        (8 * self.numbers.len() as u64 + TEXT * self.texts.len() as u64).max(1)
+    }
+
+    /// Appends rows as [`Pieces::fill`] does, complete ones if that was asked for; fails where the piece grows beyond the limit.
+    fn more(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
+        let first = piece.rows;
+        let count = self.pieces.fill(most, piece)?;
+        if let Some(whole) = &self.whole {
+            let Piece { rows, values, texts, .. } = piece;
+            *rows = whole.filter((first, *rows), values, self.numbers.len(), texts);
+        }
+        let rows = piece.rows as u64;
+        let needed = rows.saturating_mul(self.row_bytes()).saturating_add(piece.characters);
+        let limit = *self.limit.get_or_insert_with(memory::limit);
+        memory::check(&self.source, rows, needed, limit)?;
+        Ok(count)
+    }
+
     fn empty(&self) -> Piece {
         Piece { texts: vec![Vec::new(); self.texts.len()], ..Piece::default() }
     }
 
     fn no_rows(&self) -> Error {
+        let dropped = self.dropping().so_far();
+        if dropped.rows > 0 {
+            return Error::NothingComplete { path: self.source.clone(), dropped };
+        }
         Error::HeaderOnly { path: self.source.clone(), columns: self.header.len() }
     }
 
     fn table(&self, piece: Piece) -> Result<Table> {
-        let Piece { rows, values, texts } = piece;
+        let Piece { rows, values, texts, .. } = piece;
         let values = Array2::from_shape_vec((rows, self.numbers.len()), values).expect("a number for every name");
         let texts = self.texts.iter().cloned().zip(texts).collect();
         Ok(Table::new(&self.source, self.numbers.clone(), values)?.with_texts(texts))
     }
 }
 
-/// Fails where one of the numbers from `start` on is not finite; the first of them stands in row `row`, and `columns` names them.
-pub(crate) fn check_finite(path: &Path, values: &[f64], row: u64, columns: &[String]) -> Result<()> {
+/// Fails where one of the numbers is infinite, or missing in a column without gaps; the first of them stands in row `row`, and `columns` names
+/// them.
+pub(crate) fn check_finite(path: &Path, values: &[f64], row: u64, columns: &[String], gaps: &[bool]) -> Result<()> {
     // The usual case in whole vectors: 0 · v is 0 for a finite v and NaN otherwise. The search is for the message.
     let (chunks, rest) = values.as_chunks::<8>();
     let mut sums = [0.0; 8];
@@ -147,7 +198,8 @@ pub(crate) fn check_finite(path: &Path, values: &[f64], row: u64, columns: &[Str
     if sums.iter().chain(rest.iter()).map(|v| 0.0 * v).sum::<f64>() == 0.0 {
         return Ok(());
     }
-    let Some(place) = values.iter().position(|v| !v.is_finite()) else { return Ok(()) };
+    let allowed = |place: usize, v: f64| v.is_finite() || (v.is_nan() && gaps[place % columns.len()]);
+    let Some(place) = values.iter().enumerate().position(|(i, &v)| !allowed(i, v)) else { return Ok(()) };
     let (row, column) = (row + (place / columns.len()) as u64, columns[place % columns.len()].clone());
     let path = path.to_owned();
     Err(match values[place].is_nan() {

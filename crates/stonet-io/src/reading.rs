@@ -25,15 +25,23 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Columns of numbers, by name or pattern; `None` for all that are neither text nor excluded.
+    /// Columns of numbers, by name or pattern; `None` for all that are neither text nor excluded, without the row numbers that pandas and R
+    /// write (`Unnamed: 0`, `__index_level_0__`, a first column of a text file without a name).
     pub numbers: Option<Vec<String>>,
-    /// Columns kept as text, by name or pattern. They are never numbers, even if a pattern says so.
+    /// Columns kept as text, by name or pattern. They are numbers too where `numbers` or `required` has exactly their name, and not where a
+    /// pattern fits.
     pub text: Vec<String>,
     /// Columns that are not read, by name or pattern, unless they are text.
     pub exclude: Vec<String>,
     /// Files with the same rows in the same order, whose columns stand beside those of the file that is read. The columns of arrays,
     /// which have no names, are called after the file or the member: `y` of `y.npy`, `logits0`, `logits1`, … of `d.npz:logits`.
     pub beside: Vec<Beside>,
+    /// Columns that have to be there, by name or pattern; they are looked for before any row is read.
+    pub required: Vec<String>,
+    /// Columns by name in which values may be missing: such a number is NaN, and such a text is empty.
+    pub gaps: Vec<String>,
+    /// Leave out rows with a missing value in any other column that is read, and count them ([`Dropped`](crate::Dropped)).
+    pub drop_missing: bool,
 }
 
 /// A file whose columns stand beside those of another; as text `FILE` or `NAME=FILE`.
@@ -69,6 +77,17 @@ impl FromStr for Beside {
 pub(crate) struct Chosen {
     pub(crate) numbers: Vec<usize>,
     pub(crate) text: Vec<usize>,
+    /// Of each of these columns, whether values may be missing.
+    pub(crate) gaps: Gaps,
+    /// Row numbers, which nobody named.
+    pub(crate) left_out: Vec<usize>,
+}
+
+/// Whether values may be missing, by column.
+#[derive(Debug, Clone)]
+pub(crate) struct Gaps {
+    pub(crate) numbers: Vec<bool>,
+    pub(crate) text: Vec<bool>,
 }
 
 /// What one file is asked for.
@@ -87,9 +106,10 @@ impl Ask<'_> {
             return self.reading.choose(header);
         }
         let here = |patterns: &[String]| patterns.iter().filter(|p| header.has(p)).cloned().collect();
-        let Reading { numbers, text, exclude, .. } = self.reading;
+        let Reading { numbers, text, exclude, required, gaps, drop_missing, .. } = self.reading;
         let (numbers, text, exclude) = (numbers.as_deref().map(here), here(text), here(exclude));
-        Reading { numbers, text, exclude, beside: Vec::new() }.find(header)
+        let (required, gaps, drop_missing) = (here(required), gaps.clone(), *drop_missing);
+        Reading { numbers, text, exclude, beside: Vec::new(), required, gaps, drop_missing }.find(header)
     }
 
     /// Names for the columns of an array.
@@ -113,14 +133,25 @@ impl Reading {
 
     /// The same, which may be none.
     fn find(&self, header: &Header) -> Result<Chosen> {
+        header.columns(&self.required)?;
         let [mut text, excluded] = [header.columns(&self.text)?, header.columns(&self.exclude)?];
+        let named = |i: &usize| {
+            let name = &header.names[*i];
+            self.required.contains(name) || self.numbers.as_ref().is_some_and(|n| n.contains(name))
+        };
         let mut numbers = match &self.numbers {
             Some(patterns) => header.columns(patterns)?,
             None => (0..header.names.len()).collect(),
         };
-        numbers.retain(|i| !text.contains(i) && !excluded.contains(i));
+        numbers.retain(|i| (!text.contains(i) || named(i)) && !excluded.contains(i));
+        let row_number = |i: &usize| self.numbers.is_none() && !named(i) && header.row_numbers.contains(i);
+        let (left_out, mut numbers): (Vec<usize>, Vec<usize>) = numbers.into_iter().partition(row_number);
         numbers.sort_unstable();
         text.sort_unstable();
-        Ok(Chosen { numbers, text })
+        let may = |columns: &[usize]| {
+            columns.iter().map(|&i| self.drop_missing || self.gaps.contains(&header.names[i])).collect()
+        };
+        let gaps = Gaps { numbers: may(&numbers), text: may(&text) };
+        Ok(Chosen { numbers, text, gaps, left_out })
     }
 }

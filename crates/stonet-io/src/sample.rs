@@ -6,7 +6,7 @@ use ndarray::Array2;
 use stonet::streams::sampling as streams;
 use stonet::{Reservoir, Seed, Ticker};
 
-use crate::{Error, Reading, Result, Table};
+use crate::{Error, Reading, Result, Table, memory};
 
 /// Rows per batch while a file is read; some batches wait.
 const ROWS: usize = 1 << 14;
@@ -62,6 +62,7 @@ impl Reading {
         let batches = self.batches(path, ROWS)?;
         let (names, text_names) = (batches.names().to_vec(), batches.text_names().to_vec());
         let announced = batches.rows().unwrap_or(0) as usize;
+        let (left_out, dropping, limit) = (batches.left_out().to_vec(), batches.dropping(), memory::limit());
         let mut reservoir = Reservoir::new(sampling.most.max(1), sampling.seed.child(streams::RESERVOIR));
         let mut kept = Kept { rows: Vec::new(), values: Vec::new(), texts: vec![Vec::new(); text_names.len()] };
         for table in batches.ahead() {
@@ -73,6 +74,7 @@ impl Reading {
                     kept.put(place, number, row.iter().copied(), texts.iter().map(|t| &t[i]));
                 }
             }
+            memory::check(path, kept.rows.len() as u64, kept.bytes(), limit)?;
             if !tick(reservoir.seen() as usize, announced) {
                 return Err(Error::Cancelled { rows: reservoir.seen() });
             }
@@ -80,11 +82,18 @@ impl Reading {
         let total = reservoir.seen();
         let limit = ((sampling.share * total as f64) as usize).max(1);
         let order = kept.order(limit, sampling.seed.child(streams::ORDER));
-        kept.table(path, names, text_names, &order, total)
+        let sample = kept.table(path, names, text_names, &order, total)?;
+        Ok(Sample { table: sample.table.with_notes(left_out, dropping.so_far()), ..sample })
     }
 }
 
 impl Kept {
+    /// Memory for the rows, roughly.
+    fn bytes(&self) -> u64 {
+        let characters: usize = self.texts.iter().flatten().map(|t| t.len() + size_of::<String>()).sum();
+        (8 * (self.rows.len() + self.values.len()) + characters) as u64
+    }
+
     fn put<'t>(
         &mut self,
         place: usize,

@@ -7,7 +7,7 @@ use stonet::Dataset;
 
 use crate::header::Header;
 use crate::pattern::list;
-use crate::{Error, Result};
+use crate::{Dropped, Error, Result};
 
 /// Columns with distinct names, as read from a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,12 +15,14 @@ pub struct Table {
     header: Header,
     values: Array2<f64>,
     texts: Vec<(String, Vec<String>)>,
+    left_out: Vec<String>,
+    dropped: Dropped,
 }
 
 /// Columns of a table by their role; numbers count from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// Inputs, in the order of the file.
+    /// Inputs, in the order asked for; all of them in the order of the file.
     pub inputs: Vec<usize>,
     /// Targets, in the order asked for.
     pub targets: Vec<usize>,
@@ -34,12 +36,27 @@ impl Table {
             let what = format!("{}: column names", header.source.display());
             return Err(stonet::Error::Shape { what, expected: values.ncols(), found: header.names.len() }.into());
         }
-        Ok(Table { header, values, texts: Vec::new() })
+        Ok(Table { header, values, texts: Vec::new(), left_out: Vec::new(), dropped: Dropped::default() })
     }
 
     /// Columns of text beside the numbers: names that the numbers do not have, and as many entries as there are rows.
     pub(crate) fn with_texts(self, texts: Vec<(String, Vec<String>)>) -> Self {
         Table { texts, ..self }
+    }
+
+    /// What was not read.
+    pub(crate) fn with_notes(self, left_out: Vec<String>, dropped: Dropped) -> Self {
+        Table { left_out, dropped, ..self }
+    }
+
+    /// Columns of row numbers, which were not read since nobody named them.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// Rows that were left out for missing values; none in a batch, where [`Batches::dropping`](crate::Batches::dropping) counts them.
+    pub fn dropped(&self) -> &Dropped {
+        &self.dropped
     }
 
     /// The columns of text.
@@ -93,7 +110,8 @@ impl Table {
         self.header.exact(names)
     }
 
-    /// Inputs and targets by name or pattern. Inputs are those named, by default all; targets and excluded columns are never inputs.
+    /// Inputs and targets by name or pattern. Inputs are those named, in the order asked for, by default all; targets and excluded columns are
+    /// never inputs.
     pub fn choose(&self, inputs: Option<&[String]>, targets: &[String], exclude: &[String]) -> Result<Choice> {
         let targets = self.columns(targets)?;
         let excluded = self.columns(exclude)?;
@@ -102,7 +120,6 @@ impl Table {
             None => (0..self.header.names.len()).collect(),
         };
         chosen.retain(|i| !targets.contains(i) && !excluded.contains(i));
-        chosen.sort_unstable();
         if targets.is_empty() {
             return Err(Error::NoTarget { path: self.header.source.clone(), known: self.header.list() });
         }

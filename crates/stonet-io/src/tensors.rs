@@ -13,7 +13,7 @@ use crate::npz::choose;
 use crate::open::{self, BUFFER};
 use crate::pieces::Opened;
 use crate::reading::Ask;
-use crate::{Error, Result};
+use crate::{Error, Result, explain};
 
 /// Longest header that is read, as in the `safetensors` package.
 pub(crate) const LONGEST: u64 = 100_000_000;
@@ -55,7 +55,8 @@ pub(crate) fn header(at: &Location) -> Result<(Metadata, File, u64)> {
     let mut text = Vec::new();
     (&mut file).take(size).read_to_end(&mut text).map_err(unreadable)?;
     // Reading it checks that tensors follow each other without gaps and are as long as their shapes say.
-    let metadata: Metadata = serde_json::from_slice(&text).map_err(|e| at.damaged(e))?;
+    let metadata: Metadata = serde_json::from_slice(&text)
+        .map_err(|e| at.damaged(format_args!("in its header {}", explain(&e.to_string(), "field"))))?;
     let (start, announced) = (8 + size, metadata.data_len() as u64);
     if announced != length - start {
         let found = length - start;

@@ -52,12 +52,19 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub kind: Type,
+    /// Whether values may be missing: NaN and empty text are written as such, in Parquet and Arrow files as null.
+    pub gaps: bool,
 }
 
 impl Column {
-    /// A column of this name and type.
+    /// A column of this name and type, without missing values.
     pub fn new(name: impl Into<String>, kind: Type) -> Self {
-        Column { name: name.into(), kind }
+        Column { name: name.into(), kind, gaps: false }
+    }
+
+    /// The same, in which values may be missing.
+    pub fn with_gaps(self) -> Self {
+        Column { gaps: true, ..self }
     }
 }
 

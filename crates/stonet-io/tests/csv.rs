@@ -161,7 +161,7 @@ fn faults_of_the_header() {
     assert!(matches!(read(&path), Err(Error::NotText { line: 1, .. })));
     // What pandas writes for arrays and indices is no fault.
     assert_eq!(parse("0,1\n5,6\n").unwrap().names(), ["0", "1"]);
-    assert_eq!(parse(",y\n5,6\n").unwrap().names(), ["column1", "y"]);
+    assert_eq!(parse("a,,y\n4,5,6\n").unwrap().names(), ["a", "column2", "y"]);
 }
 
 #[test]
@@ -169,7 +169,14 @@ fn faults_of_the_rows() {
     assert!(message("a,y\n1,2\n3\n").starts_with("t.csv, line 3: 1 cells, where the first line has 2"));
     assert!(message("a,y\n1,2,3\n").starts_with("t.csv, line 2: 3 cells, where the first line has 2"));
     assert!(message("a,y\n1,2\nred,4\n").starts_with("t.csv, line 3, column `a`: `red` is not a number; code it"));
-    assert!(message("a;y\n1,5;2\n").contains("`1,5` is not a number; write a point for the decimal comma"));
+    for decimal in ["1,5", "-0,25", "1000,5", "1,0001"] {
+        let m = message(&format!("a;y\n{decimal};2\n"));
+        assert!(m.contains(&format!("`{decimal}` is not a number; write a point for the decimal comma")), "{m}");
+    }
+    for thousands in ["1,000", "-12,345.5", "1,234,567"] {
+        let m = message(&format!("a;y\n{thousands};2\n"));
+        assert!(m.contains(&format!("`{thousands}` is not a number; remove the thousands separator")), "{m}");
+    }
     for text in ["", "NA", "nan", "-nan", "?", "NULL"] {
         let m = message(&format!("a,y\n1,2\n\n3,{text}\n"));
         assert!(m.starts_with(&format!("t.csv, line 4, column `y`: missing value (`{text}`)")), "{m}");
@@ -188,4 +195,18 @@ fn delimiters_inside_quotes_do_not_count() {
     let t = parse("\"a,b,c\";y\n1;\" 2 \"\n").unwrap();
     assert_eq!(t.names(), ["a,b,c", "y"]);
     assert_eq!(t.values(), array![[1.0, 2.0]]);
+}
+
+#[test]
+fn true_and_false_are_one_and_zero() {
+    let t = parse("a,b,y\nTrue,false,2\nFALSE,TRUE,3\n").unwrap();
+    assert_eq!(t.values(), array![[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]]);
+    assert!(message("a,y\nTrue,2\nyes,3\n").starts_with("t.csv, line 3, column `a`: `yes` is not a number"));
+}
+
+#[test]
+fn columns_of_text_are_named_all_at_once() {
+    // `c` shows itself three rows later, `d` has a gap, and `e` is a number with a comma.
+    let m = message("a,b,c,d,e,y\n1,red,1,?,5,2\n2,,2,north,5,3\n3,blue,x,south,\"1,5\",4\n");
+    assert!(m.starts_with("t.csv: 3 columns hold text and not numbers: `b`, `c`, `d`; code them as numbers"), "{m}");
 }

@@ -313,10 +313,10 @@ fn forged_files_are_refused_with_a_reason() {
     refused(good.with("format_version", "two"), "not a number");
     refused(good.with("format_version", "0"), "version is 0");
     refused(good.with("format", "pt"), "another one");
-    refused(good.with("about", "{}"), "missing field `task`");
+    refused(good.with("about", "{}"), "the field `task` is missing");
     refused(good.with("about", good.text("about").replace("0.9", "1.9")), "level");
     let classes = good.text("about").replace("\"regression\"", "\"classification\"");
-    refused(good.with("about", classes), "unknown variant `stacks`");
+    refused(good.with("about", classes), "`stacks` is not allowed");
     refused(good.with("about", good.text("about").replace("\"f2\"", "\"f2\",\"f3\"")), "names for 4");
     refused(good.with("head", "[".repeat(1_000_000)), "recursion limit");
     refused(good.with("head", r#"{"a":"#.repeat(100_000)), "recursion limit");

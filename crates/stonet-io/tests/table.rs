@@ -19,7 +19,7 @@ fn inputs_default_to_everything_else_in_the_order_of_the_file() {
     assert_eq!(data.x(), array![[1.0, 2.0, 3.0, 4.0], [6.0, 7.0, 8.0, 9.0]]);
     assert_eq!(data.y(), array![[5.0], [10.0]]);
     let named = table().dataset(Some(&words(&["z*", "f0", "y"])), &words(&["y", "f1"]), &words(&["z0"])).unwrap();
-    assert_eq!(named.x(), array![[1.0, 4.0], [6.0, 9.0]]);
+    assert_eq!(named.x(), array![[4.0, 1.0], [9.0, 6.0]]);
     assert_eq!(named.y(), array![[5.0, 2.0], [10.0, 7.0]]);
 }
 

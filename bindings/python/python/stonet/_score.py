@@ -183,8 +183,9 @@ def score(
     head : estimator, path or bytes
         A fitted head or its ``.stonet`` file; a `PostStoNet` brings its network along.
     inputs : str or sequence of str, optional
-        What the head sees, by name or pattern such as ``"f*"``, in the order of the fit: features for intervals, logits for classes. With
-        ``network``, what the network sees. By the names of the fit if not given. The name of a column of lists stands for all its places.
+        What the head sees, by name or pattern such as ``"f*"``: features for intervals, logits for classes. Other names than those of the fit
+        stand for the head's inputs one by one, in the order given; the names of the fit are found by name. With ``network``, what the network
+        sees, in the order given. By the names of the fit if not given. The name of a column of lists stands for all its places.
     prediction : str or sequence of str, optional
         The network's own prediction, one column per target.
     features : str or sequence of str, optional

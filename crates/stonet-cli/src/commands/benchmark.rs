@@ -9,11 +9,11 @@ use stonet_report::comparison_report;
 use stonet_repro::Error;
 use stonet_repro::benchmark::{self, Plan, Protocol, Report, Set};
 
-use crate::args::{ReportArg, SeedArg};
+use crate::args::{MissingArg, ReportArg, SeedArg};
 use crate::console::Console;
 use crate::error::Result;
 use crate::report;
-use crate::rows::number_groups;
+use crate::rows::{Source, hints, number_groups};
 
 /// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
 ///
@@ -35,6 +35,8 @@ pub struct Benchmark {
     /// Column that names groups of rows, such as subjects: a group is never split, and it is no input
     #[arg(long, value_name = "COLUMN")]
     groups: Option<String>,
+    #[command(flatten)]
+    missing: MissingArg,
     /// Random splits
     #[arg(long, default_value_t = 10)]
     splits: usize,
@@ -56,19 +58,23 @@ pub struct Benchmark {
 impl Benchmark {
     pub fn run(self, console: &Console) -> Result<()> {
         stonet::Level::new(self.level)?;
-        report::check(self.report.report.as_deref())?;
+        report::check(self.report.report.as_deref(), &[&self.data])?;
         if self.epochs == 0 {
             return Err(Error::Range { name: "--epochs", range: "at least 1" }.into());
         }
+        let target = std::slice::from_ref(&self.target);
+        hints::not_targets("--inputs", self.inputs.as_deref().unwrap_or_default(), target)?;
         let wanted = |inputs: &Vec<String>| inputs.iter().chain([&self.target]).cloned().collect();
         let reading = Reading {
             numbers: self.inputs.as_ref().map(wanted),
             text: self.groups.iter().cloned().collect(),
             exclude: self.exclude.clone(),
+            required: target.to_vec(),
             ..Reading::default()
         };
-        let table = reading.read(&self.data)?;
-        let data = table.dataset(self.inputs.as_deref(), std::slice::from_ref(&self.target), &[])?;
+        let read = Source::new(&self.data, &[], self.missing, console).read(reading);
+        let (table, _) = read.map_err(|e| hints::text_columns(hints::absent_target(e, target), target))?;
+        let data = table.dataset(self.inputs.as_deref(), target, &[])?;
         let groups = self.groups.as_deref().map(|g| table.text(g)).transpose()?.map(number_groups);
         let name = self.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs, groups };

@@ -14,6 +14,7 @@ use stonet_repro::calibration::{TestRows, compare};
 use crate::args::{ColumnArgs, FORMATS, ReportArg, SeedArg, Task};
 use crate::console::Console;
 use crate::error::{Error, Result};
+use crate::output;
 use crate::report;
 use crate::rows::{ClassFile, Part, RegressionFile, Source};
 use crate::seen::SeenArg;
@@ -68,7 +69,9 @@ struct Shown<'a, T> {
 
 impl Compare {
     pub fn run(self, console: &Console) -> Result<()> {
-        report::check(self.report.report.as_deref())?;
+        let mut read = output::with(&self.validation, &self.columns.with.files);
+        read.extend(self.test.iter().flat_map(|test| output::with(test, &self.test_with)));
+        report::check(self.report.report.as_deref(), &read)?;
         match self.task {
             Task::Regression => self.regression(console),
             Task::Classification => self.classification(console),
@@ -76,15 +79,15 @@ impl Compare {
     }
 
     /// Where validation and test rows come from.
-    fn sources(&self) -> Result<(Source, Source)> {
+    fn sources(&self, console: &Console) -> Result<(Source, Source)> {
         let with = &self.columns.with.files;
-        let validation = Source::new(&self.validation, with);
+        let validation = Source::new(&self.validation, with, self.columns.missing, console);
         match (&self.split_column, &self.test) {
             (Some(column), _) => {
                 let part = |part| Source { part: Some((column.clone(), part)), ..validation.clone() };
                 Ok((part(Part::Validation), part(Part::Test)))
             }
-            (None, Some(test)) => Ok((validation, Source::new(test, &self.test_with))),
+            (None, Some(test)) => Ok((validation, Source::new(test, &self.test_with, self.columns.missing, console))),
             (None, None) => Err(Error::flag("TEST", "must be a file, or give --split-column")),
         }
     }
@@ -94,7 +97,7 @@ impl Compare {
         if self.columns.target.len() > 1 {
             return Err(Error::flag("--target", "names several columns; compare one target at a time"));
         }
-        let (validation, test) = self.sources()?;
+        let (validation, test) = self.sources(console)?;
         let rows = RegressionFile::read(&validation, &self.columns)?;
         let test = RegressionFile::like(&test, &rows.columns, None)?;
         let seen = self.overlap(&rows.hashes()?, &test.hashes()?, console)?;
@@ -114,7 +117,7 @@ impl Compare {
         let named = |name: &String| name.parse::<ClassMethod>();
         let methods = self.methods.iter().map(named).collect::<stonet::Result<Vec<_>>>()?;
         let methods = if methods.is_empty() { ClassMethod::ALL.to_vec() } else { methods };
-        let (validation, test) = self.sources()?;
+        let (validation, test) = self.sources(console)?;
         let rows = ClassFile::read(&validation, &self.columns, Some(&test))?;
         rows.warnings.iter().for_each(|w| console.warn(w));
         let test = ClassFile::like(&test, &rows.columns, rows.kind, &rows.classes, None)?;

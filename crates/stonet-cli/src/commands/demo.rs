@@ -162,7 +162,7 @@ struct Set {
 impl Demo {
     pub fn run(self, console: &Console) -> Result<()> {
         let level = Level::new(self.level)?;
-        report::check(self.report.as_deref())?;
+        report::check(self.report.as_deref(), &[])?;
         files::create_dir(&self.out)?;
         let sets: Vec<Set> = console.run("demo", |tick| {
             let set = |i: u64| {

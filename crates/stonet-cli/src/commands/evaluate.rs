@@ -13,9 +13,10 @@ use stonet_report::{
 };
 
 use crate::Outcome;
-use crate::args::{FORMATS, ReportArg, SeedArg, WithArg};
+use crate::args::{FORMATS, MissingArg, ReportArg, SeedArg, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
+use crate::output;
 use crate::report;
 use crate::rows::{ClassFile, RegressionFile, Source};
 use crate::seen::SeenArg;
@@ -47,6 +48,8 @@ pub struct Evaluate {
     target: Option<Vec<String>>,
     #[command(flatten)]
     seen: SeenArg,
+    #[command(flatten)]
+    missing: MissingArg,
     #[command(flatten)]
     report: ReportArg,
     #[command(flatten)]
@@ -81,12 +84,17 @@ struct Checked {
 
 impl Evaluate {
     pub fn run(self, console: &Console) -> Result<Outcome> {
-        report::check(self.report.report.as_deref())?;
+        let read = [vec![self.head.as_path()], output::with(&self.rows, &self.with.files)].concat();
+        report::check(self.report.report.as_deref(), &read)?;
         let mut model = Model::load(&self.head)?;
         if let Some(names) = &self.target {
             if names.len() != model.columns.targets.len() {
                 let (found, wanted) = (names.len(), model.columns.targets.len());
                 return Err(Error::flag("--target", format!("names {found} columns, and the head predicts {wanted}")));
+            }
+            if let Some(input) = model.columns.inputs().iter().find(|i| names.contains(i)) {
+                let why = format!("names `{input}`, which the head reads; name the column with the answers");
+                return Err(Error::flag("--target", why));
             }
             model.columns.targets = names.clone();
         }
@@ -99,7 +107,7 @@ impl Evaluate {
     fn regression(&self, model: &Model, fitted: &FittedPostStoNet, console: &Console) -> Result<Outcome> {
         let asked = self.level.map(Level::new).transpose()?.or(model.level);
         let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
-        let source = Source::new(&self.rows, &self.with.files);
+        let source = Source::new(&self.rows, &self.with.files, self.missing, console);
         let rows = RegressionFile::like(&source, &model.columns, self.by.as_deref())?;
         let seen = model.overlap(&rows.hashes()?, || rows.fingerprint());
         self.seen.check(seen.as_ref(), &self.rows, console)?;
@@ -127,7 +135,7 @@ impl Evaluate {
         let (Some(kind), Some(labels)) = (model.kind, &model.labels) else {
             return Err(Error::flag("HEAD", "has no classes; fit it again"));
         };
-        let source = Source::new(&self.rows, &self.with.files);
+        let source = Source::new(&self.rows, &self.with.files, self.missing, console);
         let rows = ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref())?;
         let overlap = model.overlap(&rows.hashes, || rows.fingerprint());
         self.seen.check(overlap.as_ref(), &self.rows, console)?;

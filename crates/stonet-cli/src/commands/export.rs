@@ -1,6 +1,6 @@
 //! `stonet export`: a head as an ONNX graph, alone or joined to its network.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -62,8 +62,12 @@ struct Summary {
 
 impl Export {
     pub fn run(self, console: &Console) -> Result<()> {
-        output::check_named("--output", &self.output, "onnx", "head.onnx")?;
+        let read: Vec<&Path> = [self.head.as_path()].into_iter().chain(self.network.as_deref()).collect();
+        output::check_named("--output", &self.output, "onnx", "head.onnx", &read)?;
         let model = Model::load(&self.head)?;
+        if self.network.is_some() {
+            in_order(&model)?;
+        }
         let (head, level) = match &model.head {
             Fitted::Regression(fitted) => {
                 let asked = self.level.map(Level::new).transpose()?.or(model.level);
@@ -120,4 +124,16 @@ impl Export {
             format!("{}: {} bytes\ninputs   {inputs}\noutputs  {outputs}\n", summary.output, summary.bytes)
         })
     }
+}
+
+/// Fails where the head was fitted on the network's columns in another order than the network's.
+fn in_order(model: &Model) -> Result<()> {
+    let Some(names) = model.columns.out_of_order() else { return Ok(()) };
+    let stem = names[0].trim_end_matches(|c: char| c.is_ascii_digit());
+    let why = format!(
+        "was fitted on {} in this order, and the network gives {stem}0, {stem}1, …; fit it with --inputs '{stem}*' on rows in the network's \
+         order, or export it without --network",
+        names.join(", ")
+    );
+    Err(Error::flag("HEAD", why))
 }

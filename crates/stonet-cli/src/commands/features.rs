@@ -10,11 +10,12 @@ use stonet::metrics::top_class;
 use stonet_io::{Cells, Column, Reading, Type, Writer};
 use stonet_onnx::{Features as Said, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
-use crate::args::{FORMATS, WithArg};
+use crate::args::{FORMATS, MissingArg, WithArg};
 use crate::console::{Console, stopped};
 use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::kept::{self, Copied};
+use crate::rows::{dropped, hints, left_out};
 
 /// Rows that are read, run and written before the next ones.
 const BLOCK: usize = 4096;
@@ -66,6 +67,8 @@ pub struct Features {
     /// What runs it: rten, or an installed onnxruntime
     #[arg(long, default_value_t = Runtime::Rten)]
     runtime: Runtime,
+    #[command(flatten)]
+    missing: MissingArg,
     #[command(flatten)]
     with: WithArg,
 }
@@ -121,7 +124,8 @@ impl Features {
         if output == Path::new("-") && console.json {
             return Err(Error::flag("--json", "needs a file for the features, such as -o features.parquet"));
         }
-        output::check(output)?;
+        let read = [vec![self.network.as_path()], output::with(rows, &self.with.files)].concat();
+        output::check(output, &read)?;
         let tap = self.tap.as_deref().map_or_else(|| network.default_tap(), |name| network.tap(name))?;
         console.detail(format_args!("tap: {tap}"));
         let begin = Instant::now();
@@ -131,7 +135,7 @@ impl Features {
             let mut sink = Sink::new(output, &runner);
             let right = match images(rows)? {
                 Some(inputs) => self.images(inputs, &runner, &mut sink, tick)?,
-                None => self.table(rows, &network, &runner, &mut sink, tick)?,
+                None => self.table(rows, &network, &runner, &mut sink, (console, tick))?,
             };
             Ok::<_, Error>((sink, right))
         })?;
@@ -222,16 +226,21 @@ impl Features {
         network: &Network,
         runner: &Runner<'_>,
         sink: &mut Sink<'_>,
-        tick: stonet::Ticker<'_>,
+        (console, tick): (&Console, stonet::Ticker<'_>),
     ) -> Result<Option<usize>> {
         let inputs = self.inputs.clone().or_else(|| network.columns());
         let reading = Reading {
             numbers: inputs.clone(),
             text: self.keep.clone(),
             beside: self.with.files.clone(),
+            gaps: self.keep.clone(),
+            drop_missing: self.missing.drop_missing,
             ..Reading::default()
         };
-        let batches = reading.batches(path, BLOCK)?;
+        let helped = |e: stonet_io::Error| self.hint(e, inputs.is_none());
+        let batches = reading.batches(path, BLOCK).map_err(helped)?;
+        left_out(batches.left_out(), console);
+        let dropping = batches.dropping();
         let total = batches.rows().unwrap_or(0) as usize;
         let axes = batches.row_shape().map(<[usize]>::to_vec);
         if let Some(both) = self.keep.iter().find(|k| inputs.as_ref().is_some_and(|i| i.contains(k))) {
@@ -243,7 +252,7 @@ impl Features {
         let mut done = 0;
         let mut kept: Option<Vec<Column>> = None;
         for table in batches {
-            let table = table?;
+            let table = table.map_err(helped)?;
             let kept = match &kept {
                 Some(kept) => kept,
                 None => kept.insert(kept::columns(path, &self.with.files, &self.keep, &table)?),
@@ -259,14 +268,39 @@ impl Features {
             let row = whole.unwrap_or_else(|| vec![columns.len()]);
             let block = Inputs::table(table.select(&columns).view(), &row).map_err(&refused)?;
             let block = block.with_preprocess(&self.preprocess())?;
-            let said = runner.features(&block, 0..table.rows(), &|now, _| tick(done + now, total)).map_err(&refused)?;
+            let said = runner.features(&block, 0..table.rows(), &|now, _| tick(done + now, total));
+            let said = said.map_err(|e| wrong_shape(e, inputs.is_none(), &refused))?;
             sink.write(&said, kept::copies(path, kept, &table, done)?)?;
             done += table.rows();
             if stopped() {
                 return Err(stonet_repro::Error::Cancelled.into());
             }
         }
+        dropped(path, &dropping.so_far(), console);
         Ok(None)
+    }
+
+    /// The flags that help where cells do not fit; `all` where every column goes in.
+    fn hint(&self, error: stonet_io::Error, all: bool) -> Error {
+        use stonet_io::Error as File;
+        let hint = match &error {
+            File::TextColumns { .. } | File::NotANumber { .. } | File::ColumnType { wanted: "numbers", .. } if all => {
+                "; --inputs names the columns that go into the network, and --keep those that are copied"
+            }
+            _ => return hints::missing_values(error.into()),
+        };
+        Error::Hint { source: Box::new(error), hint: hint.into() }
+    }
+}
+
+/// Too many columns are often one that does not belong to the network, such as the target.fn wrong_shape(error: stonet_onnx::Error, all: bool, other: &dyn Fn(stonet_onnx::Error) -> Error) -> Error {
+    match error {
+        stonet_onnx::Error::InputShape { .. } if all => {
+            let why = "if one of the columns is the target or a row's name, --keep COLUMN copies it and does not put it into the \
+                       network; --inputs COLUMNS names those that go in";
+            Error::Shape { source: Box::new(error), hint: why }
+        }
+        error => other(error),
     }
 }
 

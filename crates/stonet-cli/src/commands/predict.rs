@@ -83,7 +83,8 @@ impl Predict {
         if to_screen && console.json {
             return Err(Error::flag("--json", "needs a file for the predictions, such as -o predictions.csv"));
         }
-        output::check(&self.output)?;
+        let read = [vec![self.head.as_path()], output::with(&self.rows, &self.with.files)].concat();
+        output::check(&self.output, &read)?;
         let model = Model::load(&self.head)?;
         let settings = self.settings(&model)?;
         let scorer = ModelScorer::new(&model, &settings)?;

@@ -16,11 +16,12 @@ use stonet_io::{Cells, Column, ModelColumns, Reading, Table, Type, Writer};
 use stonet_onnx::perceptron;
 use stonet_repro::files;
 
-use crate::args::{FORMATS, SeedArg, Task, WithArg};
+use crate::args::{FORMATS, MissingArg, SeedArg, Task, WithArg};
 use crate::console::{Console, stopped};
 use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::kept::{self, Copied};
+use crate::rows::{Source, hints};
 
 /// Train a plain network on a table and write it as ONNX
 ///
@@ -76,6 +77,8 @@ pub struct Train {
     early_stopping: bool,
     #[command(flatten)]
     seed: SeedArg,
+    #[command(flatten)]
+    missing: MissingArg,
     #[command(flatten)]
     with: WithArg,
 }
@@ -148,20 +151,25 @@ enum Target {
 
 impl Train {
     pub fn run(self, console: &Console) -> Result<()> {
-        output::check_named("--output", &self.output, "onnx", "network.onnx")?;
-        for (i, held) in self.hold_out.iter().enumerate() {
-            output::check(&held.path)?;
-            if held.path == self.rows || self.hold_out[..i].iter().any(|other| other.path == held.path) {
-                let why = format!("names {}, which is read or written already; name another file", held.path.display());
-                return Err(Error::flag("--hold-out", why));
-            }
+        let mut taken = output::with(&self.rows, &self.with.files);
+        output::check_named("--output", &self.output, "onnx", "network.onnx", &taken)?;
+        for held in &self.hold_out {
+            output::check(&held.path, &taken).map_err(|e| match e {
+                Error::File(stonet_io::Error::OutputIsInput { path, input }) => {
+                    let (path, input) = (path.display(), input.display());
+                    let why = format!("names {path}, which is {input}, read or written already; name another file");
+                    Error::flag("--hold-out", why)
+                }
+                e => e,
+            })?;
+            taken.push(&held.path);
         }
         let held: f64 = self.hold_out.iter().map(|h| h.share).sum();
         if held >= 1.0 {
             return Err(Error::flag("--hold-out", "leaves nothing to train on; make the shares smaller"));
         }
         let begin = Instant::now();
-        let rows = self.read()?;
+        let rows = self.read(console)?;
         let parts = self.parts(rows.table.rows())?;
         // A file that cannot be written is known before the network is trained.
         let writers = self.hold_out.iter().map(|h| rows.writer(&h.path, &self.target)).collect::<Result<Vec<_>>>()?;
@@ -232,7 +240,8 @@ impl Train {
         Error::columns(&self.rows, &ModelColumns { features, targets, ..ModelColumns::default() })(error)
     }
 
-    fn read(&self) -> Result<Rows> {
+    fn read(&self, console: &Console) -> Result<Rows> {
+        hints::not_targets("--inputs", self.inputs.as_deref().unwrap_or_default(), &self.target)?;
         let (text, numbers) = match self.task {
             Task::Regression => (Vec::new(), self.target.clone()),
             Task::Classification => (self.target.clone(), Vec::new()),
@@ -247,8 +256,16 @@ impl Train {
         }
         let text = [text, self.keep.clone()].concat();
         let wanted = self.inputs.as_ref().map(|inputs| inputs.iter().chain(&numbers).cloned().collect());
-        let reading = Reading { numbers: wanted, text, exclude: self.exclude.clone(), beside: self.with.files.clone() };
-        let table = reading.read(&self.rows)?;
+        let reading = Reading {
+            numbers: wanted,
+            text,
+            exclude: self.exclude.clone(),
+            required: numbers.clone(),
+            gaps: self.keep.clone(),
+            ..Reading::default()
+        };
+        let read = Source::new(&self.rows, &self.with.files, self.missing, console).read(reading);
+        let (table, _) = read.map_err(|e| hints::text_columns(hints::absent_target(e, &self.target), &numbers))?;
         let mut columns: Vec<usize> = match &self.inputs {
             Some(patterns) => table.columns(patterns)?,
             None => (0..table.names().len()).collect(),

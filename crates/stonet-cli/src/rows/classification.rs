@@ -6,6 +6,7 @@ use ndarray::Array2;
 use stonet::{ClassAsked, ClassColumns, ClassInputs, ClassRows, InputKind, Interface, Labels};
 use stonet_io::{ModelColumns, Reading, Table};
 
+use super::hints;
 use super::parts::{Source, numbers, words};
 use crate::args::ColumnArgs;
 use crate::error::{Error, Result};
@@ -30,8 +31,13 @@ pub struct ClassFile {
 impl ClassFile {
     /// Columns by flags. Classes are those of `source` and of `also`, in the order of the columns where these are named after them.
     pub fn read(source: &Source, flags: &ColumnArgs, also: Option<&Source>) -> Result<Self> {
-        let (table, rows) = source.read(Self::reading(flags)?)?;
+        let (table, rows) = source.read(Self::reading(flags)?).map_err(|e| Self::hints(e, flags))?;
         Self::chosen(source, flags, &table, &rows, also)
+    }
+
+    /// The flags that help where columns do not fit.
+    pub fn hints(error: Error, flags: &ColumnArgs) -> Error {
+        hints::text_columns(hints::absent_target(error, &flags.target), &[])
     }
 
     /// What has to be read for these flags.
@@ -42,11 +48,14 @@ impl ClassFile {
         let [target] = &flags.target[..] else {
             return Err(Error::flag("--target", "names several columns, and there is one class per row"));
         };
+        hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
+        hints::not_targets("--features", flags.features.as_deref().unwrap_or_default(), &flags.target)?;
         let extra = flags.features.iter().flatten().cloned();
         Ok(Reading {
             numbers: flags.inputs.as_ref().map(|inputs| inputs.iter().cloned().chain(extra).collect()),
             text: vec![target.clone()],
             exclude: flags.exclude.clone(),
+            required: flags.features.clone().unwrap_or_default(),
             ..Reading::default()
         })
     }
@@ -93,8 +102,11 @@ impl ClassFile {
         let own = texts.len();
         // With all classes named there is nothing to learn from other rows.
         if let Some(also) = also.filter(|_| classes.is_none()) {
-            let (more, rows) =
-                also.read(Reading { numbers: Some(Vec::new()), text: vec![target.clone()], ..Reading::default() })?;
+            let (more, rows) = also.read_silently(Reading {
+                numbers: Some(Vec::new()),
+                text: vec![target.clone()],
+                ..Reading::default()
+            })?;
             texts.extend(words(&more, target, &rows)?);
         }
         let kind = stonet_io::label_kind(&source.path, &source.beside, target)?;
@@ -127,7 +139,7 @@ impl ClassFile {
     ) -> Result<Self> {
         let text = columns.targets.iter().cloned().chain(by.map(str::to_owned)).collect();
         let reading = Reading { numbers: Some(columns.inputs()), text, ..Reading::default() };
-        let (table, rows) = source.read(reading)?;
+        let (table, rows) = source.read(reading).map_err(|e| hints::absent_target(e, &columns.targets))?;
         let texts = words(&table, &columns.targets[0], &rows)?;
         let labels = classes.encode(&texts).map_err(Error::rows(&source.path))?;
         let file = Self::of(source, columns.clone(), kind, classes.clone(), labels, &table, &rows)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ndarray::Array1;
-use stonet_io::{Beside, Cells, Column, Table, Type};
+use stonet_io::{Beside, Cells, Column, Table, Type, is_missing};
 
 use crate::error::{Error, Result};
 
@@ -30,18 +30,20 @@ impl Copied {
     }
 }
 
-/// What copied columns, read as text, are written as. Text files know no types: there the first rows tell numbers from words.
+/// What copied columns, read as text, are written as; values may be missing in them. Text files know no types: there the first rows tell numbers from words.
 pub fn columns(path: &Path, beside: &[Beside], names: &[String], first: &Table) -> Result<Vec<Column>> {
     let types = stonet_io::types(path, beside, names)?;
     let kind = |(name, known): (&String, Option<Type>)| {
         let texts = first.text(name)?;
-        let all = |test: fn(&str) -> bool| texts.iter().all(|t| test(t));
+        let there: Vec<&String> = texts.iter().filter(|t| !is_missing(t)).collect();
+        let all = |test: fn(&str) -> bool| there.iter().all(|t| test(t));
         let kind = known.unwrap_or(match () {
+            () if there.is_empty() => Type::Text,
             () if all(|t| t.parse::<i64>().is_ok()) => Type::Integer,
             () if all(|t| t.parse().is_ok_and(f64::is_finite)) => Type::F64,
             () => Type::Text,
         });
-        Ok(Column::new(name, kind))
+        Ok(Column::new(name, kind).with_gaps())
     };
     names.iter().zip(types).map(kind).collect()
 }
@@ -60,7 +62,8 @@ pub fn copies(path: &Path, kept: &[Column], table: &Table, first: usize) -> Resu
             );
             Error::flag("--keep", why)
         };
-        let bad = |test: fn(&str) -> bool| texts.iter().enumerate().find(|(_, t)| !test(t)).map(wrong);
+        let bad =
+            |test: fn(&str) -> bool| texts.iter().enumerate().find(|(_, t)| !is_missing(t) && !test(t)).map(wrong);
         let copied = match column.kind {
             Type::F64 | Type::F32 => {
                 if let Some(e) = bad(|t| t.parse::<f64>().is_ok()) {
@@ -72,7 +75,8 @@ pub fn copies(path: &Path, kept: &[Column], table: &Table, first: usize) -> Resu
                 if let Some(e) = bad(|t| t.parse::<i64>().is_ok()) {
                     return Err(e);
                 }
-                Copied::Text(texts.to_vec())
+                let whole = |t: &String| if is_missing(t) { String::new() } else { t.clone() };
+                Copied::Text(texts.iter().map(whole).collect())
             }
             _ => Copied::Text(texts.to_vec()),
         };

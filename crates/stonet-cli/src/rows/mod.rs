@@ -1,12 +1,13 @@
 //! Rows from files in the roles that heads know them by: features, predictions, logits, targets.
 
 mod classification;
+pub mod hints;
 pub mod kept;
 mod parts;
 mod regression;
 
 pub use classification::ClassFile;
-pub use parts::{Part, Source};
+pub use parts::{Part, Source, dropped, left_out, tell};
 pub use regression::RegressionFile;
 
 /// Groups numbered in the order of their first row.

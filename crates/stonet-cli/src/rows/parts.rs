@@ -2,8 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use stonet_io::{Beside, Reading, Table};
+use stonet_io::{Beside, Dropped, Reading, Table};
 
+use super::hints;
+use crate::args::MissingArg;
+use crate::console::Console;
 use crate::error::{Error, Result};
 
 /// Which rows of a file are meant.
@@ -29,19 +32,34 @@ pub struct Source {
     pub beside: Vec<Beside>,
     /// The column that tells the parts, and the part that is wanted.
     pub part: Option<(String, Part)>,
+    pub missing: MissingArg,
+    pub console: Console,
 }
 
 impl Source {
     /// All rows of a file.
-    pub fn new(path: &Path, beside: &[Beside]) -> Self {
-        Source { path: path.to_owned(), beside: beside.to_vec(), part: None }
+    pub fn new(path: &Path, beside: &[Beside], missing: MissingArg, console: &Console) -> Self {
+        Source { path: path.to_owned(), beside: beside.to_vec(), part: None, missing, console: console.clone() }
     }
 
-    /// Reads columns, and finds the rows that are wanted.
-    pub fn read(&self, mut reading: Reading) -> Result<(Table, Vec<usize>)> {
+    /// What has to be read for these columns, with the files beside.
+    pub fn reading(&self, mut reading: Reading) -> Reading {
         reading.beside = self.beside.clone();
+        reading.drop_missing = self.missing.drop_missing;
         reading.text.extend(self.part.iter().map(|(column, _)| column.clone()));
-        let table = reading.read(&self.path)?;
+        reading
+    }
+
+    /// Reads columns, finds the rows that are wanted, and tells what was left out.
+    pub fn read(&self, reading: Reading) -> Result<(Table, Vec<usize>)> {
+        let (table, rows) = self.read_silently(reading)?;
+        tell(&table, &self.console);
+        Ok((table, rows))
+    }
+
+    /// The same without a note, for a look at a column that is read again.
+    pub fn read_silently(&self, reading: Reading) -> Result<(Table, Vec<usize>)> {
+        let table = self.reading(reading).read(&self.path).map_err(|e| hints::missing_values(e.into()))?;
         let Some((column, part)) = &self.part else {
             let all = (0..table.rows()).collect();
             return Ok((table, all));
@@ -64,6 +82,27 @@ impl Source {
             return Err(Error::EmptyPart { path: self.path.clone(), column: column.clone(), part: part.name() });
         }
         Ok((table, rows))
+    }
+}
+
+/// Prints which columns and rows of a table were left out.
+pub fn tell(table: &Table, console: &Console) {
+    left_out(table.left_out(), console);
+    dropped(table.source(), table.dropped(), console);
+}
+
+/// Prints which columns hold row numbers and are not used.
+pub fn left_out(columns: &[String], console: &Console) {
+    for column in columns {
+        console
+            .note(format_args!("column `{column}` holds row numbers and is not used; name it by --inputs to use it"));
+    }
+}
+
+/// Prints how many rows were left out for missing values, and in which columns.
+pub fn dropped(path: &Path, dropped: &Dropped, console: &Console) {
+    if dropped.rows > 0 {
+        console.note(format_args!("{}: --drop-missing left out {dropped}", path.display()));
     }
 }
 

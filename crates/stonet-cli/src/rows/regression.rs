@@ -6,6 +6,7 @@ use ndarray::{Array2, ArrayView2};
 use stonet::{Calibration, NewRows};
 use stonet_io::{ModelColumns, Reading, Table};
 
+use super::hints;
 use super::parts::{Source, numbers, words};
 use crate::args::ColumnArgs;
 use crate::error::{Error, Result};
@@ -25,8 +26,13 @@ pub struct RegressionFile {
 impl RegressionFile {
     /// Columns by flags.
     pub fn read(source: &Source, flags: &ColumnArgs) -> Result<Self> {
-        let (table, rows) = source.read(Self::reading(flags)?)?;
+        let (table, rows) = source.read(Self::reading(flags)?).map_err(|e| Self::hints(e, flags))?;
         Self::chosen(source, flags, &table, &rows)
+    }
+
+    /// The flags that help where columns do not fit.
+    pub fn hints(error: Error, flags: &ColumnArgs) -> Error {
+        hints::text_columns(hints::absent_target(error, &flags.target), &flags.target)
     }
 
     /// What has to be read for these flags.
@@ -34,11 +40,14 @@ impl RegressionFile {
         if flags.kind.is_some() || flags.features.is_some() || flags.classes.is_some() {
             return Err(Error::flag("--kind, --classes and --features", "are for --task classification"));
         }
+        hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
+        hints::not_targets("--prediction", &flags.prediction, &flags.target)?;
         let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction].concat();
         Ok(Reading {
             numbers: flags.inputs.as_deref().map(named),
             text: flags.groups.iter().cloned().collect(),
             exclude: flags.exclude.clone(),
+            required: [&flags.target[..], &flags.prediction].concat(),
             ..Reading::default()
         })
     }
@@ -54,6 +63,8 @@ impl RegressionFile {
             targets: names(&chosen.targets),
             ..ModelColumns::default()
         };
+        // A pattern may fit the target too.
+        hints::not_targets("--prediction", &columns.prediction, &columns.targets)?;
         if !columns.prediction.is_empty() && columns.prediction.len() != columns.targets.len() {
             let (found, expected) = (columns.prediction.len(), columns.targets.len());
             return Err(Error::flag(
@@ -71,7 +82,7 @@ impl RegressionFile {
         let wanted = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
         let reading =
             Reading { numbers: Some(wanted), text: by.map(str::to_owned).into_iter().collect(), ..Reading::default() };
-        let (table, rows) = source.read(reading)?;
+        let (table, rows) = source.read(reading).map_err(|e| hints::absent_target(e, &columns.targets))?;
         let file = Self::of(source, columns.clone(), &table, &rows)?;
         Ok(RegressionFile { by: by.map(|b| words(&table, b, &rows)).transpose()?, ..file })
     }

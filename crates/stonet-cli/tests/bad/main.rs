@@ -7,3 +7,4 @@ mod networks;
 mod output;
 mod rows;
 mod stop;
+mod tables;

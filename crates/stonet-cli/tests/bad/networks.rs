@@ -145,6 +145,9 @@ fn inputs_that_do_not_fit_are_named() {
     desk.refuses(&format!("{RUN} --inputs a,b,c"), &["`x`, `mask`", "6 numbers in all", "have 3"]);
     desk.write("net.onnx", SOUND.bytes());
     desk.refuses(&format!("{RUN} --inputs a,b"), &["`x`", "3", "2"]);
+    let extra = desk.text("rows.csv").lines().map(|l| format!("{l},{l}\n")).collect::<String>();
+    desk.write("wide.csv", extra.replacen("a,b,c,a,b,c", "a,b,c,y,d,e", 1));
+    desk.refuses("features net.onnx wide.csv -o f.csv", &["`x`", "3", "6", "--keep", "--inputs"]);
     desk.refuses(&format!("{RUN} --tap hidden"), &["net.onnx", "`hidden`", "`h`"]);
     desk.refuses(&format!("{RUN} --batch 0"), &["batch = 0", "at least 1"]);
     desk.refuses(&format!("{RUN} --std 0"), &["std = [0.0]", "positive"]);

@@ -8,3 +8,4 @@ mod common;
 mod labels;
 mod regression;
 mod shell;
+mod tables;

@@ -8,7 +8,7 @@ use super::cells::{copy_floats, is_number, is_text, numbers, texts};
 use crate::header::Header;
 use crate::location::Location;
 use crate::pieces::{Piece, check_finite};
-use crate::reading::{Ask, Chosen};
+use crate::reading::{Ask, Chosen, Gaps};
 use crate::{Error, Result};
 
 /// Rows that are decoded at once.
@@ -26,6 +26,8 @@ pub(crate) struct Columns {
     numbers: Vec<Leaf>,
     names: Vec<String>,
     texts: Vec<Leaf>,
+    gaps: Gaps,
+    left_out: Vec<String>,
     /// The columns of the file that have to be decoded, in its order.
     pub(crate) projection: Vec<usize>,
     /// The next row.
@@ -63,12 +65,19 @@ impl Columns {
             leaf.column = projection.partition_point(|&c| c < leaf.column);
         }
         let names = numbers.iter().map(|l| l.name.clone()).collect();
-        Ok((Columns { at: at.clone(), numbers, names, texts, projection, row: 0 }, header, chosen))
+        let left_out = chosen.left_out.iter().map(|&i| header.names[i].clone()).collect();
+        let gaps = chosen.gaps.clone();
+        Ok((Columns { at: at.clone(), numbers, names, texts, gaps, left_out, projection, row: 0 }, header, chosen))
     }
 
     /// The names of the chosen columns of numbers.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
+    }
+
+    /// Row numbers that nobody named.
+    pub(crate) fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// Appends all rows of a batch that has the columns of the projection.
@@ -96,10 +105,14 @@ impl Columns {
                 block[i..].iter_mut().step_by(across).zip(&column).for_each(|(place, &v)| *place = v);
             }
         }
-        check_finite(&self.at.path, &piece.values[start..], first, &self.names)?;
-        for (leaf, out) in self.texts.iter().zip(&mut piece.texts) {
+        check_finite(&self.at.path, &piece.values[start..], first, &self.names, &self.gaps.numbers)?;
+        for ((leaf, out), &gaps) in self.texts.iter().zip(&mut piece.texts).zip(&self.gaps.text) {
             for (i, text) in texts(batch.column(leaf.column)).into_iter().enumerate() {
-                out.push(text.ok_or_else(|| self.missing(first + i as u64, leaf))?);
+                piece.characters += text.as_ref().map_or(0, |t| t.len() as u64);
+                match text {
+                    None if !gaps => return Err(self.missing(first + i as u64, leaf)),
+                    text => out.push(text.unwrap_or_default()),
+                }
             }
         }
         piece.rows += rows;
@@ -212,6 +225,11 @@ fn list(field: &Field) -> Option<usize> {
     }
 }
 
+/// Whether a type is one of text and not of numbers.
+fn is_text_only(kind: &DataType) -> bool {
+    is_text(kind) && !is_number(kind)
+}
+
 fn check_types(at: &Location, schema: &Schema, numbers: &[Leaf], texts: &[Leaf]) -> Result<()> {
     let kind = |leaf: &Leaf| schema.field(leaf.column).data_type();
     let wrong = |leaf: &Leaf, wanted, remedy| Error::ColumnType {
@@ -221,6 +239,11 @@ fn check_types(at: &Location, schema: &Schema, numbers: &[Leaf], texts: &[Leaf])
         wanted,
         remedy,
     };
+    let words: Vec<String> =
+        numbers.iter().filter(|l| l.place.is_none() && is_text_only(kind(l))).map(|l| l.name.clone()).collect();
+    if words.len() > 1 {
+        return Err(Error::TextColumns { path: at.path.clone(), columns: words });
+    }
     if let Some(leaf) = numbers.iter().find(|l| l.place.is_none() && !is_number(kind(l))) {
         let remedy = match kind(leaf) {
             kind if is_text(kind) => "code it as numbers, name it as a column of text, or exclude it",

@@ -25,6 +25,9 @@ struct Folder {
 struct Wanted {
     numbers: Vec<String>,
     texts: Vec<String>,
+    /// Where values may be missing.
+    gaps: Vec<String>,
+    drop_missing: bool,
     /// How long the lists of the first file are, by column.
     lists: HashMap<String, usize>,
 }
@@ -54,7 +57,9 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
             let schema = footer.schema();
             let opened = parquet::open(&file, footer, ask)?;
             let lists = lists(&schema, &opened.header);
-            wanted = Wanted { numbers: opened.numbers.clone(), texts: opened.texts.clone(), lists };
+            let Reading { gaps, drop_missing, .. } = ask.reading;
+            let (gaps, drop_missing) = (gaps.clone(), *drop_missing);
+            wanted = Wanted { numbers: opened.numbers.clone(), texts: opened.texts.clone(), gaps, drop_missing, lists };
             first = Some(opened);
         } else {
             wanted.open(&file, footer)?;
@@ -62,12 +67,14 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
         rows = rows.zip(size).and_then(|(sum, more)| sum.checked_add(more));
         left.push(file);
     }
-    let Some(Opened { header, .. }) = first.or(empty) else {
+    let Some(Opened { header, left_out, .. }) = first.or(empty) else {
         return Err(Error::HeaderOnly { path: at.path.clone(), columns: 0 });
     };
     let (numbers, texts) = (wanted.numbers.clone(), wanted.texts.clone());
     let folder = Folder { part: None, left: left.into_iter(), wanted, rows };
-    Ok(Opened::of(at.path.clone(), header, numbers, texts, Box::new(folder)))
+    let mut opened = Opened::of(at.path.clone(), header, numbers, texts, Box::new(folder));
+    opened.left_out = left_out;
+    Ok(opened)
 }
 
 /// The columns and their types, of every file with rows.
@@ -122,8 +129,14 @@ pub(crate) fn bytes(at: &Location) -> u64 {
 impl Wanted {
     /// Opens a file of which exactly these columns are read.
     fn open(&self, at: &Location, footer: Footer) -> Result<Part> {
-        let Wanted { numbers, texts, .. } = self;
-        let reading = Reading { numbers: Some(numbers.clone()), text: texts.clone(), ..Reading::default() };
+        let Wanted { numbers, texts, gaps, drop_missing, .. } = self;
+        let reading = Reading {
+            numbers: Some(numbers.clone()),
+            text: texts.clone(),
+            gaps: gaps.clone(),
+            drop_missing: *drop_missing,
+            ..Reading::default()
+        };
         // Among others: a folder beside another file may have nothing that is wanted, which is not for this file to say.
         let among = numbers.is_empty() && texts.is_empty();
         let schema = footer.schema();
@@ -179,6 +192,7 @@ impl Part {
         for (all, &i) in piece.texts.iter_mut().zip(texts) {
             all.append(&mut own.texts[i]);
         }
+        piece.characters += own.characters;
         piece.rows += count;
         Ok(count)
     }

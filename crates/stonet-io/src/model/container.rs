@@ -7,6 +7,7 @@ use safetensors::tensor::{Metadata, TensorInfo};
 
 use super::fingerprint::Fnv;
 use super::numbers::Tensor;
+use crate::explain;
 use crate::tensors::LONGEST;
 
 /// How the header of every version begins; the checksum's digits and a quote follow.
@@ -87,7 +88,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Parts<'_>, String> {
         return Err(format!("its checksum is {expected}, where {} was written", found.escape_ascii()));
     }
     // Reading it checks that tensors follow each other without gaps and are as long as their shapes say.
-    let header: Metadata = serde_json::from_slice(header).map_err(|e| e.to_string())?;
+    let header: Metadata =
+        serde_json::from_slice(header).map_err(|e| format!("in its header {}", explain(&e.to_string(), "field")))?;
     if header.data_len() != data.len() {
         return Err(format!("its tensors take {} bytes, and there are {}", header.data_len(), data.len()));
     }

@@ -20,7 +20,8 @@ use crate::{Error, Model, ModelColumns, Reading, Result, Table};
 /// Which columns of record batches go in, by name or pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchInputs {
-    /// What the head sees, in the order of the fit; those called as they were at the fit where nothing is said.
+    /// What the head sees; those called as they were at the fit where nothing is said. Other names stand for the head's inputs one by one,
+    /// in the order asked for; the head's own names stand for themselves in any order.
     Head {
         /// The last hidden layer.
         features: Option<Vec<String>>,
@@ -199,6 +200,11 @@ impl BatchScorer {
         self.beside(batch, scored)
     }
 
+    /// Columns of row numbers that go into no network, since nobody named them.
+    pub fn left_out(&self) -> &[String] {
+        self.columns.left_out()
+    }
+
     /// What messages call the rows.
     pub fn source(&self) -> &Path {
         &self.source
@@ -299,8 +305,15 @@ impl Leaves {
         let given = [features, prediction, logits];
         let known = [&mut columns.features, &mut columns.prediction, &mut columns.logits];
         for (patterns, names) in given.into_iter().zip(known) {
-            if let Some(patterns) = patterns {
-                *names = self.find(patterns)?;
+            let Some(patterns) = patterns else { continue };
+            let found = self.find(patterns)?;
+            let sorted = |names: &[String]| {
+                let mut names = names.to_vec();
+                names.sort_unstable();
+                names
+            };
+            if sorted(&found) != sorted(names) {
+                *names = found;
             }
         }
         Ok(columns)

@@ -9,7 +9,7 @@ use stonet::{LabelKind, Ticker};
 use super::{ModelScorer, Scored};
 use crate::batches::Ahead;
 use crate::location::{Format, Location};
-use crate::{Beside, Cells, Column, Error, Reading, Result, Table, Type, Writer};
+use crate::{Beside, Cells, Column, Error, Reading, Result, Table, Type, Writer, check_output};
 
 /// Scored batches that wait to be written: with those that wait to be scored, memory is that of a handful of batches, whatever the length of the file.
 const WAITING: usize = 2;
@@ -17,7 +17,7 @@ const WAITING: usize = 2;
 /// Scores every row of `input` into `output`, in the same order; returns how many rows there were.
 ///
 /// Files `beside` the input have the same rows. Columns called `keep` stand in front of the scores, as they are: numbers as numbers, integers as integers, anything else, and every
-/// column of a text file, as text. Reading, scoring and writing happen at the same time, `batch_rows` rows (at least one) at once.
+/// column of a text file, as text; values may be missing in them. Reading, scoring and writing happen at the same time, `batch_rows` rows (at least one) at once.
 /// `tick(done, total)` is told the rows after every batch (a total of 0 where the file does not tell it); if it returns false, or if anything
 /// fails, nothing is left of the output.
 pub fn score_file(
@@ -29,11 +29,15 @@ pub fn score_file(
     batch_rows: usize,
     tick: Ticker<'_>,
 ) -> Result<u64> {
+    let inputs: Vec<&Path> = [input].into_iter().chain(beside.iter().map(|b| b.path.as_path())).collect();
+    check_output(output, &inputs)?;
     let kept = kept(scorer, input, beside, keep)?;
     let (text, numbers): (Vec<&Column>, Vec<&Column>) = kept.iter().partition(|c| c.kind.as_text());
     let names = |columns: &[&Column]| columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let numbers = scorer.inputs().iter().cloned().chain(names(&numbers)).collect();
-    let reading = Reading { numbers: Some(numbers), text: names(&text), beside: beside.to_vec(), ..Reading::default() };
+    let gaps = kept.iter().filter(|c| c.gaps).map(|c| c.name.clone()).collect();
+    let reading =
+        Reading { numbers: Some(numbers), text: names(&text), beside: beside.to_vec(), gaps, ..Reading::default() };
     let batches = reading.batches(input, batch_rows)?;
     let total = batches.rows().unwrap_or(0) as usize;
     let columns = kept.iter().cloned().chain(scorer.outputs().iter().cloned()).collect();
@@ -94,8 +98,11 @@ pub fn label_kind(input: &Path, beside: &[Beside], name: &str) -> Result<Option<
 fn kept(scorer: &ModelScorer, input: &Path, beside: &[Beside], keep: &[String]) -> Result<Vec<Column>> {
     let kinds = types(input, beside, keep)?.into_iter().map(|kind| kind.unwrap_or(Type::Text));
     // What the scorer reads as numbers cannot be read as text too.
-    let kind = |name: &String, kind| if scorer.inputs().contains(name) { Type::F64 } else { kind };
-    Ok(keep.iter().zip(kinds).map(|(name, as_is)| Column::new(name, kind(name, as_is))).collect())
+    let column = |(name, kind): (&String, Type)| match scorer.inputs().contains(name) {
+        true => Column::new(name, Type::F64),
+        false => Column::new(name, kind).with_gaps(),
+    };
+    Ok(keep.iter().zip(kinds).map(column).collect())
 }
 
 fn score(

@@ -36,7 +36,7 @@ pub(crate) fn schema(columns: &[Column]) -> SchemaRef {
             Type::Date => DataType::Date32,
             Type::Datetime => DataType::Timestamp(TimeUnit::Microsecond, None),
         };
-        Field::new(&c.name, kind, false)
+        Field::new(&c.name, kind, c.gaps)
     };
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
@@ -45,7 +45,7 @@ fn failed(error: impl ToString) -> io::Error {
     io::Error::other(error.to_string())
 }
 
-/// The texts of some rows as an array of the field's type.
+/// The texts of some rows as an array of the field's type; an empty one is a gap where the field may have gaps.
 fn parsed(texts: &[String], field: &Field) -> io::Result<ArrayRef> {
     fn all<T, A: FromIterator<Option<T>>>(
         texts: &[String],
@@ -54,7 +54,9 @@ fn parsed(texts: &[String], field: &Field) -> io::Result<ArrayRef> {
         parse: impl Fn(&str) -> Option<T>,
     ) -> io::Result<A> {
         let wrong = |text: &String| failed(format!("`{text}` in column `{}` is no {what}", field.name()));
-        texts.iter().map(|text| parse(text).map(Some).ok_or_else(|| wrong(text))).collect()
+        let gap = |text: &String| text.is_empty() && field.is_nullable();
+        let one = |text: &String| if gap(text) { Ok(None) } else { parse(text).map(Some).ok_or_else(|| wrong(text)) };
+        texts.iter().map(one).collect()
     }
     Ok(match field.data_type() {
         DataType::Int64 => Arc::new(all::<_, Int64Array>(texts, field, "whole number", |t| t.parse().ok())?),
@@ -63,7 +65,7 @@ fn parsed(texts: &[String], field: &Field) -> io::Result<ArrayRef> {
         DataType::Timestamp(..) => {
             Arc::new(all::<_, TimestampMicrosecondArray>(texts, field, "time", LabelKind::microseconds)?)
         }
-        _ => Arc::new(StringArray::from_iter_values(texts)),
+        _ => Arc::new(all::<_, StringArray>(texts, field, "text", |t| Some(t.to_owned()))?),
     })
 }
 
@@ -72,6 +74,15 @@ pub(crate) fn arrays(schema: &SchemaRef, cells: &[Cells<'_>], rows: Range<usize>
     let array = |(cells, field): (&Cells<'_>, &Arc<Field>)| -> io::Result<ArrayRef> {
         Ok(match cells {
             Cells::Text(texts) => parsed(&texts[rows.clone()], field)?,
+            Cells::Numbers(v) if field.is_nullable() => {
+                let values = rows.clone().map(|i| Some(v[i]).filter(|v| !v.is_nan()));
+                match field.data_type() {
+                    DataType::Float32 => {
+                        Arc::new(values.map(|v| v.map(|v| v as f32)).collect::<Float32Array>()) as ArrayRef
+                    }
+                    _ => Arc::new(values.collect::<Float64Array>()),
+                }
+            }
             Cells::Numbers(v) if *field.data_type() == DataType::Float32 => {
                 Arc::new(Float32Array::from_iter_values(rows.clone().map(|i| v[i] as f32)))
             }

@@ -55,7 +55,9 @@ impl<W: Write + Send> Format for Text<W> {
                 match cells {
                     Cells::Numbers(values) => {
                         self.digits.clear();
-                        number(values[row], single, &mut self.digits)?;
+                        if !values[row].is_nan() {
+                            number(values[row], single, &mut self.digits)?;
+                        }
                         self.record.push_field(&self.digits);
                     }
                     Cells::Text(texts) => self.record.push_field(texts[row].as_bytes()),

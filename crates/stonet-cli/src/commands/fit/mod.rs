@@ -2,6 +2,7 @@
 
 mod known;
 mod sampled;
+mod settings;
 mod summary;
 
 use std::path::PathBuf;
@@ -95,7 +96,9 @@ fn parse_select(text: &str) -> std::result::Result<Select, String> {
 impl Fit {
     pub fn run(self, console: &Console) -> Result<()> {
         let level = self.level.map(Level::new).transpose()?;
-        output::check_named("--output", &self.output, "stonet", "head.stonet")?;
+        let mut read = output::with(&self.rows, &self.columns.with.files);
+        read.extend(self.settings.as_deref());
+        output::check_named("--output", &self.output, "stonet", "head.stonet", &read)?;
         let begin = Instant::now();
         let (model, mut summary) = match self.task {
             Task::Regression => self.regression(level, console)?,
@@ -120,11 +123,12 @@ impl Fit {
         if self.select.is_some() && !matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
-        let source = Source::new(&self.rows, &self.columns.with.files);
+        let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, drawn) = match self.sample_rows()? {
             None => (RegressionFile::read(&source, &self.columns)?, None),
             Some(most) => {
-                let (table, drawn) = self.draw(&source, RegressionFile::reading(&self.columns)?, most, console)?;
+                let drawn = self.draw(&source, RegressionFile::reading(&self.columns)?, most, console);
+                let (table, drawn) = drawn.map_err(|e| RegressionFile::hints(e, &self.columns))?;
                 let all: Vec<usize> = (0..table.rows()).collect();
                 (RegressionFile::chosen(&source, &self.columns, &table, &all)?, Some(drawn))
             }
@@ -187,11 +191,12 @@ impl Fit {
         let mut post: PostStoNetClassifier = self.read_settings()?;
         post.method = self.method.unwrap_or(post.method);
         post.folds = self.folds.or(post.folds);
-        let source = Source::new(&self.rows, &self.columns.with.files);
+        let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, total) = match self.sample_rows()? {
             None => (ClassFile::read(&source, &self.columns, None)?, None),
             Some(most) => {
-                let (table, drawn) = self.draw(&source, ClassFile::reading(&self.columns)?, most, console)?;
+                let drawn = self.draw(&source, ClassFile::reading(&self.columns)?, most, console);
+                let (table, drawn) = drawn.map_err(|e| ClassFile::hints(e, &self.columns))?;
                 let all: Vec<usize> = (0..table.rows()).collect();
                 if drawn.others() > 0 {
                     let (used, total) = (all.len(), drawn.total);
@@ -235,9 +240,13 @@ impl Fit {
     /// The settings of a file, or the default ones.
     fn read_settings<T: DeserializeOwned + Default>(&self) -> Result<T> {
         let Some(path) = &self.settings else { return Ok(T::default()) };
-        let settings = |why: String| Error::Settings { path: path.clone(), why };
-        let text = std::fs::read_to_string(path).map_err(|e| settings(format!("cannot be read: {e}")))?;
-        toml::from_str(&text).map_err(|e| settings(e.to_string().trim_end().to_owned()))
+        let settings = |place: String, why: String| Error::Settings { path: path.clone(), place, why };
+        let text =
+            std::fs::read_to_string(path).map_err(|e| settings(String::new(), format!("cannot be read: {e}")))?;
+        toml::from_str(&text).map_err(|e| {
+            let (place, why) = settings::explained(&text, &e);
+            settings(place, why)
+        })
     }
 
     fn model(

@@ -12,7 +12,7 @@ use super::known::Known;
 use crate::args::Task;
 use crate::console::Console;
 use crate::error::{Error, Result};
-use crate::rows::{RegressionFile, Source};
+use crate::rows::{RegressionFile, Source, hints, tell};
 
 /// Rows of a folder that are fitted where nobody says how many.
 const SAMPLE: usize = 200_000;
@@ -86,9 +86,10 @@ impl Fit {
         // Enough has to be left to calibrate.
         let share = if regression { self.read_settings::<PostStoNet>()?.split_share } else { 1.0 };
         let sampling = Sampling { most, share, seed: Seed::new(self.seed.seed).child(regression::SAMPLE) };
-        let reading = Reading { beside: source.beside.clone(), ..reading };
-        let Sample { table, rows, total } =
-            console.run("read", |tick| reading.sample(&source.path, &sampling, tick))?;
+        let reading = source.reading(reading);
+        let sample = console.run("read", |tick| reading.sample(&source.path, &sampling, tick));
+        let Sample { table, rows, total } = sample.map_err(hints::missing_values)?;
+        tell(&table, console);
         Ok((table, Drawn { rows, total }))
     }
 }
@@ -110,7 +111,7 @@ impl Drawn {
     ) -> Result<UncalibratedPostStoNet> {
         let names: Vec<String> = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
         let most = (NUMBERS / names.len()).clamp(1024, 1 << 16);
-        let reading = Reading { numbers: Some(names), beside: source.beside.clone(), ..Reading::default() };
+        let reading = source.reading(Reading { numbers: Some(names), ..Reading::default() });
         console.run("calibrate", |tick| {
             let (mut seen, mut sample) = (0, self.rows.iter().copied().peekable());
             for table in reading.batches(&source.path, most)?.ahead() {

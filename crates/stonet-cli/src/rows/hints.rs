@@ -1,0 +1,91 @@
+//! What to do about columns that do not fit, in the flags of the command.
+
+use stonet_io::Error as File;
+
+use crate::error::{Error, Result};
+
+/// Fails where one of the columns that a flag names is a target.
+pub fn not_targets(flag: &'static str, columns: &[String], targets: &[String]) -> Result<()> {
+    match targets.iter().find(|t| columns.contains(t)) {
+        Some(target) => {
+            let why = match flag {
+                "--prediction" => "name the column with the network's own prediction",
+                _ => "predicting a column from itself says nothing about other rows; leave it out",
+            };
+            Err(Error::flag(flag, format!("names the target `{target}`; {why}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Columns of text, with the flags that leave them out; `targets` cannot be left out.
+pub fn text_columns(error: Error, targets: &[String]) -> Error {
+    with_hint(error, |error| {
+        let columns = match error {
+            File::TextColumns { columns, .. } => columns.clone(),
+            File::NotANumber { column, remedy, .. } if remedy.contains("exclude") => vec![column.clone()],
+            File::ColumnType { column, wanted: "numbers", .. } => vec![column.clone()],
+            _ => return None,
+        };
+        if let Some(target) = columns.iter().find(|c| targets.contains(c)) {
+            return Some(format!(
+                "; `{target}` is the target, which is numbers for --task regression; for classes use --task classification"
+            ));
+        }
+        Some(format!(": --exclude {}, or --inputs with the columns to use", list(&columns)))
+    })
+}
+
+/// Missing values, for commands that can leave out such rows.
+pub fn missing_values(error: Error) -> Error {
+    with_hint(error, |error| match error {
+        File::MissingValue { .. } | File::MissingEntry { .. } => {
+            Some("; --drop-missing leaves out every row with a missing value".into())
+        }
+        _ => None,
+    })
+}
+
+/// A target that is not there: the flag, and how `features` copies it.
+pub fn absent_target(error: Error, targets: &[String]) -> Error {
+    with_hint(error, |error| {
+        let (name, known) = match error {
+            File::UnknownColumn { name, known, .. } => (name, known),
+            File::NoMatch { pattern, known, .. } => (pattern, known),
+            _ => return None,
+        };
+        if !targets.contains(name) {
+            return None;
+        }
+        // What `features` writes.
+        let features = (0..known.len()).any(|i| {
+            let number = known[i..].strip_prefix("`f").and_then(|rest| rest.split_once('`'));
+            known.is_char_boundary(i) && number.is_some_and(|(n, _)| n.parse::<usize>().is_ok())
+        });
+        Some(match features {
+            true => format!(
+                "; --target names it: if these rows come from `stonet features`, run it again with --keep {}, which copies the column, \
+                 and choose the features here by --inputs 'f*'",
+                list(std::slice::from_ref(name))
+            ),
+            false => "; --target names it".into(),
+        })
+    })
+}
+
+fn with_hint(error: Error, hint: impl FnOnce(&File) -> Option<String>) -> Error {
+    match error {
+        Error::File(source) => match hint(&source) {
+            Some(hint) => Error::Hint { source: Box::new(source), hint },
+            None => Error::File(source),
+        },
+        error => error,
+    }
+}
+
+/// Names as a flag takes them: a comma in a name, which would divide it, becomes a `?`, which stands for any character.
+fn list(names: &[String]) -> String {
+    let joined = names.iter().map(|n| n.replace(',', "?")).collect::<Vec<_>>().join(",");
+    let plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
+    if joined.chars().all(plain) { joined } else { format!("'{}'", joined.replace('\'', "'\\''")) }
+}
