@@ -5,6 +5,7 @@ mod error;
 mod names;
 mod random;
 mod reservoir;
+mod threads;
 
 mod calibration_rows;
 mod class_rows;
@@ -74,6 +75,7 @@ pub use scorer::Scorer;
 pub use select::{KappaPath, PathError, Walk, cross_validate, kappa_path};
 pub use stack::{Members, Scheme, Stack, StoNetSettings, Ticker};
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
+pub use threads::{check_threads, most_threads};
 #[doc(hidden)]
 pub use train::StepBench;
 pub use train::{

@@ -97,7 +97,8 @@ impl Evaluate {
         let asked = self.level.map(Level::new).transpose()?.or(model.level);
         let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
         let source = Source::new(&self.rows, &self.with.files);
-        let rows = RegressionFile::like(&source, &model.columns, self.by.as_deref())?;
+        let rows =
+            console.busy("reading rows", || RegressionFile::like(&source, &model.columns, self.by.as_deref()))?;
         self.warn_of_old_rows(model, &rows.fingerprint(), console);
         let new = rows.new_rows()?;
         let settings = EvaluateSettings {
@@ -108,7 +109,8 @@ impl Evaluate {
             seed: Seed::new(self.seed.seed),
             ..EvaluateSettings::new(level)
         };
-        let evaluation = console.compute(|| {
+        let evaluation = console.run("evaluate", |tick| {
+            let settings = EvaluateSettings { tick: Some(tick), ..settings };
             RegressionEvaluation::new(fitted, &new, rows.y.view(), &settings).map_err(Error::rows(&self.rows))
         })?;
         self.tell(model, &evaluation, console)
@@ -124,17 +126,21 @@ impl Evaluate {
             return Err(Error::flag("HEAD", "has no classes; fit it again"));
         };
         let source = Source::new(&self.rows, &self.with.files);
-        let rows = ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref())?;
+        let read = || ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref());
+        let rows = console.busy("reading rows", read)?;
         self.warn_of_old_rows(model, &rows.fingerprint(), console);
         let names: Vec<String> = rows.columns.logits.iter().chain(&rows.columns.features).cloned().collect();
         let seen = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
-        let settings = ClassSettings {
-            by: self.by.as_deref().zip(rows.by.as_deref()),
-            seed: Seed::new(self.seed.seed),
-            ..ClassSettings::default()
-        };
-        let judged = ClassEvaluation::of_head(fitted, &seen, &rows.labels, labels.names(), &settings);
-        let evaluation = judged.map_err(Error::rows(&self.rows))?;
+        let evaluation = console.run("evaluate", |tick| {
+            let settings = ClassSettings {
+                by: self.by.as_deref().zip(rows.by.as_deref()),
+                seed: Seed::new(self.seed.seed),
+                tick: Some(tick),
+                ..ClassSettings::default()
+            };
+            ClassEvaluation::of_head(fitted, &seen, &rows.labels, labels.names(), &settings)
+                .map_err(Error::rows(&self.rows))
+        })?;
         self.tell(model, &evaluation, console)
     }
 

@@ -6,6 +6,7 @@ mod importance;
 mod kappa;
 mod regression;
 mod requirement;
+mod steps;
 mod strata;
 mod text;
 mod variance;

@@ -1,6 +1,7 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
 mod sampled;
+mod settings;
 mod summary;
 
 use std::path::PathBuf;
@@ -8,7 +9,7 @@ use std::time::Instant;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use stonet::metrics::rmse;
 use stonet::{
     Algorithm, ClassMethod, FittedClassifier, FittedPostStoNet, Kind, Level, PostStoNet, PostStoNetClassifier, Seed,
@@ -35,17 +36,25 @@ pub use summary::weights;
 /// reads the folder twice.
 #[derive(Args)]
 #[command(
+    override_usage = "stonet fit [OPTIONS] --task <TASK> --output <HEAD> <ROWS>\n       stonet fit --task <TASK> --print-settings",
     after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet",
     after_long_help = None
 )]
 pub struct Fit {
-    #[arg(help = format!("Rows to fit on. {FORMATS}"))]
+    #[arg(help = format!("Rows to fit on. {FORMATS}"), required_unless_present = "print_settings", default_value = "-", hide_default_value = true)]
     rows: PathBuf,
     /// What is predicted
     #[arg(long, value_enum)]
     task: Task,
     /// The head, a file that ends in .stonet
-    #[arg(short, long, value_name = "HEAD")]
+    #[arg(
+        short,
+        long,
+        value_name = "HEAD",
+        required_unless_present = "print_settings",
+        default_value = "-",
+        hide_default_value = true
+    )]
     output: PathBuf,
     /// Regression: which intervals: stack, cv+, cv, paper, fast, split [default: stack; split where a sample is fitted]
     #[arg(long, value_name = "KIND")]
@@ -73,9 +82,12 @@ pub struct Fit {
     /// Regression: the network's root mean squared error on its training rows; a warning tells where these rows look seen
     #[arg(long, value_name = "RMSE")]
     train_error: Option<f64>,
-    /// Every setting of the fit as TOML; flags come on top
+    /// Every setting of the fit as TOML; flags come on top. --print-settings lists them
     #[arg(long, value_name = "FILE.toml")]
     settings: Option<PathBuf>,
+    /// Print the settings in effect as commented TOML, which --settings reads, and do nothing else
+    #[arg(long)]
+    print_settings: bool,
     #[command(flatten)]
     seed: SeedArg,
     #[command(flatten)]
@@ -90,6 +102,13 @@ fn parse_select(text: &str) -> std::result::Result<Select, String> {
 impl Fit {
     pub fn run(self, console: &Console) -> Result<()> {
         let level = self.level.map(Level::new).transpose()?;
+        if self.print_settings {
+            let (text, value) = match self.task {
+                Task::Regression => settings::printed(&self.regression_settings(level)?),
+                Task::Classification => settings::printed(&self.class_settings()?),
+            };
+            return console.result(&json!({ "schema": "stonet.settings/1", "settings": value }), || text);
+        }
         output::check_named("--output", &self.output, "stonet", "head.stonet")?;
         let begin = Instant::now();
         let (model, mut summary) = match self.task {
@@ -102,7 +121,8 @@ impl Fit {
         console.result(&summary, || summary.text())
     }
 
-    fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
+    /// What is set for intervals: the file of settings, then the flags.
+    fn regression_settings(&self, level: Option<Level>) -> Result<PostStoNet> {
         if self.method.is_some() {
             return Err(Error::flag("--method", "is for --task classification; intervals are chosen by --interval"));
         }
@@ -115,6 +135,11 @@ impl Fit {
         if self.select.is_some() && !matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
+        Ok(post)
+    }
+
+    fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
+        let post = self.regression_settings(level)?;
         let source = Source::new(&self.rows, &self.columns.with.files);
         let (rows, drawn) = match self.sample_rows()? {
             None => (RegressionFile::read(&source, &self.columns)?, None),
@@ -161,7 +186,8 @@ impl Fit {
         Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint: rows.fingerprint(), ..summary }))
     }
 
-    fn classification(&self, console: &Console) -> Result<(Model, Summary)> {
+    /// What is set for probabilities: the file of settings, then the flags.
+    fn class_settings(&self) -> Result<PostStoNetClassifier> {
         let regression = [
             ("--interval", self.interval.is_some()),
             ("--level", self.level.is_some()),
@@ -175,6 +201,11 @@ impl Fit {
         let mut post: PostStoNetClassifier = self.read_settings()?;
         post.method = self.method.unwrap_or(post.method);
         post.folds = self.folds.or(post.folds);
+        Ok(post)
+    }
+
+    fn classification(&self, console: &Console) -> Result<(Model, Summary)> {
+        let post = self.class_settings()?;
         let source = Source::new(&self.rows, &self.columns.with.files);
         let (rows, total) = match self.sample_rows()? {
             None => (ClassFile::read(&source, &self.columns, None)?, None),
