@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stonet::{
     ClassAsked, ClassColumns, ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassSets,
-    FittedClassifier, InputKind, Interface, LabelKind, Labels, Level, PostStoNetClassifier, ProbabilityCovariance, Seed,
-    Ticker, Wald,
+    FittedClassifier, InputKind, Interface, LabelKind, Labels, Level, PostStoNetClassifier, ProbabilityCovariance,
+    Seed, Ticker, Wald,
 };
 use stonet_io::{Fitted, Model, ModelColumns, class_hashes};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};

@@ -39,7 +39,7 @@ pub fn class_scores(p: Matrix<'_>, labels: Numbers<'_>, bins: usize) -> PyResult
     settings::text(&metrics::class_scores(p.as_array(), &indices(&labels)?, bins).raise()?)
 }
 
-/// The same with bootstrap intervals and the noise floor, as JSON.
+/// The same with confidence intervals and the noise floor, as JSON.
 #[pyfunction]
 pub fn judge_classes(py: Python<'_>, p: Matrix<'_>, labels: Numbers<'_>, bins: usize, seed: u64) -> PyResult<String> {
     let (p, labels) = (p.as_array(), indices(&labels)?);

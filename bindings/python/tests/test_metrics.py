@@ -50,6 +50,7 @@ def test_classes(classes: Any) -> None:
     for score in (metrics.class_wise_ece, metrics.adaptive_ece):
         assert 0 < score(y, p) < 1
     judged = metrics.judge(y, p)
+    assert all(score["low"] <= score["value"] <= score["high"] for score in judged.values())
     assert judged["ece"]["value"] == metrics.ece(y, p) and judged["ece"]["floor"]["high"] < judged["ece"]["value"]
     names = np.array(["eel", "cat", "dog"])
     assert metrics.nll(names[y], p, classes=names) == metrics.nll(y, p)

@@ -33,3 +33,20 @@ def test_figures(regression: Any, classes: Any) -> None:
     ax = stonet.plot.reliability_diagram(labels, p)
     assert ax.get_title() == f"calibration error {stonet.metrics.ece(labels, p):.3f}"
     plt.close("all")
+
+
+def test_the_legend_covers_no_interval() -> None:
+    import matplotlib.pyplot as plt
+
+    # The widest intervals are those of the largest predictions, at the right end, where a legend often lies.
+    point = np.linspace(0.0, 10.0, 60)
+    half = 0.2 + point**2 / 10
+    bounds = np.stack([point - half, point + half], axis=1)
+    for figure in (plt.figure(), plt.figure(figsize=(3, 2))):
+        ax = stonet.plot.intervals(point, point, bounds, ax=figure.subplots())
+        figure.canvas.draw()
+        legend = ax.get_legend().get_window_extent()
+        tops = ax.transData.transform(np.stack([np.arange(60), bounds[:, 1]], axis=1))
+        under = (tops[:, 0] >= legend.x0) & (tops[:, 0] <= legend.x1)
+        assert (tops[under, 1] < legend.y0).all()
+    plt.close("all")

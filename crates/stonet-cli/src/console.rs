@@ -4,6 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -102,6 +103,46 @@ impl Console {
         self.result(report, || format!("{text}\nTables, figures and JSON are in {}\n", out.display()))
     }
 
+    /// Fails where these flags cannot be followed; before any work.
+    pub fn check(&self) -> Result<()> {
+        match self.jobs {
+            Some(0) => Err(stonet_repro::Error::Range { name: "--jobs", range: "at least 1" }.into()),
+            Some(jobs) => Ok(stonet::check_threads("--jobs", jobs)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs work of unknown length, with a sign of life on standard error once it takes more than a second.
+    pub fn busy<T>(&self, what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed} gone")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let spinner = spinner.with_style(style).with_message(what);
+        if self.quiet {
+            return work();
+        }
+        let (done, over) = std::sync::mpsc::channel::<()>();
+        let result = std::thread::scope(|scope| {
+            let spinner = &spinner;
+            scope.spawn(move || {
+                // The sender is dropped when the work is over, which ends the wait.
+                let mut wait = PATIENCE;
+                while over.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                    if spinner.is_hidden() {
+                        spinner.set_draw_target(ProgressDrawTarget::stderr());
+                    }
+                    spinner.tick();
+                    wait = Duration::from_millis(100);
+                }
+            });
+            let result = work();
+            drop(done);
+            result
+        });
+        spinner.finish_and_clear();
+        result
+    }
+
     /// Something worth knowing, on standard error.
     pub fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
@@ -123,9 +164,7 @@ impl Console {
 
     /// Runs `work`, which asks nobody whether to stop, on as many threads as were asked for.
     pub fn compute<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        if self.jobs == Some(0) {
-            return Err(stonet_repro::Error::Range { name: "--jobs", range: "at least 1" }.into());
-        }
+        self.check()?;
         match rayon::ThreadPoolBuilder::new().num_threads(self.jobs.unwrap_or(0)).build() {
             Ok(pool) => pool.install(work),
             // Too many threads for the machine: the work itself does not need them.

@@ -69,6 +69,21 @@ impl Error {
         Error::Flag { flag, why: why.into() }
     }
 
+    /// The class of the error, for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Error::Core(stonet::Error::Setting { .. } | stonet::Error::UnknownName { .. }) | Error::Settings { .. } => {
+                "setting"
+            }
+            Error::Core(stonet::Error::TooManyThreads { .. }) | Error::Flag { .. } => "usage",
+            Error::File(_) => "file",
+            Error::Network(_) => "network",
+            Error::Experiment(_) => "experiment",
+            Error::NoFolder { .. } | Error::IsFolder { .. } => "output",
+            _ => "data",
+        }
+    }
+
     /// Whether standard output was closed by a reader that has seen enough, such as `head`.
     pub fn is_closed_pipe(&self) -> bool {
         let to = std::path::Path::new("-");

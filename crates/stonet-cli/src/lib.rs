@@ -6,6 +6,8 @@ mod args;
 mod commands;
 mod console;
 mod error;
+mod failure;
+mod numbers;
 mod output;
 mod report;
 mod rows;
@@ -13,7 +15,7 @@ mod seen;
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use console::Console;
 
@@ -23,7 +25,7 @@ use console::Console;
     name = "stonet",
     version,
     arg_required_else_help = true,
-    after_help = "The usual way: train (or a network of your own) -> features -> fit -> evaluate -> predict or export. `stonet demo` shows all of it.\n\nExit codes: 0 done, 1 a required threshold was missed, 2 error, 130 stopped by Ctrl-C."
+    after_help = "The usual way: train (or a network of your own) -> features -> fit -> evaluate -> predict or export. `stonet demo` shows all of it.\n\nExit codes: 0 done, 1 a required threshold was missed, 2 error, 130 stopped by Ctrl-C. With --json an error is a JSON object on standard output as well."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -78,25 +80,32 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
 /// stopped by Ctrl-C.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     report::remember(&arguments);
-    let Cli { command, console } = match Cli::try_parse_from(arguments) {
+    let json = arguments.iter().skip(1).take_while(|a| *a != "--").any(|a| a == "--json");
+    let parsed = numbers::negative_allowed(Cli::command()).try_get_matches_from(arguments);
+    let Cli { command, console } = match parsed.and_then(|m| Cli::from_arg_matches(&m)) {
         Ok(cli) => cli,
         Err(e) => {
-            // Help and versions come this way too. Where nobody reads, nothing can be said.
+            // Help and versions come this way too. A closed output is ignored.
             let _ = e.print();
-            return u8::try_from(e.exit_code()).unwrap_or(2);
+            let code = u8::try_from(e.exit_code()).unwrap_or(2);
+            if json && e.use_stderr() {
+                failure::print(&failure::usage(&e), "usage", code);
+            }
+            return code;
         }
     };
-    match console::interruptible(|| dispatch(command, &console)) {
+    match console::interruptible(|| console.check().and_then(|()| dispatch(command, &console))) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Missed) => 1,
         Err(e) if e.is_closed_pipe() => 0,
-        Err(e) if console::stopped() => {
-            eprintln!("stopped: {e}");
-            130
-        }
         Err(e) => {
-            eprintln!("error: {e}");
-            2
+            let (word, kind, code) =
+                if console::stopped() { ("stopped", "stopped", 130) } else { ("error", e.kind(), 2) };
+            eprintln!("{word}: {e}");
+            if console.json {
+                failure::print(&e.to_string(), kind, code);
+            }
+            code
         }
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::Value;
-use stonet_report::{About, Better, Column, Comparison, Method, Score};
+use stonet::metrics::{ClassReport, Measured};
+use stonet_report::{About, Better, Column, Comparison, Method, Score, Unit, whole};
 use stonet_repro::benchmark::{IntervalComparison, Summary};
 use stonet_repro::{calibration, files};
 
@@ -54,27 +55,47 @@ pub fn write(path: &Path, html: &str, console: &Console) -> Result<()> {
     Ok(())
 }
 
-fn column(name: &str, better: Option<Better>, percent: bool) -> Column {
-    Column { name: name.into(), better, percent }
+fn column(name: &str, better: Option<Better>, unit: Unit) -> Column {
+    Column { name: name.into(), better, unit }
 }
 
 fn score(value: f64) -> Option<Score> {
     Some(Score { value, error: None })
 }
 
+/// With a standard error, where it is known.
+fn uncertain(value: f64, error: Option<f64>) -> Option<Score> {
+    Some(Score { value, error: error.filter(|e| e.is_finite()) })
+}
+
+/// Standard error of a proportion of so many rows, at least that of one row more on the other side, so that 0 and 1 are not certain.
+fn binomial_error(value: f64, rows: usize) -> Option<f64> {
+    let n = rows as f64 + 2.0;
+    let p = (value * rows as f64 + 1.0) / n;
+    (rows > 0).then(|| (p * (1.0 - p) / n).sqrt())
+}
+
 /// Interval methods on one split.
 pub fn intervals(c: &IntervalComparison) -> Comparison {
     let method = |m: &stonet_repro::benchmark::Compared| {
         let j = &m.judged;
-        let values = [j.coverage, j.mean_length, j.winkler, j.narrowest, j.widest, j.seconds];
-        Method { name: m.name.into(), ours: m.name == c.default, scores: values.map(score).to_vec() }
+        let held = |value: f64, rows: usize| uncertain(value, binomial_error(value, rows));
+        let scores = vec![
+            held(j.coverage, c.test_rows),
+            uncertain(j.mean_length, j.mean_length_se),
+            uncertain(j.winkler, j.winkler_se),
+            held(j.narrowest, c.test_rows / 5),
+            held(j.widest, c.test_rows / 5),
+            score(j.seconds),
+        ];
+        Method { name: m.name.into(), ours: m.name == c.default, scores }
     };
     Comparison {
         title: "Methods compared".into(),
         lead: format!(
             "Every method fitted on the same {} rows and judged on the same {} test rows, at {} %.",
-            c.validation_rows,
-            c.test_rows,
+            whole(c.validation_rows),
+            whole(c.test_rows),
             (1e4 * c.level).round() / 100.0
         ),
         columns: interval_columns(c.level),
@@ -86,13 +107,14 @@ pub fn intervals(c: &IntervalComparison) -> Comparison {
 /// The same as means over splits.
 pub fn benchmark(s: &Summary) -> Comparison {
     let method = |m: &stonet_repro::benchmark::MethodSummary| {
-        let error = |value: f64, se: f64| Some(Score { value, error: Some(se) });
+        // One split has no standard error over splits.
+        let error = |value: f64, se: f64| uncertain(value, (s.splits > 1).then_some(se));
         let scores = vec![
             error(m.coverage, m.coverage_se),
             error(m.mean_length, m.mean_length_se),
-            score(m.winkler),
-            score(m.narrowest),
-            score(m.widest),
+            error(m.winkler, m.winkler_se),
+            error(m.narrowest, m.narrowest_se),
+            error(m.widest, m.widest_se),
             score(m.seconds),
         ];
         Method { name: m.name.into(), ours: m.name == s.default, scores }
@@ -109,36 +131,47 @@ pub fn benchmark(s: &Summary) -> Comparison {
 /// What interval methods are judged by.
 pub fn interval_columns(level: f64) -> Vec<Column> {
     vec![
-        column("coverage", Some(Better::Near(level)), true),
-        column("mean length", Some(Better::Lower), false),
-        column("interval score", Some(Better::Lower), false),
-        column("coverage, narrowest fifth", Some(Better::Near(level)), true),
-        column("coverage, widest fifth", Some(Better::Near(level)), true),
-        column("seconds", None, false),
+        column("coverage", Some(Better::Near(level)), Unit::Percent),
+        column("mean length", Some(Better::Lower), Unit::Number),
+        column("interval score", Some(Better::Lower), Unit::Number),
+        column("coverage, narrowest fifth", Some(Better::Near(level)), Unit::Percent),
+        column("coverage, widest fifth", Some(Better::Near(level)), Unit::Percent),
+        column("time", None, Unit::Seconds),
     ]
 }
 
 /// Calibration methods on one split.
 pub fn classes(c: &calibration::Comparison) -> Comparison {
     let method = |m: &calibration::Judged| {
-        let values = [m.accuracy, m.nll, m.brier, m.ece, m.ece_floor, m.cece, m.seconds];
-        Method { name: m.name.to_string(), ours: m.name == c.default, scores: values.map(score).to_vec() }
+        // The upper half of a 95 % interval holds noise alone; the lower half of a calibration error's also holds its bias.
+        let error = |of: fn(&ClassReport) -> Measured| m.scores.as_ref().map(of).map(|m| (m.high - m.value) / 1.96);
+        let scores = vec![
+            uncertain(m.accuracy, binomial_error(m.accuracy, c.test_rows)),
+            uncertain(m.nll, error(|r| r.nll)),
+            uncertain(m.brier, error(|r| r.brier)),
+            uncertain(m.ece, error(|r| r.ece)),
+            score(m.ece_floor),
+            uncertain(m.cece, error(|r| r.cece)),
+            score(m.seconds),
+        ];
+        Method { name: m.name.to_string(), ours: m.name == c.default, scores }
     };
     Comparison {
         title: "Methods compared".into(),
         lead: format!(
             "Every method fitted on the same {} rows and judged on the same {} test rows. The floor is the ECE that a perfectly \
              calibrated model would show on as many rows.",
-            c.validation_rows, c.test_rows
+            whole(c.validation_rows),
+            whole(c.test_rows)
         ),
         columns: vec![
-            column("accuracy", Some(Better::Higher), true),
-            column("NLL", Some(Better::Lower), false),
-            column("Brier", Some(Better::Lower), false),
-            column("ECE", Some(Better::Lower), true),
-            column("floor of the ECE", None, true),
-            column("class-wise ECE", Some(Better::Lower), true),
-            column("seconds", None, false),
+            column("accuracy", Some(Better::Higher), Unit::Percent),
+            column("NLL", Some(Better::Lower), Unit::Number),
+            column("Brier", Some(Better::Lower), Unit::Number),
+            column("ECE", Some(Better::Lower), Unit::Percent),
+            column("floor of the ECE", None, Unit::Percent),
+            column("class-wise ECE", Some(Better::Lower), Unit::Percent),
+            column("time", None, Unit::Seconds),
         ],
         methods: c.methods.iter().map(method).collect(),
         charts: vec![1, 3],

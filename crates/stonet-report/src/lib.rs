@@ -16,5 +16,5 @@ pub mod svg;
 mod page;
 
 pub use evaluate::*;
-pub use number::real;
+pub use number::{real, whole};
 pub use page::*;

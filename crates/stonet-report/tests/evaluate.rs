@@ -122,7 +122,7 @@ fn verdicts_turn_where_the_interval_leaves_the_level() {
     let (judgement, text) = verdict(f64::from(first_cautious));
     assert!(judgement == Judgement::Cautious && text.contains("cautious"), "{text}");
     let (_, text) = verdict(1788.0);
-    assert_eq!(text, "The 90 % intervals held 89.4 % of 2000 new values (95 % interval 88.0–90.7): as promised.");
+    assert_eq!(text, "The 90 % intervals held 89.4 % of 2,000 new values (95 % interval 88.0–90.7): as promised.");
 }
 
 #[test]

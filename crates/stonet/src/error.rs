@@ -363,6 +363,18 @@ pub enum Error {
         /// What does not fit.
         what: &'static str,
     },
+    /// More threads than a machine can use.
+    #[error(
+        "{name} is {threads}, which is more than four threads per core; give at most {most}, or leave it out for all cores"
+    )]
+    TooManyThreads {
+        /// The flag or argument.
+        name: &'static str,
+        /// What was asked for.
+        threads: usize,
+        /// What may be asked for.
+        most: usize,
+    },
     /// An observer asked to stop before there was anything to return.
     #[error("stopped on request")]
     Cancelled {

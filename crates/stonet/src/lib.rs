@@ -9,6 +9,7 @@ mod random;
 mod reservoir;
 #[doc(hidden)]
 pub mod streams;
+mod threads;
 mod work;
 
 mod calibration_rows;
@@ -87,6 +88,7 @@ pub use scorer::Scorer;
 pub use select::{KappaPath, PathError, Walk, cross_validate, kappa_path};
 pub use stack::{Members, Scheme, Stack, StoNetSettings};
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
+pub use threads::{check_threads, most_threads};
 #[doc(hidden)]
 pub use train::StepBench;
 pub use train::{

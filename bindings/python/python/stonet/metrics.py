@@ -153,7 +153,11 @@ def adaptive_ece(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -
 
 
 def judge(y_true: Any, proba: Any, bins: int = 15, classes: Any = None, random_state: int = 1) -> dict[str, Any]:
-    """Return every score with its bootstrap interval and its noise floor: what a perfectly calibrated model would show."""
+    """Return every score with a 95 % confidence interval and its noise floor: what a perfectly calibrated model would show.
+
+    The interval of a calibration error covers the error over the same bins that infinitely many rows would show. It always holds the
+    ``value``, which is the plain binned error; ``low == 0`` means that the rows do not exclude perfect calibration.
+    """
     found: dict[str, Any] = json.loads(_core.judge_classes(*_labels(y_true, proba, classes), bins, random_state))
     return found
 

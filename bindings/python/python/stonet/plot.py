@@ -92,7 +92,11 @@ def intervals(y_true: Any, y_pred: Any, bounds: Any, most: int = 200, ax: Any = 
     ax.plot(place[~inside], y[shown][~inside], "x", color="tab:red", label="outside")
     covered = float(metrics.coverage(y, ends))
     ax.set(xlabel="rows by prediction", ylabel="target", title=f"{100 * covered:.1f} % inside")
-    ax.legend()
+    legend = ax.legend(loc="upper center", ncols=4, fontsize="small", handlelength=1.2, columnspacing=1.0)
+    # Room for the legend above the highest mark, so that it covers no interval.
+    share = min(legend.get_window_extent().height / ax.get_window_extent().height + 0.06, 0.6)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, low + (high - low) / (1 - share))
     return ax
 
 

@@ -92,6 +92,9 @@ struct MethodSummary {
     winkler: f64,
     narrowest: f64,
     widest: f64,
+    /// Standard errors over sets of coverage, length, score and both fifths.
+    #[serde(skip)]
+    errors: [f64; 5],
 }
 
 /// Rows with a noise that grows with x1.
@@ -208,9 +211,9 @@ impl Demo {
             &EvaluateSettings { target_names: vec!["y".into()], ..EvaluateSettings::new(level) },
         )?;
         let method = |m: &MethodSummary| {
-            let score = |value: f64, error: Option<f64>| Some(Score { value, error });
-            let others = [m.mean_length, m.winkler, m.narrowest, m.widest].map(|v| score(v, None));
-            let scores = [score(m.coverage, Some(m.coverage_se))].into_iter().chain(others).collect();
+            let values = [m.coverage, m.mean_length, m.winkler, m.narrowest, m.widest];
+            let scores =
+                values.into_iter().zip(m.errors).map(|(value, e)| Some(Score { value, error: Some(e) })).collect();
             Method { name: m.name.clone(), ours: m.name == self.interval.name(), scores }
         };
         let mut columns = report::interval_columns(level.get());
@@ -266,15 +269,16 @@ fn method(name: &str, sets: &[Set], of: fn(&Set) -> &Intervals) -> Result<Method
         })
         .collect::<Result<_>>()?;
     let at = |j: usize| mean_sd(&judged.iter().map(|v| v[j]).collect::<Vec<_>>());
-    let (coverage, sd) = at(0);
+    let errors = std::array::from_fn(|j| at(j).1 / (sets.len() as f64).sqrt());
     Ok(MethodSummary {
         name: name.to_owned(),
-        coverage,
-        coverage_se: sd / (sets.len() as f64).sqrt(),
+        coverage: at(0).0,
+        coverage_se: errors[0],
         mean_length: at(1).0,
         winkler: at(2).0,
         narrowest: at(3).0,
         widest: at(4).0,
+        errors,
     })
 }
 

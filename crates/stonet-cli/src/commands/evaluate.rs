@@ -108,7 +108,8 @@ impl Evaluate {
         let asked = self.level.map(Level::new).transpose()?.or(model.level);
         let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
-        let rows = RegressionFile::like(&source, &model.columns, self.by.as_deref())?;
+        let rows =
+            console.busy("reading rows", || RegressionFile::like(&source, &model.columns, self.by.as_deref()))?;
         let seen = model.overlap(&rows.hashes()?, || rows.fingerprint());
         self.seen.check(seen.as_ref(), &self.rows, console)?;
         let new = rows.new_rows()?;
@@ -120,7 +121,8 @@ impl Evaluate {
             seed: Seed::new(self.seed.seed),
             ..EvaluateSettings::new(level)
         };
-        let evaluation = console.compute(|| {
+        let evaluation = console.run("evaluate", |tick| {
+            let settings = EvaluateSettings { tick: Some(tick), ..settings };
             RegressionEvaluation::new(fitted, &new, rows.y.view(), &settings).map_err(Error::rows(&self.rows))
         })?;
         self.tell(model, &RegressionEvaluation { seen, ..evaluation }, console)
@@ -136,18 +138,23 @@ impl Evaluate {
             return Err(Error::flag("HEAD", "has no classes; fit it again"));
         };
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
-        let rows = ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref())?;
+        let read = || ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref());
+        let rows = console.busy("reading rows", read)?;
         let overlap = model.overlap(&rows.hashes, || rows.fingerprint());
         self.seen.check(overlap.as_ref(), &self.rows, console)?;
         let names = [rows.columns.logit_names(), rows.columns.features.clone()].concat();
         let seen = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
-        let settings = ClassSettings {
-            by: self.by.as_deref().zip(rows.by.as_deref()),
-            seed: Seed::new(self.seed.seed),
-            ..ClassSettings::default()
-        };
-        let judged = ClassEvaluation::of_head(fitted, &seen, &rows.labels, labels.names(), &settings);
-        let evaluation = ClassEvaluation { seen: overlap, ..judged.map_err(Error::rows(&self.rows))? };
+        let evaluation = console.run("evaluate", |tick| {
+            let settings = ClassSettings {
+                by: self.by.as_deref().zip(rows.by.as_deref()),
+                seed: Seed::new(self.seed.seed),
+                tick: Some(tick),
+                ..ClassSettings::default()
+            };
+            ClassEvaluation::of_head(fitted, &seen, &rows.labels, labels.names(), &settings)
+                .map_err(Error::rows(&self.rows))
+        })?;
+        let evaluation = ClassEvaluation { seen: overlap, ..evaluation };
         self.tell(model, &evaluation, console)
     }
 

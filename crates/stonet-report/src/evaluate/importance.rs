@@ -5,6 +5,8 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use stonet::{Error, Result, Seed};
 
+use super::steps::Steps;
+
 /// Rows that are predicted again for every column.
 const ROWS: usize = 500;
 /// Columns that are listed.
@@ -51,8 +53,20 @@ pub struct Importance {
     pub columns: usize,
     /// Columns that were shuffled; the others are unused, or correlate less with the prediction.
     pub tried: usize,
+    /// Sum of all increases above zero, those of columns that are not listed included.
+    #[serde(default)]
+    pub total: f64,
     /// At most 20.
     pub features: Vec<Feature>,
+}
+
+impl Importance {
+    /// A column's share of all increases; 0 where shuffling it does no harm.
+    pub fn share(&self, feature: &Feature) -> f64 {
+        let listed: f64 = self.features.iter().map(|f| f.increase.max(0.0)).sum();
+        let total = self.total.max(listed);
+        if total > 0.0 { feature.increase.max(0.0) / total } else { 0.0 }
+    }
 }
 
 /// What grows when a column is shuffled.
@@ -66,7 +80,13 @@ pub struct Loss<'a> {
 }
 
 /// Shuffles the columns that are `used`, one at a time, on at most 500 rows.
-pub fn permutation(explain: &Explain<'_>, used: &[bool], loss: &Loss<'_>, seed: Seed) -> Result<Importance> {
+pub fn permutation(
+    explain: &Explain<'_>,
+    used: &[bool],
+    loss: &Loss<'_>,
+    seed: Seed,
+    steps: &Steps<'_>,
+) -> Result<Importance> {
     let x = explain.inputs;
     if explain.names.len() != x.ncols() {
         return Err(Error::Shape {
@@ -80,6 +100,7 @@ pub fn permutation(explain: &Explain<'_>, used: &[bool], loss: &Loss<'_>, seed: 
     let before = (explain.predict)(inputs.view())?;
     let base = (loss.of)(&rows, before.view());
     let columns = candidates(inputs.view(), before.view(), used);
+    steps.announce(columns.len());
     let mut features = Vec::with_capacity(columns.len());
     for &column in &columns {
         let kept = inputs.column(column).to_vec();
@@ -89,13 +110,15 @@ pub fn permutation(explain: &Explain<'_>, used: &[bool], loss: &Loss<'_>, seed: 
         let after = (loss.of)(&rows, (explain.predict)(inputs.view())?.view());
         inputs.column_mut(column).assign(&ArrayView1::from(&kept));
         features.push(Feature { name: explain.names[column].clone(), increase: after - base, selected: None });
+        steps.done()?;
     }
+    let total = features.iter().map(|f| f.increase.max(0.0)).sum();
     // Stable: columns of equal weight stay in their order.
     features.sort_by(|a, b| b.increase.total_cmp(&a.increase));
     features.truncate(SHOWN);
     let (tried, number) = (columns.len(), rows.len());
     let (measure, fraction) = (loss.measure.to_owned(), loss.fraction);
-    Ok(Importance { measure, fraction, rows: number, columns: x.ncols(), tried, features })
+    Ok(Importance { measure, fraction, rows: number, columns: x.ncols(), tried, total, features })
 }
 
 /// At most `most` of the rows, evenly spaced, neither end favoured.
@@ -158,7 +181,7 @@ mod tests {
         let loss = Loss { measure: "mse", fraction: false, of: &loss };
         let names = names(4);
         let explain = Explain { inputs: x.view(), names: &names, predict: &predict };
-        let found = permutation(&explain, &[true; 4], &loss, Seed::new(1)).unwrap();
+        let found = permutation(&explain, &[true; 4], &loss, Seed::new(1), &Steps::new(None)).unwrap();
         assert_eq!((found.rows, found.columns, found.tried), (500, 4, 4));
         let order: Vec<&str> = found.features.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(order, ["x0", "x2", "x3", "x1"]);
@@ -167,9 +190,14 @@ mod tests {
             let tolerance = expected * 4.5 * (2.0 / 500f64).sqrt() + 1e-12;
             assert!((feature.increase - expected).abs() < tolerance, "{feature:?}");
         }
-        let unused = permutation(&explain, &[false, true, true, true], &loss, Seed::new(1)).unwrap();
+        let shares: f64 = found.features.iter().map(|f| found.share(f)).sum();
+        assert!((shares - 1.0).abs() < 1e-12, "{shares}");
+        let unused = permutation(&explain, &[false, true, true, true], &loss, Seed::new(1), &Steps::new(None)).unwrap();
         assert_eq!((unused.tried, unused.features[0].name.as_str()), (3, "x2"));
-        assert!(permutation(&Explain { names: &names[..3], ..explain }, &[true; 4], &loss, Seed::new(1)).is_err());
+        assert!(
+            permutation(&Explain { names: &names[..3], ..explain }, &[true; 4], &loss, Seed::new(1), &Steps::new(None))
+                .is_err()
+        );
     }
 
     #[test]
@@ -182,7 +210,7 @@ mod tests {
         let loss = Loss { measure: "", fraction: false, of: &loss };
         let names = names(900);
         let explain = Explain { inputs: x.view(), names: &names, predict: &predict };
-        let found = permutation(&explain, &[true; 900], &loss, Seed::new(1)).unwrap();
+        let found = permutation(&explain, &[true; 900], &loss, Seed::new(1), &Steps::new(None)).unwrap();
         assert_eq!((found.tried, found.features.len(), found.features[0].name.as_str()), (44, 20, "x777"));
     }
 }

@@ -7,6 +7,7 @@ mod kappa;
 mod regression;
 mod requirement;
 pub(crate) mod seen;
+mod steps;
 mod strata;
 mod text;
 mod variance;

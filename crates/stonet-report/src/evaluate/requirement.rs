@@ -58,6 +58,29 @@ impl Requirement {
         self.bound
     }
 
+    /// Fails where the bound lies outside what the number can be, or no number can meet it.
+    fn check_range(&self, text: &str) -> Result<()> {
+        let (most, range) = match self.name.as_str() {
+            "coverage" | "accuracy" | "ece" | "cece" | "adaptive_ece" => {
+                (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %")
+            }
+            "brier" => (2.0, "this measure lies between 0 and 2"),
+            "nll" | "mean_length" | "median_length" | "winkler" | "rmse" => {
+                (f64::INFINITY, "this measure is never below 0")
+            }
+            _ => return Ok(()),
+        };
+        let never = match self.comparison {
+            Comparison::Above => self.bound >= most,
+            Comparison::Below => self.bound <= 0.0,
+            Comparison::AtLeast | Comparison::AtMost => false,
+        };
+        if never || self.bound < 0.0 || self.bound > most {
+            return Err(Error::Setting { name: "require", value: format!("`{text}`"), range });
+        }
+        Ok(())
+    }
+
     /// Whether the evaluation meets it; a number that is not there, or is no number, is an error or false, never true.
     pub fn holds(&self, evaluation: &dyn Metrics) -> Result<bool> {
         let found = evaluation.metric(&self.name).ok_or_else(|| unknown(&self.name, evaluation.names()))?;
@@ -100,7 +123,9 @@ impl FromStr for Requirement {
         if !known.contains(&name) {
             return Err(Error::UnknownName { what: "measure", name: name.to_owned(), known: known.join(", ") });
         }
-        Ok(Requirement { name: name.to_owned(), comparison, bound })
+        let requirement = Requirement { name: name.to_owned(), comparison, bound };
+        requirement.check_range(text)?;
+        Ok(requirement)
     }
 }
 
@@ -159,6 +184,21 @@ mod tests {
         assert!(e.contains("`speed`") && e.contains("coverage") && e.contains("adaptive_ece"), "{e}");
         let e = "ece<=0.1".parse::<Requirement>().unwrap().holds(&One(0.0)).unwrap_err().to_string();
         assert!(e.contains("`ece`") && e.ends_with("there are coverage"), "{e}");
+    }
+
+    #[test]
+    fn bounds_that_cannot_be_met_are_refused() {
+        for text in ["coverage>=90", "coverage<=90", "accuracy>1", "ece<=2", "cece<0", "adaptive_ece<=-0.1"] {
+            let e = text.parse::<Requirement>().unwrap_err().to_string();
+            assert!(e.contains(text) && e.contains("write 0.9 for 90 %"), "{e}");
+        }
+        for text in ["rmse<0", "winkler<=-1", "nll<0", "mean_length<0", "median_length>=-2", "brier>2", "brier<=3"] {
+            let e = text.parse::<Requirement>().unwrap_err().to_string();
+            assert!(e.contains(text) && e.contains("this measure"), "{e}");
+        }
+        for text in ["coverage>=1", "coverage>=0", "ece<=0", "brier<=2", "rmse<=0", "nll<=708", "winkler<1e9"] {
+            assert!(text.parse::<Requirement>().is_ok(), "{text}");
+        }
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! The part of a page that judges class probabilities.
 
-use super::html::{Bar, Cell, Figure, Sign, Table, bars, key, numbers};
-use super::shared::{importance, kappa_figures};
+use super::html::{Bar, Cell, Figure, Sign, Table, key, numbers};
+use super::shared::{importance, kappa_figures, share_bars};
 use super::{Report, Tone};
 use crate::evaluate::seen::{short, voids};
-use crate::number::{count, percent, points, shown};
+use crate::number::{count, percent, points, share, shown, whole};
 use crate::svg::{Chart, Scale, Style};
 use crate::{ClassEvaluation, Judgement, ReliabilityRow};
 
@@ -56,7 +56,7 @@ fn tiles(report: &mut Report, e: &ClassEvaluation) {
         ("Accuracy", percent(e.accuracy.value), right),
         ("Mean confidence", percent(e.mean_confidence), "the accuracy it claims".into()),
         ("Log-likelihood loss", shown(e.scores.nll.value), own(network.map(|n| shown(n.nll.value)))),
-        ("Rows", e.rows.to_string(), format!("{} classes; {}", e.names.len(), short(e.seen.as_ref()))),
+        ("Rows", whole(e.rows), format!("{} classes; {}", whole(e.names.len()), short(e.seen.as_ref()))),
     ]);
 }
 
@@ -86,7 +86,7 @@ fn reliability(report: &mut Report, e: &ClassEvaluation) -> Figure {
         let (found, arrow) = (percent(a.value), if a.value < r.confidence { "▼" } else { "▲" });
         table.row(vec![
             format!("{}–{} %", points(r.low), points(r.high)).into(),
-            a.rows.to_string().into(),
+            whole(a.rows).into(),
             percent(r.confidence).into(),
             if outside { Cell::marked(&format!("{found} {arrow}"), "low") } else { found.into() },
             format!("{}–{}", points(a.low), points(a.high)).into(),
@@ -146,7 +146,8 @@ fn scores(report: &mut Report, e: &ClassEvaluation) -> Figure {
         ]);
     }
     let caption = "By chance: what the same probabilities would score on as many rows if they were exactly right. \
-                   Intervals are those of the bootstrap over rows; of calibration errors they lean upwards.";
+                   Intervals are 95 % confidence intervals for the value on infinitely many rows. Chance makes calibration errors too \
+                   large, so their intervals reach further down than up; 0 as the lower end means that perfect calibration is possible.";
     report.figure("scores", true, "Every score", &table.html("Scores"), caption)
 }
 
@@ -157,7 +158,7 @@ fn classes(report: &mut Report, e: &ClassEvaluation) -> Figure {
     for c in &e.classes {
         table.row(vec![
             c.name.clone().into(),
-            c.rows.to_string().into(),
+            whole(c.rows).into(),
             percent(c.frequency).into(),
             percent(c.mean_probability).into(),
             optional(c.recall),
@@ -176,12 +177,7 @@ fn confused(report: &mut Report, e: &ClassEvaluation) -> Option<Figure> {
     }
     let mut table = Table::pairs(&["True class", "Guessed", "Rows", "Of the class"]);
     for c in &e.confused {
-        table.row(vec![
-            c.truth.clone().into(),
-            c.guess.clone().into(),
-            c.rows.to_string().into(),
-            percent(c.share).into(),
-        ]);
+        table.row(vec![c.truth.clone().into(), c.guess.clone().into(), whole(c.rows).into(), percent(c.share).into()]);
     }
     let caption = "Rows of the true class that were taken for the other one, most frequent first.";
     Some(report.figure("confused", true, "Most often mixed up", &table.html("Confusions"), caption))
@@ -194,7 +190,7 @@ fn subgroups(report: &mut Report, e: &ClassEvaluation) {
         let ece = percent(g.ece);
         table.row(vec![
             g.name.clone().into(),
-            g.accuracy.rows.to_string().into(),
+            whole(g.accuracy.rows).into(),
             percent(g.accuracy.value).into(),
             if g.ece > g.floor.1 { Cell::marked(&format!("{ece} ▲"), "low") } else { ece.into() },
             percent(g.floor.0).into(),
@@ -216,12 +212,12 @@ fn weights(report: &mut Report, e: &ClassEvaluation) -> Option<Figure> {
     }
     let bar = |w: &crate::MemberWeight| Bar {
         name: w.name.clone(),
-        value: percent(w.weight),
+        value: share(w.weight),
         note: String::new(),
         part: w.weight,
         rest: false,
     };
-    let content = bars(&e.weights.iter().map(bar).collect::<Vec<_>>());
+    let content = share_bars(e.weights.iter().map(bar).collect());
     let caption =
         "The probabilities are a weighted mean of those of these members; weights are chosen on held-out rows.";
     Some(report.figure("weights", false, "What the stack is made of", &content, caption))

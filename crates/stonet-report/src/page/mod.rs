@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-pub use comparison::{Better, Column, Comparison, Method, Score};
+pub use comparison::{Better, Column, Comparison, Method, Score, Unit};
 
 use crate::svg::{Chart, escape};
 use crate::{ClassEvaluation, RegressionEvaluation};

@@ -1,10 +1,10 @@
 //! The part of a page that judges intervals.
 
-use super::html::{Bar, Cell, Figure, Sign, Table, bars, key, numbers};
-use super::shared::{importance, kappa_figures};
+use super::html::{Bar, Cell, Figure, Sign, Table, key, numbers};
+use super::shared::{importance, kappa_figures, share_bars};
 use super::{Report, Tone};
 use crate::evaluate::seen::{short, voids};
-use crate::number::{count, level, percent, points, shown};
+use crate::number::{count, level, percent, points, share, shown, whole};
 use crate::svg::{Chart, Scale, Style};
 use crate::{
     CurvePoint, IntervalScores, Judgement, Proportion, RegressionEvaluation, Stratum, TargetEvaluation, VarianceSplit,
@@ -56,7 +56,7 @@ fn tiles(report: &mut Report, s: &IntervalScores, rows: usize, seen: Option<&sto
         ("Mean length", shown(s.mean_length), format!("median {}", shown(s.median_length))),
         ("Error (RMSE)", shown(s.rmse), error),
         ("Interval score (Winkler)", shown(s.winkler), "smaller is better".into()),
-        ("Rows", rows.to_string(), short(seen)),
+        ("Rows", whole(rows), short(seen)),
     ]);
 }
 
@@ -146,7 +146,7 @@ fn fifths(title: &str, value: &str, words: [&str; 2], strata: &[Stratum], promis
         chart.estimate(i as f64, s.coverage.value, (s.coverage.low, s.coverage.high), &tip);
         table.row(vec![
             range.into(),
-            s.coverage.rows.to_string().into(),
+            whole(s.coverage.rows).into(),
             held(&s.coverage, s.judgement),
             ends(&s.coverage).into(),
             shown(s.mean_length).into(),
@@ -233,7 +233,7 @@ fn subgroups(report: &mut Report, e: &RegressionEvaluation) {
     for g in groups {
         table.row(vec![
             g.name.clone().into(),
-            g.coverage.rows.to_string().into(),
+            whole(g.coverage.rows).into(),
             held(&g.coverage, g.judgement),
             ends(&g.coverage).into(),
             shown(g.mean_length).into(),
@@ -252,12 +252,12 @@ fn variance(report: &mut Report, split: &VarianceSplit, of: &str) -> Figure {
     let last = split.parts.len().saturating_sub(1);
     let bar = |(i, p): (usize, &crate::Part)| Bar {
         name: p.source.clone(),
-        value: percent(p.share),
+        value: share(p.share),
         note: format!("sd {}", shown(p.sd)),
         part: p.share,
         rest: i == last,
     };
-    let content = bars(&split.parts.iter().enumerate().map(bar).collect::<Vec<_>>());
+    let content = share_bars(split.parts.iter().enumerate().map(bar).collect());
     let how = if split.eve {
         "Eve's law splits the variance of a new value into what the uncertain weights of each layer add and the noise that remains"
     } else {
@@ -274,7 +274,7 @@ fn weights(report: &mut Report, target: &TargetEvaluation, of: &str) -> Option<F
     let w = target.weights?;
     let bar = |(name, part): (&str, f64)| Bar {
         name: name.to_owned(),
-        value: percent(part),
+        value: share(part),
         note: String::new(),
         part,
         rest: false,
@@ -285,7 +285,7 @@ fn weights(report: &mut Report, target: &TargetEvaluation, of: &str) -> Option<F
         ("ridge regression on the features", w.ridge),
         ("the network itself", w.network),
     ];
-    let content = bars(&members.map(bar));
+    let content = share_bars(members.map(bar).into());
     let caption = "The prediction is a weighted sum of these members; weights are chosen on held-out rows and averaged over the folds.";
     Some(report.figure("weights", false, &format!("What the stack is made of{of}"), &content, caption))
 }

@@ -4,7 +4,7 @@ use stonet::KappaPath;
 
 use super::Report;
 use super::html::{Bar, Figure, Sign, bars, key};
-use crate::number::{percent, shown};
+use crate::number::{count, percent, shown, whole};
 use crate::svg::{Chart, Scale, Style, escape};
 use crate::{Importance, choices, points};
 
@@ -52,9 +52,11 @@ fn kappa(report: &mut Report, path: &KappaPath) -> Figure {
     for (k, n) in &choices {
         chart.vertical(*k, &if several { format!("{n}×") } else { format!("{sign} = {}", shown(*k)) });
     }
-    let mut content =
-        key(&[(Sign::Dot, "chosen"), (Sign::Line, "loss on held-out rows"), (Sign::Band, "± 1 standard error")]);
-    content += &chart.embed();
+    let mut signs = vec![(Sign::Dot, "chosen"), (Sign::Line, "loss on held-out rows")];
+    if points.iter().any(|p| p.2 > 0.0) {
+        signs.push((Sign::Band, "± 1 standard error"));
+    }
+    let content = key(&signs) + &chart.embed();
     let meaning = match sign {
         "κ" | "λ" => format!("{sign} says how strongly weights are pushed to zero; "),
         _ => String::new(),
@@ -82,29 +84,88 @@ fn selected(share: f64) -> String {
     }
 }
 
+/// Shares that are rounded to nothing are told together, below the bars.
+const LEAST: f64 = 0.000_5;
+
 pub fn importance(report: &mut Report, importance: &Importance) -> Option<Figure> {
-    let largest = importance.features.first().map(|f| f.increase).filter(|i| *i > 0.0)?;
-    let bar = |f: &crate::Feature| Bar {
+    let largest = importance.features.first().map(|f| importance.share(f)).filter(|share| *share > 0.0)?;
+    let (drawn, small): (Vec<_>, Vec<_>) = importance.features.iter().partition(|f| importance.share(f) >= LEAST);
+    let bar = |f: &&crate::Feature| Bar {
         name: f.name.clone(),
-        value: if importance.fraction { percent(f.increase) } else { shown(f.increase) },
+        value: percent(importance.share(f)),
         note: f.selected.map_or(String::new(), selected),
-        part: f.increase / largest,
+        part: importance.share(f) / largest,
         rest: false,
     };
-    let mut content = bars(&importance.features.iter().map(bar).collect::<Vec<_>>());
+    let mut content = bars(&drawn.iter().map(bar).collect::<Vec<_>>());
+    let mut note = |text: String| content += &format!("<p class=\"soft\">{}</p>\n", escape(&text));
+    let unlisted = importance.tried.saturating_sub(importance.features.len());
+    match (small.len(), unlisted) {
+        (0, 0) => {}
+        (0, rest) => note(format!("Not listed: {} of smaller share.", count(rest, "column"))),
+        (n, rest) => note(format!("Not listed: {} with less than 0.1 % each.", count(n + rest, "column"))),
+    }
     if importance.tried < importance.columns {
-        content += &format!(
-            "<p class=\"soft\">{}</p>\n",
-            escape(&format!(
-                "{} of {} columns were tried; the others are unused, or go least with the prediction.",
-                importance.tried, importance.columns
-            ))
-        );
+        note(format!(
+            "{} of {} columns were tried; the others are unused, or go least with the prediction.",
+            whole(importance.tried),
+            whole(importance.columns)
+        ));
     }
     let caption = format!(
-        "Each column in turn is shuffled among {} rows; its bar is the {}. \
+        "Each column in turn is shuffled among {}; its bar is its share of the total {} over all columns. \
          Columns that carry the same information share it, so both may look unimportant.",
-        importance.rows, importance.measure
+        count(importance.rows, "row"),
+        // What follows the comma is a unit, which a share has not.
+        importance.measure.split(',').next().unwrap_or_default()
     );
     Some(report.figure("features", false, "What drives the prediction", &content, &caption))
+}
+
+/// Bars of shares that add up to one; those of exactly nothing are named below.
+pub fn share_bars(parts: Vec<Bar>) -> String {
+    let (drawn, none): (Vec<Bar>, Vec<Bar>) = parts.into_iter().partition(|b| b.part > 0.0);
+    let mut content = bars(&drawn);
+    if !none.is_empty() {
+        let names: Vec<String> = none.into_iter().map(|b| b.name).collect();
+        content += &format!("<p class=\"soft\">{}</p>\n", escape(&format!("Without any share: {}.", names.join("; "))));
+    }
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{About, Feature};
+
+    #[test]
+    fn drivers_are_shares_of_a_whole_and_none_is_shown_as_nothing() {
+        // As growth of the error in units of the target's variance, the first would be 211.2 %.
+        let increases = [2.112, 0.3, 1e-9, 0.0, -0.1];
+        let feature = |(i, v): (usize, &f64)| Feature { name: format!("x{i}"), increase: *v, selected: None };
+        let features: Vec<Feature> = increases.iter().enumerate().map(feature).collect();
+        let measure = "growth of the mean squared error, as a part of the target's variance".to_owned();
+        let told = Importance { measure, fraction: true, rows: 1500, columns: 5, tried: 5, total: 2.412, features };
+        let mut report = Report::new(&About::default());
+        let figure = importance(&mut report, &told).unwrap();
+        report.figures(&[figure]);
+        let html = report.html();
+        assert!(html.contains("87.6 %") && html.contains("12.4 %") && html.contains("among 1,500 rows"), "{html}");
+        assert!(!html.contains("211.2") && !html.contains(">0.0 %"), "{html}");
+        assert!(html.contains("Not listed: 3 columns with less than 0.1 % each."), "{html}");
+    }
+
+    #[test]
+    fn a_part_without_a_share_is_named_and_not_drawn() {
+        let bar = |name: &str, part: f64| Bar {
+            name: name.into(),
+            value: crate::number::share(part),
+            note: String::new(),
+            part,
+            rest: false,
+        };
+        let html = share_bars(vec![bar("ridge", 0.9998), bar("stonet", 0.0002), bar("network", 0.0)]);
+        assert!(html.contains("&lt; 0.1 %") && html.contains("Without any share: network."), "{html}");
+        assert_eq!(html.matches("<li>").count(), 2);
+    }
 }

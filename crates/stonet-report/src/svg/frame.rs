@@ -1,6 +1,7 @@
 //! The map from data to paper: ranges, logarithms, round ticks.
 
 use super::{Axis, Chart, Mark, Scale};
+use crate::number::grouped;
 
 /// Beyond these, sums and differences of coordinates lose their meaning.
 const LARGEST: f64 = 1e150;
@@ -218,7 +219,7 @@ pub fn number(t: f64) -> String {
     }
     let text = format!("{t:.4}");
     let short = text.trim_end_matches('0').trim_end_matches('.');
-    if short == "-0" { "0".to_owned() } else { short.to_owned() }
+    if short == "-0" { "0".to_owned() } else { grouped(short) }
 }
 
 #[cfg(test)]
@@ -234,7 +235,7 @@ mod tests {
             assert!(t.iter().all(|t| (range.0..=range.1 + 1e-9).contains(t)));
         }
         assert!(ticks((1.0, 1.0), 6.0).is_empty() && ticks((0.0, f64::INFINITY), 6.0).is_empty());
-        assert_eq!((number(0.5), number(-0.0), number(2.0)), ("0.5".into(), "0".into(), "2".into()));
+        assert_eq!((number(0.5), number(-0.0), number(20_000.0)), ("0.5".into(), "0".into(), "20,000".into()));
         assert_eq!((number(2e-5), number(1.5e7), number(-3e-4)), ("2e-5".into(), "1.5e7".into(), "-3e-4".into()));
     }
 

@@ -131,7 +131,7 @@ pub fn classes() -> ClassEvaluation {
 }
 
 pub fn comparison() -> Comparison {
-    let column = |name: &str, better, percent| Column { name: name.into(), better: Some(better), percent };
+    let column = |name: &str, better, unit| Column { name: name.into(), better: Some(better), unit };
     let method = |name: &str, ours, values: [f64; 4]| Method {
         name: name.into(),
         ours,
@@ -141,10 +141,10 @@ pub fn comparison() -> Comparison {
         title: "Methods compared on the same rows".into(),
         lead: "Fitted on 400 rows, judged on 2000 others.".into(),
         columns: vec![
-            column("Coverage", Better::Near(0.9), true),
-            column("Mean length", Better::Lower, false),
-            column("Winkler score", Better::Lower, false),
-            column("Seconds", Better::Lower, false),
+            column("Coverage", Better::Near(0.9), Unit::Percent),
+            column("Mean length", Better::Lower, Unit::Number),
+            column("Winkler score", Better::Lower, Unit::Number),
+            column("Time", Better::Lower, Unit::Seconds),
         ],
         methods: vec![
             method("StoNet stack", true, [0.902, 3.21, 4.4, 2.3]),

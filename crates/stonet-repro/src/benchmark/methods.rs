@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Instant;
 
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::baseline::{Cqr, Fitted, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal};
-use stonet::metrics::{coverage, coverage_by_width, mean_length, median_length, winkler};
+use stonet::metrics::{coverage, coverage_by_width, mean_length, mean_sd, median_length, winkler, winkler_scores};
 use stonet::{Calibration, Intervals, Kind, Level, NewRows, PostStoNet, Seed, Side, Ticker};
 use stonet_report::real;
 
@@ -121,6 +121,18 @@ pub struct Judged {
     pub widest: f64,
     /// Seconds to fit and predict, other splits running beside it.
     pub seconds: f64,
+    /// Standard error of the mean length over the test rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_length_se: Option<f64>,
+    /// Standard error of the interval score over the test rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub winkler_se: Option<f64>,
+}
+
+/// Standard error of the mean over rows, each the mean of its targets; none for a single row or infinite values.
+fn row_error(values: &Array2<f64>) -> Option<f64> {
+    let rows = values.mean_axis(Axis(1))?.to_vec();
+    Some(mean_sd(&rows).1 / (rows.len() as f64).sqrt()).filter(|se| rows.len() > 1 && se.is_finite())
 }
 
 pub(super) fn all(prepared: &Prepared, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<BTreeMap<String, Judged>> {
@@ -159,5 +171,7 @@ pub(super) fn judge(
         narrowest,
         widest,
         seconds,
+        mean_length_se: row_error(&(&intervals.upper - &intervals.lower)),
+        winkler_se: row_error(&winkler_scores(&intervals, test.y)?),
     })
 }

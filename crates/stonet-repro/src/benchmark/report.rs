@@ -57,12 +57,18 @@ pub struct MethodSummary {
     pub median_length: f64,
     /// Interval (Winkler) score.
     pub winkler: f64,
+    /// Its standard error over splits.
+    pub winkler_se: f64,
     /// The score relative to split conformal's on the same splits: the geometric mean of the ratios.
     pub winkler_ratio: f64,
     /// Coverage in the fifth with the shortest intervals.
     pub narrowest: f64,
+    /// Its standard error over splits.
+    pub narrowest_se: f64,
     /// Coverage in the fifth with the longest.
     pub widest: f64,
+    /// Its standard error over splits.
+    pub widest_se: f64,
     /// Seconds to fit and predict.
     pub seconds: f64,
 }
@@ -100,9 +106,12 @@ fn method(name: &'static str, splits: &[&Split]) -> MethodSummary {
         mean_length_se: length_sd / n,
         median_length: of(&|j| j.median_length).0,
         winkler: of(&|j| j.winkler).0,
+        winkler_se: of(&|j| j.winkler).1 / n,
         winkler_ratio: (ratios.sum::<f64>() / splits.len() as f64).exp(),
         narrowest: of(&|j| j.narrowest).0,
+        narrowest_se: of(&|j| j.narrowest).1 / n,
         widest: of(&|j| j.widest).0,
+        widest_se: of(&|j| j.widest).1 / n,
         seconds: of(&|j| j.seconds).0,
     }
 }

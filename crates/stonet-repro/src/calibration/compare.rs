@@ -45,9 +45,9 @@ pub struct Judged {
     pub ece_band: [f64; 2],
     /// The floor of the class-wise error.
     pub cece_floor: f64,
-    /// Bootstrap 95 % intervals of accuracy, NLL and ECE.
+    /// 95 % confidence intervals of accuracy, NLL and ECE.
     pub intervals: Intervals,
-    /// Every score with its bootstrap interval and its noise floor; kept out of the journals of experiments.
+    /// Every score with its 95 % confidence interval and its noise floor; kept out of the journals of experiments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<ClassReport>,
     /// Seconds to fit.
@@ -56,14 +56,14 @@ pub struct Judged {
     pub members: Vec<MemberNotes>,
 }
 
-/// Bootstrap 95 % intervals.
+/// 95 % confidence intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Intervals {
     /// Of the accuracy.
     pub accuracy: [f64; 2],
     /// Of the NLL.
     pub nll: [f64; 2],
-    /// Of the ECE; it leans upwards, as resampled bins are noisier.
+    /// Of the ECE; it accounts for the upward bias of the estimate.
     pub ece: [f64; 2],
 }
 

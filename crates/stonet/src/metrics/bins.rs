@@ -101,9 +101,14 @@ impl Binned {
 
     /// Every score of these labels.
     pub fn scores(&self, labels: &[usize]) -> ClassScores<f64> {
+        self.tally_of(labels).scores()
+    }
+
+    /// The sums of these labels.
+    pub fn tally_of(&self, labels: &[usize]) -> Tally<'_> {
         let mut tally = self.tally();
         labels.iter().enumerate().for_each(|(i, &y)| tally.add(i, y));
-        tally.scores()
+        tally
     }
 
     /// The sums before any label is known.
@@ -144,6 +149,11 @@ impl Tally<'_> {
             self.top[guess.bin] -= 1.0;
             self.mass[guess.mass_bin] -= 1.0;
         }
+    }
+
+    /// Probabilities less labels in the bins of ece, cece and adaptive ece.
+    pub fn sums(&self) -> [&[f64]; 3] {
+        [&self.top, &self.class, &self.mass]
     }
 
     /// Every score, once each row has its label.

@@ -33,10 +33,15 @@ pub fn median_length(intervals: &Intervals) -> f64 {
 /// The mean interval (Winkler) score: the length, plus 2/α for every unit by which a target lies outside. Smaller is better; in
 /// expectation the true quantiles of level α/2 and 1 − α/2 have the smallest.
 pub fn winkler(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<f64> {
+    Ok(winkler_scores(intervals, y)?.sum() / y.len() as f64)
+}
+
+/// The interval (Winkler) score of every target, whose mean is [`winkler`].
+pub fn winkler_scores(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
     check_shape(intervals.lower.view(), y)?;
     let price = 2.0 / (1.0 - intervals.level.get());
     let score = |l: &f64, u: &f64, y: &f64| u - l + price * ((l - y).max(0.0) + (y - u).max(0.0));
-    Ok(Zip::from(&intervals.lower).and(&intervals.upper).and(y).map_collect(score).sum() / y.len() as f64)
+    Ok(Zip::from(&intervals.lower).and(&intervals.upper).and(y).map_collect(score))
 }
 
 /// Coverage among the fifth of the targets with the shortest intervals, and among the fifth with the longest: honest intervals are as

@@ -5,9 +5,10 @@ use rand::RngExt;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::bins::{Binned, absolute_sum, bin_of, surprise};
+use super::bins::{Binned, Tally, absolute_sum, bin_of, surprise};
 use super::check::check_labels;
 use super::classes::{BINS, ClassScores};
+use super::error_interval::{ERRORS, ErrorBins, Moves};
 use crate::linalg::dense::matmul;
 use crate::streams::judgement as streams;
 use crate::{Error, Result, Seed};
@@ -29,7 +30,8 @@ pub struct JudgeSettings {
     pub bins: usize,
     /// Bootstrap resamples of the rows.
     pub resamples: usize,
-    /// Labels drawn anew for the noise floor; 0 leaves it out.
+    /// Labels drawn anew for the noise floor and for intervals of calibration errors. 0 leaves the floor out, and these intervals then
+    /// cover less than 95 % where bins have few events.
     pub redraws: usize,
 }
 
@@ -50,10 +52,12 @@ pub struct Band {
     pub high: f64,
 }
 
-/// A score with its 95 % bootstrap interval and its noise floor.
+/// A score with a 95 % confidence interval for its population value, and its noise floor.
 ///
-/// The interval is that of percentiles. A calibration error is a sum of absolute values, which resampling can only blow up, so its interval
-/// leans upwards and may even lie above the value: it compares methods on the same rows; whether a model is calibrated is for the floor to say.
+/// Accuracy, likelihood and Brier score are means over rows; their interval is that of bootstrap percentiles. A calibration error is bounded
+/// at zero and biased upwards by about the floor. Its interval covers the error over the same bins that infinitely many rows would show;
+/// it covers that value in at least 95 % of all cases, and in more where the error is small. `value` is the plain binned error, not corrected
+/// for its bias, and always lies in the interval; a lower end of 0 means that the rows do not exclude perfect calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// On the rows as they are.
@@ -70,38 +74,65 @@ pub struct Measured {
 /// Every score of a classifier, measured.
 pub type ClassReport = ClassScores<Measured>;
 
-/// Every score of probabilities n × K against a label per row, with bootstrap intervals and the noise floor.
+/// Every score of probabilities n × K against a label per row, with confidence intervals and the noise floor.
 pub fn judge(p: ArrayView2<'_, f64>, labels: &[usize], settings: &JudgeSettings, seed: Seed) -> Result<ClassReport> {
     let binned = Binned::new(p, settings.bins)?;
     check_labels(labels, binned.rows(), binned.classes())?;
     Error::check(settings.resamples >= 1, "resamples", settings.resamples, "at least 1, such as 500")?;
-    let value = binned.scores(labels);
-    let resampled = resampled(&binned, labels, settings.resamples, seed.child(streams::RESAMPLES));
-    let measured = value.map(&resampled, |&value, draws| {
+    let tally = binned.tally_of(labels);
+    let errors = ErrorBins::new(&binned, labels, &tally);
+    let resampled = resampled(&binned, labels, &errors, settings.resamples, seed.child(streams::RESAMPLES));
+    let of_labels = |t: &Tally<'_>| Draw { scores: t.scores(), moves: errors.of_labels(t.sums()) };
+    let redrawn = redrawn(&binned, settings.redraws, seed.child(streams::REDRAWS), of_labels);
+    let mut measured = tally.scores().map(&scores(&resampled), |&value, draws| {
         let Band { low, high, .. } = band(draws);
-        Measured { value, low, high, floor: None }
+        Measured { value, low: low.min(value), high: high.max(value), floor: None }
     });
+    let reach = [reach(&resampled), reach(&redrawn)];
+    for (j, m) in [&mut measured.ece, &mut measured.cece, &mut measured.adaptive_ece].into_iter().enumerate() {
+        m.low = (m.value - reach[0][j].below.max(reach[1][j].below)).max(0.0);
+        m.high = (m.value + reach[0][j].above.max(reach[1][j].above)).min(1.0);
+    }
     if settings.redraws == 0 {
         return Ok(measured);
     }
-    let redrawn = redrawn(&binned, settings.redraws, seed.child(streams::REDRAWS));
-    Ok(measured.map(&redrawn, |&m, draws| Measured { floor: Some(band(draws)), ..m }))
+    Ok(measured.map(&scores(&redrawn), |&m, draws| Measured { floor: Some(band(draws)), ..m }))
+}
+
+/// The scores of one draw, and how far it says that calibration errors may lie from their population values.
+struct Draw {
+    scores: ClassScores<f64>,
+    moves: [Moves; ERRORS],
+}
+
+fn scores(draws: &[Draw]) -> Vec<ClassScores<f64>> {
+    draws.iter().map(|d| d.scores).collect()
+}
+
+/// The 97.5 % quantile of each move, at least 0, so that an interval holds its own value.
+fn reach(draws: &[Draw]) -> [Moves; ERRORS] {
+    let end = |of: &dyn Fn(&Draw) -> f64| {
+        let moves: Vec<f64> = draws.iter().map(of).collect();
+        if moves.is_empty() { 0.0 } else { band(&mut moves.iter()).high.max(0.0) }
+    };
+    std::array::from_fn(|j| Moves { below: end(&|d| d.moves[j].below), above: end(&|d| d.moves[j].above) })
 }
 
 /// The noise floor alone: the scores of labels that are drawn from the probabilities themselves.
 pub fn noise_floor(p: ArrayView2<'_, f64>, bins: usize, redraws: usize, seed: Seed) -> Result<ClassScores<Band>> {
     let binned = Binned::new(p, bins)?;
     Error::check(redraws >= 1, "redraws", redraws, "at least 1, such as 200")?;
-    let redrawn = redrawn(&binned, redraws, seed.child(streams::REDRAWS));
+    let redrawn = redrawn(&binned, redraws, seed.child(streams::REDRAWS), |t: &Tally<'_>| t.scores());
     Ok(redrawn[0].map(&redrawn, |_, draws| band(draws)))
 }
 
-/// The scores of labels drawn from the probabilities, so many times. A batch of replicates goes through the rows together, while a row's
+/// What `of` makes of labels drawn from the probabilities, so many times. A batch of replicates goes through the rows together, while a row's
 /// cumulative sums are at hand; each has its own stream.
-fn redrawn(binned: &Binned, redraws: usize, seed: Seed) -> Vec<ClassScores<f64>> {
+fn redrawn<T: Send>(binned: &Binned, redraws: usize, seed: Seed, of: impl Fn(&Tally<'_>) -> T + Sync) -> Vec<T> {
+    let of = &of;
     let one_batch = |b: usize| {
-        let of = b * BATCH..((b + 1) * BATCH).min(redraws);
-        let mut replicates: Vec<_> = of.map(|r| (seed.child(r as u64).rng(), binned.tally())).collect();
+        let batch = b * BATCH..((b + 1) * BATCH).min(redraws);
+        let mut replicates: Vec<_> = batch.map(|r| (seed.child(r as u64).rng(), binned.tally())).collect();
         let mut cumulative = vec![0.0; binned.classes()];
         for (i, row) in binned.p.outer_iter().enumerate() {
             let mut sum = 0.0;
@@ -115,7 +146,7 @@ fn redrawn(binned: &Binned, redraws: usize, seed: Seed) -> Vec<ClassScores<f64>>
                 tally.add(i, cumulative.partition_point(|&c| c <= at));
             }
         }
-        replicates.into_iter().map(|(_, tally)| tally.scores()).collect::<Vec<_>>()
+        replicates.iter().map(|(_, tally)| of(tally)).collect::<Vec<_>>()
     };
     (0..redraws.div_ceil(BATCH)).into_par_iter().flat_map_iter(one_batch).collect()
 }
@@ -124,7 +155,7 @@ fn redrawn(binned: &Binned, redraws: usize, seed: Seed) -> Vec<ClassScores<f64>>
 ///
 /// Counts of rows enter linearly into every sum. Class k's sum over all bins is a product of matrices; of a row's classes only those beyond
 /// the first bin, fewer than there are bins, have to be visited one by one, and the first bin holds the rest.
-fn resampled(binned: &Binned, labels: &[usize], resamples: usize, seed: Seed) -> Vec<ClassScores<f64>> {
+fn resampled(binned: &Binned, labels: &[usize], errors: &ErrorBins, resamples: usize, seed: Seed) -> Vec<Draw> {
     let rows = Rows::new(binned, labels);
     let block = (BLOCK / binned.rows()).clamp(1, 64);
     let one_block = |b: usize| {
@@ -135,9 +166,9 @@ fn resampled(binned: &Binned, labels: &[usize], resamples: usize, seed: Seed) ->
             (0..binned.rows()).for_each(|_| counts[rng.random_range(0..binned.rows())] += 1.0);
         }
         let totals = matmul(counts.view(), rows.excess.view());
-        let scores =
-            |r: usize| rows.scores(binned, &counts.slice(s![r, ..]).to_vec(), &totals.slice(s![r, ..]).to_vec());
-        (0..counts.nrows()).map(scores).collect::<Vec<_>>()
+        let draw =
+            |r: usize| rows.draw(binned, errors, &counts.slice(s![r, ..]).to_vec(), &totals.slice(s![r, ..]).to_vec());
+        (0..counts.nrows()).map(draw).collect::<Vec<_>>()
     };
     (0..resamples.div_ceil(block)).into_par_iter().flat_map_iter(one_block).collect()
 }
@@ -178,7 +209,7 @@ impl Rows {
     }
 
     /// The scores when row i is there `counts[i]` times; `totals` are the products of the counts with the excess.
-    fn scores(&self, binned: &Binned, counts: &[f64], totals: &[f64]) -> ClassScores<f64> {
+    fn draw(&self, binned: &Binned, errors: &ErrorBins, counts: &[f64], totals: &[f64]) -> Draw {
         let (bins, n) = (binned.bins, counts.len() as f64);
         let (mut top, mut mass) = (vec![0.0; bins], vec![0.0; bins]);
         let mut class = vec![0.0; totals.len() * bins];
@@ -194,14 +225,15 @@ impl Rows {
             }
         }
         let mean = |values: &[f64]| values.iter().zip(counts).map(|(v, c)| v * c).sum::<f64>() / n;
-        ClassScores {
+        let scores = ClassScores {
             accuracy: mean(&self.hit),
             nll: mean(&self.log_loss),
             brier: mean(&self.brier),
             ece: absolute_sum(&top) / n,
             cece: absolute_sum(&class) / (n * totals.len() as f64),
             adaptive_ece: absolute_sum(&mass) / n,
-        }
+        };
+        Draw { scores, moves: errors.of_rows([&top, &class, &mass]) }
     }
 }
 
@@ -240,7 +272,8 @@ mod tests {
             let (p, labels) = rows(70, k, 5);
             let binned = Binned::new(p.view(), bins).unwrap();
             let seed = Seed::new(9);
-            for (r, found) in resampled(&binned, &labels, 5, seed).into_iter().enumerate() {
+            let errors = ErrorBins::new(&binned, &labels, &binned.tally_of(&labels));
+            for (r, found) in scores(&resampled(&binned, &labels, &errors, 5, seed)).into_iter().enumerate() {
                 let mut rng = seed.child(r as u64).rng();
                 let drawn: Vec<usize> = (0..70).map(|_| rng.random_range(0..70)).collect();
                 let drawn_labels: Vec<usize> = drawn.iter().map(|&i| labels[i]).collect();

@@ -3,6 +3,7 @@
 mod bins;
 mod check;
 mod classes;
+mod error_interval;
 mod intervals;
 mod judge;
 
@@ -12,5 +13,7 @@ pub(crate) use check::{check_labels, check_probabilities};
 pub use classes::{
     BINS, ClassScores, accuracy, adaptive_ece, brier, class_scores, class_wise_ece, ece, nll, top_class,
 };
-pub use intervals::{coverage, coverage_by_width, covered, mean_length, mean_sd, median_length, rmse, winkler};
+pub use intervals::{
+    coverage, coverage_by_width, covered, mean_length, mean_sd, median_length, rmse, winkler, winkler_scores,
+};
 pub use judge::{Band, ClassReport, JudgeSettings, Measured, judge, noise_floor};

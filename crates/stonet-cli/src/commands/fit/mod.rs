@@ -4,13 +4,14 @@ mod known;
 mod sampled;
 mod settings;
 mod summary;
+mod wrong_settings;
 
 use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use stonet::metrics::rmse;
 use stonet::{
     Algorithm, ClassMethod, FittedClassifier, FittedPostStoNet, Kind, Level, PostStoNet, PostStoNetClassifier, Seed,
@@ -38,17 +39,25 @@ pub use summary::{class_columns, shown_columns, weights};
 /// reads the folder twice.
 #[derive(Args)]
 #[command(
+    override_usage = "stonet fit [OPTIONS] --task <TASK> --output <HEAD> <ROWS>\n       stonet fit --task <TASK> --print-settings",
     after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet",
     after_long_help = None
 )]
 pub struct Fit {
-    #[arg(help = format!("Rows to fit on. {FORMATS}"))]
+    #[arg(help = format!("Rows to fit on. {FORMATS}"), required_unless_present = "print_settings", default_value = "-", hide_default_value = true)]
     rows: PathBuf,
     /// What is predicted
     #[arg(long, value_enum)]
     task: Task,
     /// The head, a file that ends in .stonet
-    #[arg(short, long, value_name = "HEAD")]
+    #[arg(
+        short,
+        long,
+        value_name = "HEAD",
+        required_unless_present = "print_settings",
+        default_value = "-",
+        hide_default_value = true
+    )]
     output: PathBuf,
     /// Regression: which intervals: stack, cv+, cv, paper, fast, split [default: stack; split where a sample is fitted]
     #[arg(long, value_name = "KIND")]
@@ -79,9 +88,12 @@ pub struct Fit {
     /// Keep no fingerprints of the rows in the head; `evaluate` then cannot tell whether rows were used for fitting
     #[arg(long)]
     no_fingerprints: bool,
-    /// Every setting of the fit as TOML; flags come on top
+    /// Every setting of the fit as TOML; flags come on top. --print-settings lists them
     #[arg(long, value_name = "FILE.toml")]
     settings: Option<PathBuf>,
+    /// Print the settings in effect as commented TOML, which --settings reads, and do nothing else
+    #[arg(long)]
+    print_settings: bool,
     #[command(flatten)]
     seed: SeedArg,
     #[command(flatten)]
@@ -96,6 +108,13 @@ fn parse_select(text: &str) -> std::result::Result<Select, String> {
 impl Fit {
     pub fn run(self, console: &Console) -> Result<()> {
         let level = self.level.map(Level::new).transpose()?;
+        if self.print_settings {
+            let (text, value) = match self.task {
+                Task::Regression => settings::printed(&self.regression_settings(level)?),
+                Task::Classification => settings::printed(&self.class_settings()?),
+            };
+            return console.result(&json!({ "schema": "stonet.settings/1", "settings": value }), || text);
+        }
         let mut read = output::with(&self.rows, &self.columns.with.files);
         read.extend(self.settings.as_deref());
         output::check_named("--output", &self.output, "stonet", "head.stonet", &read)?;
@@ -110,7 +129,8 @@ impl Fit {
         console.result(&summary, || summary.text())
     }
 
-    fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
+    /// What is set for intervals: the file of settings, then the flags.
+    fn regression_settings(&self, level: Option<Level>) -> Result<PostStoNet> {
         if self.method.is_some() {
             return Err(Error::flag("--method", "is for --task classification; intervals are chosen by --interval"));
         }
@@ -123,6 +143,11 @@ impl Fit {
         if self.select.is_some() && !matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
+        Ok(post)
+    }
+
+    fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
+        let post = self.regression_settings(level)?;
         let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, drawn) = match self.sample_rows()? {
             None => (RegressionFile::read(&source, &self.columns)?, None),
@@ -177,7 +202,8 @@ impl Fit {
         Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint, ..summary }))
     }
 
-    fn classification(&self, console: &Console) -> Result<(Model, Summary)> {
+    /// What is set for probabilities: the file of settings, then the flags.
+    fn class_settings(&self) -> Result<PostStoNetClassifier> {
         let regression = [
             ("--interval", self.interval.is_some()),
             ("--level", self.level.is_some()),
@@ -191,6 +217,11 @@ impl Fit {
         let mut post: PostStoNetClassifier = self.read_settings()?;
         post.method = self.method.unwrap_or(post.method);
         post.folds = self.folds.or(post.folds);
+        Ok(post)
+    }
+
+    fn classification(&self, console: &Console) -> Result<(Model, Summary)> {
+        let post = self.class_settings()?;
         let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, total) = match self.sample_rows()? {
             None => (ClassFile::read(&source, &self.columns, None)?, None),
@@ -244,7 +275,7 @@ impl Fit {
         let text =
             std::fs::read_to_string(path).map_err(|e| settings(String::new(), format!("cannot be read: {e}")))?;
         toml::from_str(&text).map_err(|e| {
-            let (place, why) = settings::explained(&text, &e);
+            let (place, why) = wrong_settings::explained(&text, &e);
             settings(place, why)
         })
     }

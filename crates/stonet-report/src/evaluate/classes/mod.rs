@@ -8,13 +8,14 @@ use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
 use stonet::streams::evaluation as streams;
-use stonet::{Error, KappaPath, Overlap, Result, Seed};
+use stonet::{Error, KappaPath, Overlap, Result, Seed, Ticker};
 
 pub use head::HeadInputs;
 
 use super::binomial::{Proportion, binomial_band};
 use super::importance::{Explain, Importance, Loss, permutation};
 use super::requirement::Metrics;
+use super::steps::Steps;
 use super::strata::subgroups;
 use tables::{class_rows, confidence_bins, confusions, guesses};
 
@@ -36,11 +37,14 @@ pub struct ClassSettings<'a> {
     pub judge: JudgeSettings,
     /// Of all randomness.
     pub seed: Seed,
+    /// Told how far the work is; returning false cancels it.
+    pub tick: Option<Ticker<'a>>,
 }
 
 impl Default for ClassSettings<'_> {
     fn default() -> Self {
-        ClassSettings { network: None, by: None, explain: None, judge: JudgeSettings::default(), seed: Seed::new(1) }
+        let (judge, seed) = (JudgeSettings::default(), Seed::new(1));
+        ClassSettings { network: None, by: None, explain: None, judge, seed, tick: None }
     }
 }
 
@@ -137,7 +141,7 @@ pub struct ClassEvaluation {
     pub seen: Option<Overlap>,
     /// Names of the classes.
     pub names: Vec<String>,
-    /// Every score with its bootstrap interval and noise floor.
+    /// Every score with its 95 % confidence interval and noise floor.
     pub scores: ClassReport,
     /// The same of the network's own probabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -185,13 +189,15 @@ impl ClassEvaluation {
         if names.len() != p.ncols() {
             return Err(Error::Shape { what: "names of the classes".into(), expected: p.ncols(), found: names.len() });
         }
-        let (bins, seed) = (settings.judge.bins, settings.seed);
+        let (bins, seed, steps) = (settings.judge.bins, settings.seed, Steps::new(settings.tick));
+        steps.announce(2 + usize::from(settings.network.is_some()));
         // First, because it checks everything.
         let scores = judge(p, labels, &settings.judge, seed.child(streams::SCORES))?;
-        let network = settings
-            .network
-            .map(|own| judge(own, labels, &settings.judge, seed.child(streams::NETWORK)))
-            .transpose()?;
+        steps.done()?;
+        let network = settings.network.map(|own| judge(own, labels, &settings.judge, seed.child(streams::NETWORK))).transpose()?;
+        if network.is_some() {
+            steps.done()?;
+        }
         let guesses = guesses(p);
         let rows = labels.len();
         let right = guesses.iter().zip(labels).filter(|((k, _), y)| k == *y).count();
@@ -199,6 +205,7 @@ impl ClassEvaluation {
             None => None,
             Some((column, values)) => Some((column.to_owned(), groups(p, labels, values, &settings.judge, seed)?)),
         };
+        steps.done()?;
         Ok(ClassEvaluation {
             rows,
             seen: None,
@@ -216,10 +223,7 @@ impl ClassEvaluation {
             classes: class_rows(p, labels, names, &guesses, bins),
             confused: confusions(labels, names, &guesses),
             subgroups,
-            importance: settings
-                .explain
-                .map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE)))
-                .transpose()?,
+            importance: settings.explain.map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE), &steps)).transpose()?,
             settings: serde_json::Value::Null,
             weights: Vec::new(),
             kappa_paths: Vec::new(),
@@ -284,7 +288,7 @@ fn groups(
     subgroups(values, labels.len())?.into_iter().enumerate().map(one).collect()
 }
 
-fn importance(explain: &Explain<'_>, labels: &[usize], seed: Seed) -> Result<Importance> {
+fn importance(explain: &Explain<'_>, labels: &[usize], seed: Seed, steps: &Steps<'_>) -> Result<Importance> {
     if explain.inputs.nrows() != labels.len() {
         let what = "rows of the inputs".into();
         return Err(Error::Shape { what, expected: labels.len(), found: explain.inputs.nrows() });
@@ -294,5 +298,5 @@ fn importance(explain: &Explain<'_>, labels: &[usize], seed: Seed) -> Result<Imp
         surprise.sum::<f64>() / rows.len() as f64
     };
     let loss = Loss { measure: MEASURE, fraction: false, of: &loss };
-    permutation(explain, &vec![true; explain.inputs.ncols()], &loss, seed)
+    permutation(explain, &vec![true; explain.inputs.ncols()], &loss, seed, steps)
 }

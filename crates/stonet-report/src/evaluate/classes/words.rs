@@ -6,7 +6,7 @@ use super::ClassEvaluation;
 use crate::evaluate::binomial::Judgement;
 use crate::evaluate::seen::{addition, called, sentence};
 use crate::evaluate::text::Columns;
-use crate::number::{count, percent, points, shown};
+use crate::number::{count, percent, points, shown, whole};
 
 impl ClassEvaluation {
     /// Whether the calibration error of the guess is no larger than chance alone makes it.
@@ -88,7 +88,7 @@ impl ClassEvaluation {
         for c in &self.classes {
             table.row(vec![
                 c.name.clone(),
-                c.rows.to_string(),
+                whole(c.rows),
                 percent(c.frequency),
                 percent(c.mean_probability),
                 optional(c.recall),
@@ -103,7 +103,7 @@ impl ClassEvaluation {
                 let flag = if g.ece > g.floor.1 { " !" } else { "" };
                 table.row(vec![
                     g.name.clone(),
-                    g.accuracy.rows.to_string(),
+                    whole(g.accuracy.rows),
                     percent(g.accuracy.value),
                     points(g.ece) + flag,
                     points(g.floor.0),

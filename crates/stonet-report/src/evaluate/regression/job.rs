@@ -7,6 +7,7 @@ use stonet::{Error, FittedPostStoNet, Intervals, Level, NewRows, Result, Seed, S
 use super::{CurvePoint, IntervalScores, LEVELS, SampleRow, Subgroup, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
 use crate::evaluate::importance::{Explain, Importance, Loss, permutation, spread};
+use crate::evaluate::steps::Steps;
 use crate::evaluate::strata::{fifths, subgroups};
 
 /// Rows drawn with their intervals.
@@ -22,6 +23,7 @@ pub(super) struct Job<'a, 'r> {
     pub rows: &'a NewRows<'r>,
     pub y: ArrayView2<'a, f64>,
     pub joint: bool,
+    pub steps: Steps<'a>,
 }
 
 pub(super) fn check_values(rows: &NewRows<'_>, y: ArrayView2<'_, f64>) -> Result<()> {
@@ -92,6 +94,7 @@ impl Job<'_, '_> {
             let each = self.fitted.intervals(self.rows, level, Side::Both)?;
             let all =
                 if self.joint { self.fitted.joint_intervals(self.rows, level, Side::Both)? } else { each.clone() };
+            self.steps.done()?;
             Ok((each, all))
         };
         LEVELS.iter().map(one).collect()
@@ -183,7 +186,8 @@ impl Job<'_, '_> {
         let used: Vec<bool> =
             (0..inputs.ncols()).map(|c| c >= p || ridge || selected.get(c).is_some_and(|s| *s > 0.0)).collect();
         let explain = Explain { inputs: inputs.view(), names: &names, predict: &predict };
-        let mut importance = permutation(&explain, &used, &Loss { measure: MEASURE, fraction: true, of: &loss }, seed)?;
+        let loss = Loss { measure: MEASURE, fraction: true, of: &loss };
+        let mut importance = permutation(&explain, &used, &loss, seed, &self.steps)?;
         for feature in &mut importance.features {
             let column = features.iter().position(|name| *name == feature.name);
             feature.selected = column.and_then(|c| selected.get(c).copied());

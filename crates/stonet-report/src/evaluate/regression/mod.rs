@@ -5,11 +5,12 @@ mod words;
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
-use stonet::{FittedPostStoNet, KappaPath, Level, NewRows, Overlap, Result, Seed};
+use stonet::{FittedPostStoNet, KappaPath, Level, NewRows, Overlap, Result, Seed, Ticker};
 
 use super::binomial::{Judgement, Proportion};
 use super::importance::Importance;
 use super::requirement::Metrics;
+use super::steps::Steps;
 use super::strata::Stratum;
 use super::variance::{VarianceSplit, splits};
 use crate::number::real;
@@ -21,7 +22,7 @@ pub const LEVELS: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 pub const REGRESSION_METRICS: [&str; 5] = ["coverage", "mean_length", "median_length", "winkler", "rmse"];
 
 /// What to evaluate, and the names to tell it by.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct EvaluateSettings<'a> {
     /// Of the intervals.
     pub level: Level,
@@ -35,6 +36,8 @@ pub struct EvaluateSettings<'a> {
     pub by: Option<(&'a str, &'a [String])>,
     /// Of the shuffles behind the importance of features.
     pub seed: Seed,
+    /// Told how far the work is; returning false cancels it.
+    pub tick: Option<Ticker<'a>>,
 }
 
 impl EvaluateSettings<'_> {
@@ -47,6 +50,7 @@ impl EvaluateSettings<'_> {
             target_names: Vec::new(),
             by: None,
             seed: Seed::new(1),
+            tick: None,
         }
     }
 }
@@ -194,7 +198,8 @@ impl RegressionEvaluation {
     ) -> Result<Self> {
         check_values(rows, y)?;
         let joint = settings.joint && fitted.outputs() > 1;
-        let job = Job { fitted, rows, y, joint };
+        let job = Job { fitted, rows, y, joint, steps: Steps::new(settings.tick) };
+        job.steps.announce(LEVELS.len() + 1);
         let targets = names("names of the targets", &settings.target_names, fitted.outputs(), "y")?;
         let features = names("names of the features", &settings.feature_names, fitted.features(), "x")?;
         let path = |p: &KappaPath| match p.output.and_then(|j| targets.get(j)) {
@@ -203,6 +208,7 @@ impl RegressionEvaluation {
         };
         let kappa_paths = fitted.kappa_paths().iter().map(path).collect();
         let intervals = job.intervals(settings.level)?;
+        job.steps.done()?;
         let curves = job.curves()?;
         let mut variance = splits(fitted, rows)?.into_iter();
         let weights = fitted.weights();

@@ -4,7 +4,7 @@ use super::{RegressionEvaluation, TargetEvaluation};
 use crate::evaluate::binomial::{Judgement, Proportion};
 use crate::evaluate::seen::{addition, called, sentence};
 use crate::evaluate::text::Columns;
-use crate::number::{count, level, percent, points, shown};
+use crate::number::{count, level, percent, points, shown, whole};
 
 impl RegressionEvaluation {
     /// Whether the promise was kept overall.
@@ -134,7 +134,7 @@ impl RegressionEvaluation {
                 for s in strata {
                     table.row(vec![
                         format!("{} to {}", shown(s.low), shown(s.high)),
-                        s.coverage.rows.to_string(),
+                        whole(s.coverage.rows),
                         percent(s.coverage.value) + flag(s.judgement),
                         ends(&s.coverage),
                         shown(s.mean_length),
@@ -148,7 +148,7 @@ impl RegressionEvaluation {
             for g in groups {
                 table.row(vec![
                     g.name.clone(),
-                    g.coverage.rows.to_string(),
+                    whole(g.coverage.rows),
                     percent(g.coverage.value) + flag(g.judgement),
                     ends(&g.coverage),
                     shown(g.mean_length),

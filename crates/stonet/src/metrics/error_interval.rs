@@ -1,0 +1,120 @@
+//! Confidence intervals for calibration errors: sums over bins of |mean of probability − label|.
+//!
+//! Such a sum θ = Σ_b |μ_b| is bounded at zero, and its estimate Σ_b |m_b| is biased upwards: noise of either sign adds to it. Resampling
+//! adds noise once more, so percentile intervals lie too high and may exclude the estimate itself. Here the ends follow from bounds that
+//! hold for every μ, with ε = m − μ and s_b = sign(m_b):
+//!
+//! | end | bound on the error of the estimate |
+//! |---|---|
+//! | lower | Σ\|m_b\| − θ ≤ Σ_S s_b ε_b + Σ_R \|ε_b\|, the triangle inequality for the bins R whose sign is uncertain |
+//! | upper | θ − Σ\|m_b\| ≤ −Σ_b sign(μ_b) ε_b, a mean over rows, since Σ\|m_b\| ≥ Σ_b sign(μ_b) m_b |
+//!
+//! The sign of a bin counts as certain (S) where |m_b| exceeds √(2 ln n) standard errors: moment selection as of Andrews & Soares (2010).
+//! Quantiles of both bounds come from rows drawn anew; the larger of these and of those from labels drawn anew is taken, because bins in
+//! which an event is rare show too little noise in the first.
+
+use super::bins::{Binned, Tally, bin_of};
+
+/// The three calibration errors, in the order in which they are kept here.
+pub(super) const ERRORS: usize = 3;
+
+/// By how much an estimate may exceed the population value, and fall short of it, in one draw.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Moves {
+    pub below: f64,
+    pub above: f64,
+}
+
+/// The bins of one calibration error on the rows as they are.
+struct Signs {
+    /// Σ (probability − label) in every bin.
+    sums: Vec<f64>,
+    sign: Vec<f64>,
+    certain: Vec<bool>,
+    /// From sums to parts of the error.
+    unit: f64,
+}
+
+impl Signs {
+    fn new(sums: &[f64], spread: &Spread, rows: usize, unit: f64) -> Self {
+        let n = rows as f64;
+        let limit = 2.0 * n.max(2.0).ln();
+        let certain = |b: usize| {
+            let own = spread.squares[b] - sums[b] * sums[b] / n;
+            sums[b] * sums[b] > limit * own.max(spread.model[b])
+        };
+        Signs {
+            sums: sums.to_vec(),
+            sign: sums.iter().map(|s| s.signum()).collect(),
+            certain: (0..sums.len()).map(certain).collect(),
+            unit,
+        }
+    }
+
+    /// Both bounds for noise ε = `noise(bin)`, as a sum over rows.
+    fn moves(&self, noise: impl Fn(usize) -> f64) -> Moves {
+        let (mut below, mut above) = (0.0, 0.0);
+        for (b, sign) in self.sign.iter().enumerate() {
+            let noise = noise(b);
+            below += if self.certain[b] { sign * noise } else { noise.abs() };
+            above -= sign * noise;
+        }
+        Moves { below: below * self.unit, above: above * self.unit }
+    }
+}
+
+/// Sums over the rows of a bin that its standard error is made of.
+struct Spread {
+    /// Σ (probability − label)².
+    squares: Vec<f64>,
+    /// Σ p (1 − p): the variance if the probabilities were right.
+    model: Vec<f64>,
+}
+
+impl Spread {
+    fn new(places: usize) -> Self {
+        Spread { squares: vec![0.0; places], model: vec![0.0; places] }
+    }
+
+    fn add(&mut self, place: usize, p: f64, event: bool) {
+        let excess = p - f64::from(u8::from(event));
+        self.squares[place] += excess * excess;
+        self.model[place] += p * (1.0 - p);
+    }
+}
+
+/// The bins of ece, cece and adaptive ece on the rows as they are.
+pub(super) struct ErrorBins([Signs; ERRORS]);
+
+impl ErrorBins {
+    /// Of these labels, whose sums are in `tally`.
+    pub fn new(binned: &Binned, labels: &[usize], tally: &Tally<'_>) -> Self {
+        let (n, k, bins) = (binned.rows(), binned.classes(), binned.bins);
+        let [mut top, mut class, mut mass] = [bins, k * bins, bins].map(Spread::new);
+        for (i, &y) in labels.iter().enumerate() {
+            let guess = binned.top[i];
+            top.add(guess.bin, guess.confidence, guess.class == y);
+            mass.add(guess.mass_bin, guess.confidence, guess.class == y);
+            for (c, &p) in binned.p.row(i).iter().enumerate() {
+                class.add(c * bins + bin_of(p, bins), p, c == y);
+            }
+        }
+        let unit = 1.0 / n as f64;
+        let [t, c, m] = tally.sums();
+        ErrorBins([
+            Signs::new(t, &top, n, unit),
+            Signs::new(c, &class, n, unit / k as f64),
+            Signs::new(m, &mass, n, unit),
+        ])
+    }
+
+    /// Of rows drawn anew, whose sums scatter around those of the rows as they are.
+    pub fn of_rows(&self, sums: [&[f64]; ERRORS]) -> [Moves; ERRORS] {
+        std::array::from_fn(|j| self.0[j].moves(|b| sums[j][b] - self.0[j].sums[b]))
+    }
+
+    /// Of labels drawn from the probabilities, whose sums scatter around zero.
+    pub fn of_labels(&self, sums: [&[f64]; ERRORS]) -> [Moves; ERRORS] {
+        std::array::from_fn(|j| self.0[j].moves(|b| sums[j][b]))
+    }
+}
