@@ -1,5 +1,7 @@
 //! ONNX networks on arrays.
 
+use std::sync::Arc;
+
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArrayDyn, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use stonet_onnx::Inputs;
@@ -11,7 +13,7 @@ use crate::{settings, work};
 /// A network that is loaded and tapped.
 #[pyclass(frozen, module = "stonet._core")]
 pub struct OnnxRunner {
-    tapped: Tapped,
+    tapped: Arc<Tapped>,
     columns: Option<Vec<String>>,
     jobs: Option<usize>,
 }
@@ -25,7 +27,7 @@ impl OnnxRunner {
         let jobs = work::jobs(n_jobs)?;
         let running = settings::plain(running, "OnnxNetwork")?;
         let (tapped, columns) = work::run(py, jobs, || Tapped::new(network, &running))?;
-        Ok(OnnxRunner { tapped, columns, jobs })
+        Ok(OnnxRunner { tapped: Arc::new(tapped), columns, jobs })
     }
 
     /// The names of the columns that go in, where the file holds them.
@@ -42,7 +44,8 @@ impl OnnxRunner {
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Vec<(String, Bound<'py, PyArray2<f64>>)>)> {
         let (values, shape) = (x.as_array().iter().copied().collect::<Vec<f32>>(), x.shape().to_vec());
         let inputs = Inputs::array(values, &shape).raise()?;
-        let said = work::follow(py, self.jobs, None, |tick| self.tapped.run(inputs, tick))?;
+        let tapped = self.tapped.clone();
+        let said = work::follow(py, self.jobs, None, move |tick| tapped.run(inputs, tick))?;
         let outputs = said.outputs.into_iter().map(|(name, o)| (name, o.mapv(f64::from).into_pyarray(py))).collect();
         Ok((said.features.mapv(f64::from).into_pyarray(py), outputs))
     }

@@ -129,7 +129,6 @@ impl Regression {
             seen::warn_of_copies(py, &hashes, Some(rows.y()), seen::GROUPS)?;
         }
         warn_of_training_rows(py, &rows, train_error)?;
-        drop(rows);
         let (head, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let rows = held.calibration()?;
             let head = post.fit(&rows, Seed::new(seed), tick).raise()?;

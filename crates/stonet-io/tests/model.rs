@@ -11,7 +11,9 @@ use stonet::{
     Calibration, ClassInputs, ClassMethod, ClassRows, Fingerprints, InputKind, Kind, LabelKind, Labels, Level, NewRows,
     PostStoNet, PostStoNetClassifier, Seed, Side, StoNetSettings,
 };
-use stonet_io::{Error, Fitted, Model, ModelColumns, ModelScorer, ScoreSettings, Table, Type, Writer, regression_hashes};
+use stonet_io::{
+    Error, Fitted, Model, ModelColumns, ModelScorer, ScoreSettings, Table, Type, Writer, regression_hashes,
+};
 
 fn names(prefix: &str, n: usize) -> Vec<String> {
     (0..n).map(|i| format!("{prefix}{i}")).collect()

@@ -110,12 +110,12 @@ fn intervals_of_every_baseline_are_finite_or_an_error_with_its_place() {
     let network = || SmallNetwork { steps: 40, ..SmallNetwork::default() };
     type Fit = (&'static str, fn(&Calibration<'_>, SmallNetwork) -> Result<Box<dyn Fitted>>);
     let baselines: [Fit; 6] = [
-        ("split", |rows, _| Ok(Box::new(SplitConformal.fit(rows, Seed::new(1))?))),
-        ("normalised", |rows, _| Ok(Box::new(Normalised::default().fit(rows, Seed::new(1))?))),
-        ("cqr", |rows, network| Ok(Box::new(Cqr { network }.fit(rows, level(), Seed::new(1))?))),
-        ("post-linear", |rows, _| Ok(Box::new(PostLinear::default().fit(rows, Seed::new(1))?))),
-        ("refit", |rows, network| Ok(Box::new(NetworkRefit { network }.fit(rows, Seed::new(1))?))),
-        ("laplace", |rows, _| Ok(Box::new(Laplace.fit(rows, Seed::new(1))?))),
+        ("split", |rows, _| Ok(Box::new(SplitConformal.fit(rows, Seed::new(1), &|_, _| true)?))),
+        ("normalised", |rows, _| Ok(Box::new(Normalised::default().fit(rows, Seed::new(1), &|_, _| true)?))),
+        ("cqr", |rows, network| Ok(Box::new(Cqr { network }.fit(rows, level(), Seed::new(1), &|_, _| true)?))),
+        ("post-linear", |rows, _| Ok(Box::new(PostLinear::default().fit(rows, Seed::new(1), &|_, _| true)?))),
+        ("refit", |rows, network| Ok(Box::new(NetworkRefit { network }.fit(rows, Seed::new(1), &|_, _| true)?))),
+        ("laplace", |rows, _| Ok(Box::new(Laplace.fit(rows, Seed::new(1), &|_, _| true)?))),
     ];
     for (name, fit) in baselines {
         for (case, rows) in cases() {
@@ -262,6 +262,6 @@ fn too_few_groups_are_not_called_rows() {
         );
     }
     let all = Calibration::new(base.x.view(), base.y.view()).unwrap().with_groups(&groups).unwrap();
-    let e = PostLinear::default().fit(&all, Seed::new(1)).unwrap_err().to_string();
+    let e = PostLinear::default().fit(&all, Seed::new(1), &|_, _| true).unwrap_err().to_string();
     assert!(e.contains("at least 4 groups of rows, but there are 3"), "{e}");
 }

@@ -293,7 +293,8 @@ impl Features {
     }
 }
 
-/// Too many columns are often one that does not belong to the network, such as the target.fn wrong_shape(error: stonet_onnx::Error, all: bool, other: &dyn Fn(stonet_onnx::Error) -> Error) -> Error {
+/// Too many columns are often one that does not belong to the network, such as the target.
+fn wrong_shape(error: stonet_onnx::Error, all: bool, other: &dyn Fn(stonet_onnx::Error) -> Error) -> Error {
     match error {
         stonet_onnx::Error::InputShape { .. } if all => {
             let why = "if one of the columns is the target or a row's name, --keep COLUMN copies it and does not put it into the \

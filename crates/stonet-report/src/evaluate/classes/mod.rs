@@ -194,7 +194,10 @@ impl ClassEvaluation {
         // First, because it checks everything.
         let scores = judge(p, labels, &settings.judge, seed.child(streams::SCORES))?;
         steps.done()?;
-        let network = settings.network.map(|own| judge(own, labels, &settings.judge, seed.child(streams::NETWORK))).transpose()?;
+        let network = settings
+            .network
+            .map(|own| judge(own, labels, &settings.judge, seed.child(streams::NETWORK)))
+            .transpose()?;
         if network.is_some() {
             steps.done()?;
         }
@@ -223,7 +226,10 @@ impl ClassEvaluation {
             classes: class_rows(p, labels, names, &guesses, bins),
             confused: confusions(labels, names, &guesses),
             subgroups,
-            importance: settings.explain.map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE), &steps)).transpose()?,
+            importance: settings
+                .explain
+                .map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE), &steps))
+                .transpose()?,
             settings: serde_json::Value::Null,
             weights: Vec::new(),
             kappa_paths: Vec::new(),
