@@ -189,3 +189,18 @@ def test_random_states_of_numpy(regression: Any) -> None:
     np.testing.assert_array_equal(make(np.random.RandomState(3)), make(np.random.RandomState(3)))
     np.testing.assert_array_equal(make(np.random.default_rng(3)), make(np.random.default_rng(3)))
     np.testing.assert_array_equal(make(None), make(1))
+
+
+@pytest.mark.xfail(strict=True, reason="plan: ends must not cross")
+@pytest.mark.parametrize("interval", ["stack", "fast", "cv+"])
+def test_ends_do_not_cross_at_any_level(interval: str) -> None:
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(90, 4))
+    y, d = x[:, 0] + rng.normal(size=90), x[:, 0] + 0.5 * x[:, 1]
+    levels = [0.02, 0.05, 0.1, 0.5, 0.9]
+    head = PostStoNetRegressor(interval=interval, random_state=1, **QUICK).fit(x, y, d)
+    point, ends = head.predict_interval(x, d, confidence_level=levels)
+    lower, upper = ends[:, 0, :], ends[:, 1, :]
+    assert (lower <= upper).all()
+    assert (lower <= point[:, None]).all() and (point[:, None] <= upper).all()
+    assert (np.diff(lower, axis=1) <= 0).all() and (np.diff(upper, axis=1) >= 0).all()
