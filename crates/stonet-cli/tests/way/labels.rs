@@ -103,7 +103,8 @@ fn numbers_tell_whether_columns_with_absent_classes_are_outputs() {
 #[test]
 fn labels_keep_their_kind() {
     let desk = Desk::new();
-    let kinds: [(&str, fn(usize) -> String, Type); 5] = [
+    type Name = fn(usize) -> String;
+    let kinds: [(&str, Name, Type); 5] = [
         ("integer", |k| k.to_string(), Type::Integer),
         ("text", |k| format!("0{k}"), Type::Text),
         ("boolean", |k| ["False", "True"][k].into(), Type::Text),
