@@ -114,5 +114,9 @@ fn probabilities_instead_of_logits_give_the_same() {
         assert!(apart(a, b) < 1e-6);
     }
     assert!(desk.run("export p.stonet -o p.onnx").contains("network_probabilities: f32 N × 3"));
-    desk.refuses(&FIT_ANIMALS.replace("val.parquet", "val.csv"), &["val.csv", "look like probabilities"]);
+    // Without --kind they are recognised, and as logits they are refused.
+    let fit = FIT_ANIMALS.replace("val.parquet", "val.csv");
+    desk.run(&fit);
+    assert_eq!(desk.json("inspect head.stonet")["kind"], "probabilities");
+    desk.refuses(&format!("{fit} --kind logits"), &["val.csv", "look like probabilities"]);
 }
