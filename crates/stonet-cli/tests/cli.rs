@@ -134,7 +134,7 @@ fn benchmark_leaves_out_words_and_takes_them_for_groups() {
     std::fs::write(&file, words.collect::<String>()).unwrap();
     let run =
         ["benchmark", path(&file), "--target", "y", "--epochs", "2", "--splits", "1", "--out", path(&out), "--json"];
-    refuses(&run, "words.csv, line 2, column `id`: `r1` is not a number");
+    refuses(&run, "words.csv: 2 columns hold text and not numbers: `id`, `subject`");
     let report = json(&mut stonet(&[&run[..], &["--exclude", "id", "--groups", "subject"]].concat()));
     assert_eq!((&report["inputs"], &report["seed"]), (&Value::from(3), &Value::from(1)));
 }

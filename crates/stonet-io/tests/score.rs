@@ -186,6 +186,11 @@ fn files_keep_their_order_and_the_columns_asked_for() {
                 assert_eq!(back.text("id").unwrap()[998], "9223372036854774809");
                 assert_eq!(back.text("note").unwrap()[7], "row, 7");
                 assert_eq!(back.names()[0], "f1");
+                // A kept integer is an integer again; a text file knows no types.
+                if input.extension() != Some("csv".as_ref()) && output.ends_with("out.parquet") {
+                    let e = stonet_io::read(&output).unwrap_err().to_string();
+                    assert!(e.contains("`note`") && !e.contains("`id`"), "{e}");
+                }
                 assert_eq!(back.column("f1").unwrap(), values.column(1));
                 for (column, cells) in scorer.outputs().iter().zip(expected.cells()) {
                     close(&back.column(&column.name).unwrap().to_vec(), numbers(&cells));
@@ -193,9 +198,6 @@ fn files_keep_their_order_and_the_columns_asked_for() {
             }
         }
     }
-    // A kept integer is an integer again.
-    let e = Reading::default().read(&dir.path().join("out.parquet")).unwrap_err().to_string();
-    assert!(e.contains("`note`") && !e.contains("`id`"), "{e}");
 }
 
 #[test]
