@@ -358,9 +358,9 @@ mod tests {
         let labels = Labels::learn(&["01", "02", "1"], None).unwrap();
         assert_eq!(
             (labels.names(), labels.kind()),
-            (&["01".into(), "02".into(), "1".into()][..], Some(LabelKind::Text))
+            (&["01".into(), "1".into(), "02".into()][..], Some(LabelKind::Text))
         );
-        assert_eq!(labels.encode(&[" 02 ", "1"]).unwrap(), [1, 2]);
+        assert_eq!(labels.encode(&[" 02 ", "1"]).unwrap(), [2, 1]);
         assert!(labels.encode(&["2"]).is_err());
         // A file of an earlier version has lost the zeros, and its rows are still found.
         let old: Labels = serde_json::from_str(r#"["1","2"]"#).unwrap();
