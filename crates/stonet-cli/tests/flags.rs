@@ -110,6 +110,8 @@ fn printed_settings_are_read_back_as_they_were() {
         let printed = print(&format!("--task regression --interval {interval} --folds 4 --level 0.8"));
         assert!(printed.contains(&format!("kind = \"{interval}\" # which intervals")), "{printed}");
         assert!(printed.contains("folds = 4 # ") && printed.contains("level = 0.8 # "), "{printed}");
+        let grid = if interval == "paper" { "kappas = [0.0005, 0.001, " } else { "kappas = [0.001, 0.006, " };
+        assert!(printed.contains(grid), "{printed}");
         desk.write("settings.toml", &printed);
         assert_eq!(print("--task regression --settings settings.toml"), printed);
     }

@@ -202,7 +202,7 @@ impl PostStoNet {
     }
 
     /// The settings in effect: κ that are not set are those of the kind.
-    fn resolved(&self) -> Self {
+    pub fn resolved(&self) -> Self {
         let grid = match self.kind {
             Kind::Paper => &eve::PAPER_GRID[..],
             _ => self.stonet.kappas(),

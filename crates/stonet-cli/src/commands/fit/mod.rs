@@ -110,7 +110,7 @@ impl Fit {
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
-                Task::Regression => settings::printed(&self.regression_settings(level)?),
+                Task::Regression => settings::printed(&self.regression_settings(level)?.resolved()),
                 Task::Classification => settings::printed(&self.class_settings()?),
             };
             return console.result(&json!({ "schema": "stonet.settings/1", "settings": value }), || text);
