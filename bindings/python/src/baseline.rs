@@ -11,7 +11,6 @@ use stonet::baseline::{
     Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
 };
 use stonet::{Level, NewRows, Seed, Ticker};
-use stonet_io::regression_hashes;
 
 use crate::arrays::{self, Matrix, Numbers, view};
 use crate::error::Raise;
@@ -69,11 +68,7 @@ impl Baseline {
         n_jobs: Option<i64>,
     ) -> PyResult<Self> {
         let held = HeldRows::new(&x, &y, &prediction, &groups)?;
-        if groups.is_none() {
-            let rows = held.calibration()?;
-            let hashes = regression_hashes(rows.features(), rows.prediction(), rows.y()).raise()?;
-            seen::warn_of_copies(py, &hashes, Some(rows.y()), seen::GROUPS)?;
-        }
+        seen::regression_rows(py, &held.calibration()?, groups.is_some())?;
         let (level, seed) = (Level::new(level).raise()?, Seed::new(seed));
         let fit = move |tick: Ticker<'_>| {
             let (rows, settings) = (held.calibration()?, settings.as_str());

@@ -220,7 +220,7 @@ impl Classification {
         let ClassColumns { kind, labels: names, codes: labels, notes } = found;
         let columns = given.columns(kind, x.as_array().ncols(), view(&features).map_or(0, |f| f.ncols()));
         let hashes = Rows::new(kind, x.as_array(), view(&features), true)?.hashes(&labels)?;
-        seen::warn_of_copies(py, &hashes, None, "remove the copies")?;
+        seen::warn_of_copies(py, &hashes, &[], "remove the copies")?;
         let (x, features, classes) = (Held::new(&x), features.as_ref().map(Held::new), names.classes());
         let wanted = Wanted { classifier, sets, intervals };
         let (found, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {

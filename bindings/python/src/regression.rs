@@ -124,10 +124,7 @@ impl Regression {
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let (held, level) = (HeldRows::new(&x, &y, &prediction, &groups)?, post.level);
         let rows = held.calibration()?;
-        let hashes = regression_hashes(rows.features(), rows.prediction(), rows.y()).raise()?;
-        if groups.is_none() {
-            seen::warn_of_copies(py, &hashes, Some(rows.y()), seen::GROUPS)?;
-        }
+        let hashes = seen::regression_rows(py, &rows, groups.is_some())?;
         warn_of_training_rows(py, &rows, train_error)?;
         let (head, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let rows = held.calibration()?;

@@ -2,10 +2,10 @@
 
 use std::ffi::CString;
 
-use ndarray::ArrayView2;
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use stonet::{FingerprintsBuilder, Overlap, row_hashes};
+use stonet::{Calibration, FingerprintsBuilder, Overlap};
+use stonet_io::{regression_hashes, regression_parts};
 
 use crate::error::Raise;
 
@@ -25,21 +25,22 @@ pub fn check(py: Python<'_>, overlap: Option<&Overlap>, allow: bool) -> PyResult
     warn(py, &text)
 }
 
-/// Warns of copies among rows with these hashes; `y` where the targets are numbers.
-pub fn warn_of_copies(
-    py: Python<'_>,
-    hashes: &[u64],
-    y: Option<ArrayView2<'_, f64>>,
-    remedy: &'static str,
-) -> PyResult<()> {
-    let targets = y.map(|y| row_hashes(&[y]).raise()).transpose()?.unwrap_or_default();
+/// Warns of copies among rows with these hashes; `parts` are those of inputs and of targets alone, where targets are numbers.
+pub fn warn_of_copies(py: Python<'_>, hashes: &[u64], parts: &[Vec<u64>], remedy: &'static str) -> PyResult<()> {
     let mut all = FingerprintsBuilder::default();
     all.add(hashes);
-    match all.copies(hashes, &targets) {
+    match all.copies(hashes, parts) {
         Some(copies) => warn(py, &format!("{}; {remedy}", copies.text())),
         None => Ok(()),
     }
 }
 
-/// What to do about copies where rows can be in groups.
-pub const GROUPS: &str = "remove the copies, or keep them together with groups=";
+/// Warns of copies among the rows of a regression, which may be in groups; returns the hashes of the rows.
+pub fn regression_rows(py: Python<'_>, rows: &Calibration<'_>, grouped: bool) -> PyResult<Vec<u64>> {
+    let hashes = regression_hashes(rows.features(), rows.prediction(), rows.y()).raise()?;
+    if !grouped {
+        let parts = regression_parts(rows.features(), rows.prediction(), rows.y()).raise()?;
+        warn_of_copies(py, &hashes, &parts, "remove the copies, or keep them together with groups=")?;
+    }
+    Ok(hashes)
+}

@@ -94,6 +94,8 @@ def test_copies_are_reported_when_fitting(regression: Any, classes: Any) -> None
     z, labels = classes
     with pytest.warns(UserWarning, match=r"400 of 400 calibration rows .* remove the copies"):
         stonet.TemperatureScaling().fit(z[twice], labels[twice])
+    # A rounded target repeats by chance where X says nothing.
+    silent(stonet.SplitConformal().fit, np.zeros((400, 1)), np.round(y, 2), d)
     # Ratings repeat by chance.
     rng = np.random.default_rng(5)
     grid = rng.integers(0, 4, size=(300, 3)).astype(float)

@@ -20,7 +20,7 @@ use crate::write::write_whole;
 use crate::{Error, Result, Table, explain, open};
 use fingerprint::Fnv;
 
-pub use seen::{class_hashes, regression_hashes};
+pub use seen::{class_hashes, regression_hashes, regression_parts};
 
 /// The latest format version, which is written.
 const VERSION: u64 = 1;

@@ -129,6 +129,12 @@ impl RegressionFile {
         Ok(stonet_io::regression_hashes(self.features.view(), prediction, self.y.view())?)
     }
 
+    /// The same of inputs and of targets alone.
+    pub fn parts(&self) -> Result<Vec<Vec<u64>>> {
+        let prediction = self.prediction.as_ref().map(|d| d.view());
+        Ok(stonet_io::regression_parts(self.features.view(), prediction, self.y.view())?)
+    }
+
     /// What tells these rows from others.
     pub fn fingerprint(&self) -> String {
         let arrays: Vec<ArrayView2<'_, f64>> =

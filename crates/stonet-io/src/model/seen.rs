@@ -52,6 +52,16 @@ pub fn regression_hashes(
     Ok(row_hashes(&[inputs, y])?)
 }
 
+/// The same of the inputs and of the targets, each alone, for [`stonet::FingerprintsBuilder::copies`].
+pub fn regression_parts(
+    features: ArrayView2<'_, f64>,
+    prediction: Option<ArrayView2<'_, f64>>,
+    y: ArrayView2<'_, f64>,
+) -> Result<Vec<Vec<u64>>> {
+    let inputs = prediction.filter(|_| features.ncols() == 0).unwrap_or(features);
+    Ok(vec![row_hashes(&[inputs])?, row_hashes(&[y])?])
+}
+
 /// The hashes that tell a classification's rows apart: `outputs` of the network are as they stand in the table, whatever their kind, and
 /// features count where there are none. `labels` are numbers of classes.
 pub fn class_hashes(

@@ -23,13 +23,13 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// More than 1 % of the rows repeat, and either the target is continuous, or the rows repeat as independent rows cannot.
+    /// More than 1 % of the rows repeat, and either inputs and target are continuous, or the rows repeat as independent rows cannot.
     ///
     /// `times[k]` is how many distinct rows come k times, up to some k.
-    pub(super) fn find(counts: &FingerprintCounts, times: &[u64], rows: &[u64], targets: &[u64]) -> Option<Self> {
+    pub(super) fn find(counts: &FingerprintCounts, times: &[u64], rows: &[u64], parts: &[Vec<u64>]) -> Option<Self> {
         let found = Copies { rows: counts.sampled, repeated: counts.repeated };
         let many = found.repeated as f64 > LIMIT * found.rows as f64;
-        (many && (continuous(rows, targets) || not_independent(times))).then_some(found)
+        (many && (continuous(rows, parts) || not_independent(times))).then_some(found)
     }
 
     /// What is wrong; the remedy is the caller's.
@@ -43,11 +43,11 @@ impl Copies {
     }
 }
 
-/// Whether distinct rows mostly have distinct targets, and are many; then equal rows are no coincidence.
-fn continuous(rows: &[u64], targets: &[u64]) -> bool {
+/// Whether distinct rows mostly have distinct inputs and distinct targets, and are many; then equal rows are no coincidence.
+fn continuous(rows: &[u64], parts: &[Vec<u64>]) -> bool {
     let distinct = |hashes: &[u64]| hashes.iter().collect::<HashSet<_>>().len();
     let (all, different) = (rows.len(), distinct(rows));
-    !targets.is_empty() && 2 * distinct(targets) >= different && 3 * different >= all
+    !parts.is_empty() && 3 * different >= all && parts.iter().all(|part| 2 * distinct(part) >= different)
 }
 
 /// Whether the numbers of rows that come 1, 2, 3, … times contradict independent rows.

@@ -142,12 +142,12 @@ impl FingerprintsBuilder {
         Fingerprints { counts, values }
     }
 
-    /// Rows that look like copies of others. `targets` are hashes of the targets alone of some or all of these rows, with the hashes of the
-    /// whole rows; empty for classes.
-    pub fn copies(&self, rows: &[u64], targets: &[u64]) -> Option<Copies> {
+    /// Rows that look like copies of others. `rows` are hashes of some or all of these rows, and `parts` of their inputs and of their
+    /// targets, each alone; none for classes.
+    pub fn copies(&self, rows: &[u64], parts: &[Vec<u64>]) -> Option<Copies> {
         let mut times = [0; LARGEST + 1];
         self.seen.values().for_each(|&n| times[(n as usize).min(LARGEST)] += 1);
-        Copies::find(&self.finish().counts(), &times[..LARGEST], rows, targets)
+        Copies::find(&self.finish().counts(), &times[..LARGEST], rows, parts)
     }
 }
 

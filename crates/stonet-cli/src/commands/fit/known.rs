@@ -1,26 +1,23 @@
 //! What `stonet fit` remembers of its rows: their fingerprints, and whether there are copies among them.
 
-use ndarray::ArrayView2;
-use stonet::{Fingerprints, FingerprintsBuilder, row_hashes};
+use stonet::{Fingerprints, FingerprintsBuilder};
 
-use crate::error::Result;
 use crate::seen::warn_of_copies;
 
 /// The rows so far.
 pub struct Known {
     all: FingerprintsBuilder,
-    /// Hashes of the rows in memory, and of their targets alone; none for classes.
+    /// Hashes of the rows in memory, and of their inputs and their targets alone; none for classes.
     rows: Vec<u64>,
-    targets: Vec<u64>,
+    parts: Vec<Vec<u64>>,
 }
 
 impl Known {
-    /// Rows with these hashes, and these targets where they are numbers.
-    pub fn new(rows: Vec<u64>, targets: Option<ArrayView2<'_, f64>>) -> Result<Self> {
-        let targets = targets.map(|y| row_hashes(&[y])).transpose()?.unwrap_or_default();
+    /// Rows with these hashes.
+    pub fn new(rows: Vec<u64>, parts: Vec<Vec<u64>>) -> Self {
         let mut all = FingerprintsBuilder::default();
         all.add(&rows);
-        Ok(Known { all, rows, targets })
+        Known { all, rows, parts }
     }
 
     /// More rows, which are not in memory later.
@@ -35,7 +32,7 @@ impl Known {
 
     /// A warning about copies. Rows in groups may be copies: a group is never split.
     pub fn warning(&self, grouped: bool, groups: bool) -> Option<String> {
-        let copies = (!grouped).then(|| self.all.copies(&self.rows, &self.targets)).flatten()?;
+        let copies = (!grouped).then(|| self.all.copies(&self.rows, &self.parts)).flatten()?;
         Some(warn_of_copies(&copies, groups))
     }
 }

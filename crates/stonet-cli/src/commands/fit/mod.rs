@@ -169,7 +169,7 @@ impl Fit {
             _ => {}
         }
         let calibration = rows.calibration()?;
-        let mut known = Known::new(rows.hashes()?, Some(rows.y.view()))?;
+        let mut known = Known::new(rows.hashes()?, rows.parts()?);
         let seed = Seed::new(self.seed.seed);
         let refused = Error::columns(&self.rows, &rows.columns);
         let fitted: FittedPostStoNet = match &drawn {
@@ -247,7 +247,7 @@ impl Fit {
         if !absent.is_empty() {
             console.note(format_args!("no row is of class {}", absent.join(", ")));
         }
-        let known = Known::new(rows.hashes.clone(), None)?;
+        let known = Known::new(rows.hashes.clone(), Vec::new());
         let open = fitted.notes().iter().filter(|n| !n.converged);
         let open = open.map(|n| format!("{} is not converged", n.method));
         let warnings = rows.warnings.iter().cloned().chain(open).chain(known.warning(false, false)).collect();
