@@ -76,11 +76,20 @@ impl Error {
                 "setting"
             }
             Error::Core(stonet::Error::TooManyThreads { .. }) | Error::Flag { .. } => "usage",
-            Error::File(_) => "file",
-            Error::Network(_) => "network",
+            Error::File(_) | Error::Hint { .. } => "file",
+            Error::Network(_) | Error::Shape { .. } => "network",
             Error::Experiment(_) => "experiment",
             Error::NoFolder { .. } | Error::IsFolder { .. } => "output",
-            _ => "data",
+            Error::Core(_)
+            | Error::Rows { .. }
+            | Error::Classes { .. }
+            | Error::Constant { .. }
+            | Error::Magnitude { .. }
+            | Error::SmallRange { .. }
+            | Error::Part { .. }
+            | Error::EmptyPart { .. }
+            | Error::Seen { .. }
+            | Error::InputNumber { .. } => "data",
         }
     }
 

@@ -40,7 +40,7 @@ mod tests {
         assert_eq!(place, ", line 2");
         assert!(why.starts_with("there is no setting `fold`; there are `kind`, `folds`"), "{why}");
         assert_eq!(of("\nfolds = \"five\"\n").1, "folds: the text \"five\" stands where a whole number is needed");
-        let (place, why) = of("[stonet]\nbatch_size = 10\nsteps = 1.5\n");
+        let (place, why) = of("[stonet]\nhidden = [5]\nsteps = 1.5\n");
         assert_eq!(place, ", line 3");
         assert!(why.starts_with("stonet.steps: the number 1.5 stands where a whole number is needed"), "{why}");
         let (_, why) = of("kind = \"exact\"\n");
