@@ -220,20 +220,15 @@ class TestExport:
             name = next(n for n in found if n.endswith("probabilities"))
             np.testing.assert_allclose(found[name], head.predict_proba(network(classified.x).output), atol=1e-4)
 
-    def test_what_cannot_be_exported_is_an_error_and_no_file(
-        self, regressed: Trained, classified: Trained, tmp_path: Path
-    ) -> None:
+    def test_what_cannot_be_exported_is_an_error_and_no_file(self, regressed: Trained, tmp_path: Path) -> None:
         network = OnnxNetwork(regressed.place / "net.onnx")
         features, output, _ = network(regressed.x)
         head = PostStoNetRegressor(interval="fast").fit(features, regressed.y, output)
-        p = np.exp(OnnxNetwork(classified.place / "net.onnx")(classified.x).output)
-        sure = PostStoNetClassifier(method="temperature").fit(p / p.sum(axis=1, keepdims=True), classified.y)
         path = tmp_path / "no.onnx"
         scaled = OnnxNetwork(regressed.place / "net.onnx", scale=2.0)
         for words, act in {
             "several levels .* not supported yet": lambda: head.to_onnx(path, level=[0.8, 0.9]),
             "one-sided bounds are not supported yet": lambda: head.to_onnx(path, side="lower"),
-            "fitted on probabilities, .* not supported yet": lambda: sure.to_onnx(path),
             "no network; give network=": lambda: head.to_onnx(path, tap="h"),
             "scale, mean or std": lambda: head.to_onnx(path, network=scaled),
             "not fitted": lambda: PostStoNetRegressor().to_onnx(path),
