@@ -223,13 +223,17 @@ impl Classification {
         seen::warn_of_copies(py, &hashes, &[], "remove the copies")?;
         let (x, features, classes) = (Held::new(&x), features.as_ref().map(Held::new), names.classes());
         let wanted = Wanted { classifier, sets, intervals };
-        let (found, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
+        let fitted = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let inputs = Rows::new(kind, x.view(), features.as_ref().map(Held::view), true)?;
             let rows = ClassRows::new(inputs.inputs()?, &labels, classes).raise()?;
             let found = wanted.fit(&rows, Seed::new(seed), tick).raise()?;
             Ok((found, if fingerprints { inputs.fingerprint(&labels) } else { String::new() }))
-        })?;
-        let (head, sets, covariance, refused) = found;
+        });
+        if fitted.is_err() {
+            // What the columns were taken for may be why the fit failed.
+            notes.iter().try_for_each(|n| seen::warn(py, &n.text(Interface::Python)))?;
+        }
+        let ((head, sets, covariance, refused), fingerprint) = fitted?;
         let model = Model {
             head: Fitted::Classification(Box::new(head)),
             columns,

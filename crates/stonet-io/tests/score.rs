@@ -188,7 +188,7 @@ fn files_keep_their_order_and_the_columns_asked_for() {
                 assert_eq!(back.names()[0], "f1");
                 // A kept integer is an integer again; a text file knows no types.
                 if input.extension() != Some("csv".as_ref()) && output.ends_with("out.parquet") {
-                    let e = stonet_io::read(&output).unwrap_err().to_string();
+                    let e = read(&output).unwrap_err().to_string();
                     assert!(e.contains("`note`") && !e.contains("`id`"), "{e}");
                 }
                 assert_eq!(back.column("f1").unwrap(), values.column(1));

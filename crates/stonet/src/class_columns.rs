@@ -126,10 +126,28 @@ impl ClassNote {
         let percent = |hits: usize, rows: usize| format!("{:.1} %", 100.0 * hits as f64 / rows.max(1) as f64);
         match self {
             ClassNote::Decided { kind, columns, classes, hits, rows, chance } => {
+                let share = percent(*hits, *rows);
+                if *columns == 1 {
+                    let found = format!(
+                        "there are one column and two classes; the column is on the side of the label in {share} of {rows} rows, where chance \
+                         gives {:.1} %",
+                        100.0 * chance
+                    );
+                    return match kind {
+                        InputKind::Features => format!(
+                            "{found}, so it is taken for a feature; if it is the network's output, pass {}",
+                            at.kind(InputKind::Logits)
+                        ),
+                        kind => format!(
+                            "{found}, so it is taken for {kind} of the second class; if it is a feature, pass {}",
+                            at.kind(InputKind::Features)
+                        ),
+                    };
+                }
                 let found = format!(
                     "there are {columns} columns, and {classes} classes occur; the largest column is that of the label in {} of {rows} rows, \
                      where chance gives {:.1} %",
-                    percent(*hits, *rows),
+                    share,
                     100.0 * chance
                 );
                 match kind {
@@ -184,18 +202,22 @@ impl ClassColumns {
     /// often than chance (one-sided binomial test, p < 10⁻⁶), and features otherwise; [`ClassNote::Decided`] tells. Chance is the agreement
     /// of labels and largest columns that are independent of each other, Σ_k P(label = k) P(largest = k). Features whose largest column
     /// depends on the class can agree with a few labels by coincidence, so the agreement must also be at least half of what the best order
-    /// of the classes would have.
+    /// of the classes would have. The same decides whether one column, where there are two classes, is the output of a binary classifier:
+    /// its sign, or whether it exceeds one half, then tells the class.
     pub fn find(values: ArrayView2<'_, f64>, seen: &Labels, codes: &[usize], asked: &ClassAsked<'_>) -> Result<Self> {
-        // One column that is said to be an output belongs to a binary classifier.
-        let single = asked.kind.filter(|kind| *kind != InputKind::Features && values.ncols() == 1);
-        let both = single.map(|kind| kind.logits(values.to_owned())).transpose()?;
+        let guess = if looks_like_probabilities(values) { InputKind::Probabilities } else { InputKind::Logits };
+        let outputs = || asked.kind.unwrap_or(guess);
+        // One column and two classes: the output of a binary classifier, or a feature.
+        let two = asked.classes.unwrap_or(seen).classes() == 2;
+        let single = values.ncols() == 1 && asked.kind != Some(InputKind::Features) && (two || asked.kind.is_some());
+        let both = single.then(|| outputs().logits(values.to_owned())).transpose()?;
+        let given = values.ncols();
         let values = both.as_ref().map_or(values, |both| both.view());
         let columns = values.ncols();
-        let outputs = || if looks_like_probabilities(values) { InputKind::Probabilities } else { InputKind::Logits };
         let role = role(seen, codes, columns, asked)?;
         let (kind, labels, doubtful) = match (asked.kind, role) {
             (Some(InputKind::Features), _) => return Self::features(seen, codes, asked, Vec::new()),
-            (kind, Role::Outputs(labels)) => (kind.unwrap_or_else(outputs), labels, false),
+            (kind, Role::Outputs(labels)) => (outputs(), labels, single && kind.is_none() && !asked.beside),
             (Some(kind), Role::Doubtful(labels)) => (kind, labels, false),
             (None, Role::Doubtful(labels)) => (outputs(), labels, !asked.beside),
             (None, Role::Misfit) if !asked.beside => {
@@ -218,7 +240,7 @@ impl ClassColumns {
         if doubtful {
             let kind = if agreement.is_of_outputs() { kind } else { InputKind::Features };
             let Agreement { hits, rows, chance, .. } = agreement;
-            notes.push(ClassNote::Decided { kind, columns, classes: seen.classes(), hits, rows, chance });
+            notes.push(ClassNote::Decided { kind, columns: given, classes: seen.classes(), hits, rows, chance });
             if kind == InputKind::Features {
                 return Self::features(seen, codes, asked, notes);
             }

@@ -44,7 +44,8 @@ fn a_single_logit_or_probability_is_fitted_judged_and_exported() {
         let fit = format!(
             "fit val.csv --task classification --method temperature --inputs prediction --kind {kind} --target answer -o head.stonet"
         );
-        desk.run(&fit);
+        let fitted = desk.json(&fit);
+        assert_eq!(fitted["class_columns"], serde_json::json!([{ "column": "prediction", "class": "yes" }]));
         desk.run("predict head.stonet test.csv -o p.csv");
         let p = desk.column("p.csv", "p_yes");
         let judged = desk.json("evaluate head.stonet test.csv");
@@ -61,6 +62,25 @@ fn a_single_logit_or_probability_is_fitted_judged_and_exported() {
             desk.refuses(&wrong, &["val.csv", "look like probabilities"]);
         }
     }
+}
+
+#[test]
+fn one_column_is_recognised_without_its_kind_or_the_warning_says_what_it_was_taken_for() {
+    let desk = Desk::new();
+    let mut z = normal(5);
+    let row = |_| {
+        let (logit, noise) = (3.0 * z(), z());
+        format!("{logit},{noise},{}\n", if logit + noise > 0.0 { "yes" } else { "no" })
+    };
+    desk.write("val.csv", format!("logit,noise,answer\n{}", (0..300).map(row).collect::<String>()));
+    let fit = "fit val.csv --task classification --method temperature --target answer -o head.stonet --inputs";
+    let fitted = desk.json(&format!("{fit} logit"));
+    assert_eq!(fitted["class_columns"], serde_json::json!([{ "column": "logit", "class": "yes" }]));
+    assert!(fitted["warnings"][0].as_str().unwrap().contains("taken for logits"), "{}", fitted["warnings"]);
+    desk.refuses(
+        &format!("{fit} noise").replace("head.", "none."),
+        &["taken for a feature", "--kind logits", "only features"],
+    );
 }
 
 #[test]

@@ -52,6 +52,33 @@ fn outputs_with_absent_classes_are_recognised_and_keep_their_columns() {
 }
 
 #[test]
+fn one_column_is_a_binary_classifier_if_its_side_is_that_of_the_label() {
+    let mut rng = Seed::new(8).rng();
+    let z = Array2::from_shape_fn((300, 1), |_| rng.random_range(-4.0..4.0f64));
+    let sigmoid = z.mapv(|z| 1.0 / (1.0 + (-z).exp()));
+    let drawn = |p: f64| if rng.random_bool(p) { "yes" } else { "no" };
+    let labels = words(&sigmoid.iter().copied().map(drawn).collect::<Vec<_>>());
+    let auto = ClassAsked::default();
+    for (column, kind) in [(&z, InputKind::Logits), (&sigmoid, InputKind::Probabilities)] {
+        let found = find(column, &labels, &auto).unwrap();
+        assert_eq!((found.kind, found.labels.names()), (kind, &words(&["no", "yes"])[..]));
+        assert!(found.is_decided());
+        let text = found.notes[0].text(Interface::Command);
+        assert!(text.contains("one column") && text.ends_with("pass --kind features"), "{text}");
+    }
+    // A column of one sign, and one that has nothing to do with the label.
+    let noise = Array2::from_shape_fn((300, 1), |_| rng.random_range(-1.0..1.0));
+    for column in [z.mapv(|z| z + 10.0), noise] {
+        let found = find(&column, &labels, &auto).unwrap();
+        assert_eq!(found.kind, InputKind::Features);
+        assert!(found.notes[0].text(Interface::Python).ends_with("pass kind=\"logits\""), "{:?}", found.notes);
+    }
+    // The other way round: the order that fits is shown.
+    let turned = find(&z.mapv(|z| -z), &labels, &ClassAsked { kind: Some(InputKind::Logits), ..auto }).unwrap();
+    assert!(turned.notes[0].text(Interface::Command).ends_with("pass --classes yes,no"), "{:?}", turned.notes);
+}
+
+#[test]
 fn features_are_not_taken_for_outputs() {
     let mut rng = Seed::new(3).rng();
     let labels: Vec<usize> = (0..500).map(|i| i % 10).collect();

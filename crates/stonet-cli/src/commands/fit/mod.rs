@@ -241,7 +241,9 @@ impl Fit {
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
         let fitted: FittedClassifier = console
-            .run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::columns(&self.rows, &rows.columns)))?;
+            .run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::columns(&self.rows, &rows.columns)))
+            // What the columns were taken for may be why the fit failed.
+            .inspect_err(|_| rows.warnings.iter().for_each(|w| console.warn(w)))?;
         let names = rows.classes.names().to_vec();
         let absent: Vec<String> = fitted.absent_classes().iter().map(|&k| names[k].clone()).collect();
         if !absent.is_empty() {

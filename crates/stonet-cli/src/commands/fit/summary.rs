@@ -79,8 +79,10 @@ pub struct ClassColumn {
     pub class: String,
 }
 
-/// The outputs of a network with their classes; none where a head was fitted on features alone.
+/// The outputs of a network with their classes; none where a head was fitted on features alone. The single output of a binary classifier is
+/// that of the second class.
 pub fn class_columns(columns: &[String], classes: &[String]) -> Vec<ClassColumn> {
+    let classes = if columns.len() == 1 { classes.get(1..).unwrap_or_default() } else { classes };
     let pair = |(column, class): (&String, &String)| ClassColumn { column: column.clone(), class: class.clone() };
     columns.iter().zip(classes).map(pair).collect()
 }
