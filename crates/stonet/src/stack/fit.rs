@@ -135,7 +135,8 @@ impl<'a, 'd> Job<'a, 'd> {
         let folds = self.folds(rows, false)?;
         let (_, predictions) = self.out_of_fold(&folds)?;
         let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
-        let whole = self.candidates(rows, streams::WHOLE)?;
+        // In the order of the rows, as all fits are: batches are drawn by position, and the rows of a share come shuffled.
+        let whole = self.candidates(&without(rows, &[]), streams::WHOLE)?;
         let model = assemble(&whole, &choice);
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
         Ok((model, paths))
