@@ -255,3 +255,17 @@ def test_wrong_arguments_are_named() -> None:
         with pytest.raises(ValueError) as found:  # noqa: PT011
             PostStoNetClassifier(**arguments).fit(z, y)
         assert words in str(found.value), (words, str(found.value))
+
+
+def test_one_column_is_the_output_of_a_binary_classifier_or_the_warning_says_what_it_is() -> None:
+    rng = np.random.default_rng(3)
+    z, noise = 3.0 * rng.normal(size=(300, 1)), rng.normal(size=(300, 1))
+    y = np.where(z[:, 0] + rng.normal(size=300) > 0.0, "yes", "no")
+    head = PostStoNetClassifier(method="temperature")
+    with pytest.warns(UserWarning, match="taken for logits of the second class"):
+        head.fit(z, y)
+    assert list(head.classes_) == ["no", "yes"]
+    assert (head.predict(z) == np.where(z[:, 0] > 0.0, "yes", "no")).all()
+    told = pytest.warns(UserWarning, match='taken for a feature; .* pass kind="logits"')
+    with told, pytest.raises(ValueError, match="only features"):
+        head.fit(noise, y)

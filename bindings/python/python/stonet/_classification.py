@@ -38,7 +38,8 @@ class PostStoNetClassifier(Calibrator):
         What the columns of X are. ``auto``: with as many columns as ``classes`` names, or as there are classes in y, they are the outputs
         of the network: probabilities where every row is one, otherwise logits. Where y holds whole numbers from 0, or the names of the
         columns, and fewer classes than there are columns, X are outputs only if the largest column is that of the label clearly more often
-        than chance (one-sided binomial test, p < 1e-6). In all other cases X are features. A warning tells what was decided where there
+        than chance (one-sided binomial test, p < 1e-6). One column with two classes is the output of a binary classifier, for the second
+        class, under the same test. In all other cases X are features. A warning tells what was decided where there
         is a doubt; ``kind_`` holds it.
     sets : {"cv+", "split"} or dict, optional
         Whether sets of classes are fitted too, and who judges: every row by folds (five more fits), or 30 % of the rows (one more).
