@@ -12,11 +12,14 @@ const LEAST: u64 = 1 << 26;
 /// Bytes that a table may take; no limit where the system does not say how much memory there is.
 pub(crate) fn limit() -> u64 {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
-    let cgroup = |most: &str, used: &str| left_in_group(&read(most), &read(used));
+    let cgroup = |folder: &str, most: &str, used: &str| {
+        let file = |name: &str| read(&format!("/sys/fs/cgroup/{folder}{name}"));
+        left_in_group(&file(most), &file(used), &file("memory.stat"))
+    };
     let left = [
         kilobytes(&read("/proc/meminfo"), "MemAvailable:"),
-        cgroup("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        cgroup("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+        cgroup("", "memory.max", "memory.current"),
+        cgroup("memory/", "memory.limit_in_bytes", "memory.usage_in_bytes"),
         left_of_addresses(&read("/proc/self/limits"), &read("/proc/self/status")),
     ];
     share(left.into_iter().flatten().min())
@@ -32,10 +35,14 @@ fn kilobytes(text: &str, label: &str) -> Option<u64> {
     rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What a control group has left; none where it has no limit.
-fn left_in_group(most: &str, used: &str) -> Option<u64> {
+/// What a control group has left; none where it has no limit. Files that the system keeps in memory count as used there, and are dropped
+/// when memory is needed.
+fn left_in_group(most: &str, used: &str, statistics: &str) -> Option<u64> {
     let most: u64 = most.trim().parse().ok()?;
-    Some(most.saturating_sub(used.trim().parse().unwrap_or(0)))
+    let used: u64 = used.trim().parse().unwrap_or(0);
+    let of = |name: &str| statistics.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let files = of("inactive_file ").unwrap_or(0).saturating_add(of("active_file ").unwrap_or(0));
+    Some(most.saturating_sub(used.saturating_sub(files)))
 }
 
 /// What `ulimit -v` leaves; none where it is unlimited.
@@ -62,8 +69,10 @@ mod tests {
         let meminfo = "MemTotal:       16000000 kB\nMemFree:  1 kB\nMemAvailable:    8000000 kB\n";
         assert_eq!(kilobytes(meminfo, "MemAvailable:"), Some(8_192_000_000));
         assert_eq!(kilobytes("", "MemAvailable:"), None);
-        assert_eq!(left_in_group("max\n", "5\n"), None);
-        assert_eq!(left_in_group("1000\n", "300\n"), Some(700));
+        assert_eq!(left_in_group("max\n", "5\n", ""), None);
+        assert_eq!(left_in_group("1000\n", "300\n", ""), Some(700));
+        let statistics = "anon 50\nfile 900\ninactive_file 600\nactive_file 200\n";
+        assert_eq!(left_in_group("1000\n", "950\n", statistics), Some(850));
         let unlimited = "Max address space         unlimited            unlimited            bytes\n";
         assert_eq!(left_of_addresses(unlimited, ""), None);
         let limited = "Max address space         2048000              unlimited            bytes\n";
