@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+# A shell starts background processes with SIGINT ignored, and tests of Ctrl-C would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Regression(NamedTuple):
