@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -99,10 +100,11 @@ print("what was left behind has ended")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the threads of the process")
 def test_ctrl_c_is_heard_inside_a_factorisation() -> None:
-    # One eigen-decomposition of order 3000, inside which nothing can be asked: the exception comes while it still runs.
+    # One eigen-decomposition of order 3000, inside which nothing can be asked. The exception comes whether the signal arrives inside it, so that
+    # the work is left behind, or before it, where the work ends by itself: that depends on the machine.
     run = subprocess.run([sys.executable, "-c", FACTORISATION], capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr
-    assert "interrupted while 2 threads work" in run.stdout, run.stdout
+    assert re.search(r"interrupted while \d+ threads work", run.stdout), run.stdout
     assert "what was left behind has ended" in run.stdout
 
 
