@@ -26,6 +26,7 @@ from conftest import timeless
 
 import stonet
 import stonet.spark
+from stonet._score import Head
 
 RETRIES = {"spark.task.maxFailures": "2"}
 QUICK = {"stonet": {"steps": 20}}
@@ -158,7 +159,8 @@ def test_bad_rows_name_partition_row_and_column(spark: Any, data: engines.Rows) 
 
 
 def test_a_head_of_a_later_format_names_the_partition(spark: Any, data: engines.Rows) -> None:
-    plan = dataclasses.replace(stonet.spark.plan(data.head), head=engines.later(data.head.read_bytes()))
+    head = Head.of(engines.later(data.head.read_bytes()))
+    plan = dataclasses.replace(stonet.spark.plan(data.head), head=head)
     df = frame(spark)
     shown = stonet.spark.score(df, data.head)
     scored = df.mapInArrow(stonet.spark._Score(stonet.spark._send(spark, plan)), shown.schema)
