@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{check_finite, whole_tiles};
+use crate::data::check_finite;
 use crate::names::named;
 use crate::{Error, Result, Seed};
 
@@ -68,34 +68,47 @@ impl InputKind {
     /// Log-probabilities are logits already: adding a number to a row does not change its softmax.
     pub fn logits(self, mut values: Array2<f64>) -> Result<Array2<f64>> {
         check_finite("inputs", values.view())?;
+        self.check(0..values.nrows(), values.ncols(), |row, column| values[[row, column]])?;
         let one = values.ncols() == 1;
         match self {
-            InputKind::Features => return Ok(values),
+            InputKind::Features => {}
             InputKind::Logits if one => return Ok(pair(values.view(), |_| 0.0)),
-            InputKind::Logits => {}
             InputKind::LogProbabilities if one => {
-                let outside = values.indexed_iter().find(|(_, v)| **v > SUM_TOLERANCE);
-                if let Some(((row, column), &value)) = outside {
-                    return Err(Error::NotAProbability { row, column, value: value.exp() });
-                }
                 return Ok(pair(values.view(), |v| (-v.exp_m1()).max(Self::LEAST_PROBABILITY).ln()));
             }
-            InputKind::LogProbabilities => {
-                check_sums(values.view(), "exponentials of the log-probabilities", f64::exp)?
-            }
+            InputKind::Logits | InputKind::LogProbabilities => {}
             InputKind::Probabilities => {
-                let outside = values.indexed_iter().find(|(_, p)| !(0.0..=1.0 + SUM_TOLERANCE).contains(*p));
-                if let Some(((row, column), &value)) = outside {
-                    return Err(Error::NotAProbability { row, column, value });
-                }
                 if one {
                     values = pair(values.view(), |p| 1.0 - p);
                 }
-                check_sums(values.view(), "the probabilities", |p| p)?;
                 values.mapv_inplace(|p| p.max(Self::LEAST_PROBABILITY).ln());
             }
         }
         Ok(values)
+    }
+
+    /// Fails with the first row whose columns are not of this kind.
+    pub(crate) fn check(self, rows: Range<usize>, columns: usize, at: impl Fn(usize, usize) -> f64) -> Result<()> {
+        let (what, map): (_, fn(f64) -> f64) = match self {
+            InputKind::Logits | InputKind::Features => return Ok(()),
+            InputKind::LogProbabilities => ("exponentials of the log-probabilities", f64::exp),
+            InputKind::Probabilities => ("the probabilities", |p| p),
+        };
+        for row in rows {
+            let mut sum = 0.0;
+            for column in 0..columns {
+                let p = map(at(row, column));
+                // Of many log-probabilities the sum tells more.
+                if (self == InputKind::Probabilities || columns == 1) && !(0.0..=1.0 + SUM_TOLERANCE).contains(&p) {
+                    return Err(Error::NotAProbability { row, column, value: p });
+                }
+                sum += p;
+            }
+            if columns > 1 && (sum - 1.0).abs() > SUM_TOLERANCE {
+                return Err(Error::NotNormalised { row, what, sum });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -120,14 +133,13 @@ pub(crate) fn looks_like_probabilities(values: ArrayView2<'_, f64>) -> bool {
     }
 }
 
-fn check_sums(values: ArrayView2<'_, f64>, what: &'static str, map: fn(f64) -> f64) -> Result<()> {
-    for (row, r) in values.outer_iter().enumerate() {
-        let sum: f64 = r.iter().map(|&v| map(v)).sum();
-        if (sum - 1.0).abs() > SUM_TOLERANCE {
-            return Err(Error::NotNormalised { row, what, sum });
-        }
-    }
-    Ok(())
+/// What a network gives for the classes: columns of a kind, one alone for a binary classifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassOutput {
+    /// What the columns are.
+    pub kind: InputKind,
+    /// How many there are.
+    pub columns: usize,
 }
 
 /// Rows to predict for: logits, features, or both.
@@ -166,13 +178,6 @@ impl<'a> ClassInputs<'a> {
     /// n.
     pub fn rows(&self) -> usize {
         self.logits.or(self.features).map_or(0, |a| a.nrows())
-    }
-
-    /// Calls `work` with some rows in [whole tiles](whole_tiles).
-    pub(crate) fn tiled<T>(&self, rows: Range<usize>, work: impl FnOnce(&ClassInputs<'_>) -> T) -> T {
-        let part = |a: ArrayView2<'_, f64>| whole_tiles(a, rows.clone());
-        let (logits, features) = (self.logits.map(part), self.features.map(part));
-        work(&ClassInputs { logits: logits.as_ref().map(|a| a.view()), features: features.as_ref().map(|a| a.view()) })
     }
 
     /// Some rows in turn.

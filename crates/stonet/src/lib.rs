@@ -38,12 +38,12 @@ mod prediction_set;
 mod select;
 mod structure;
 
+pub mod score;
+
 mod ridge;
 mod stack;
 
 pub mod calibration;
-
-mod scorer;
 
 mod post_stonet;
 
@@ -56,11 +56,13 @@ pub mod baseline;
 pub mod anatomy;
 
 #[cfg(test)]
+mod reference;
+#[cfg(test)]
 mod unique_streams;
 
 pub use calibration_rows::{Calibration, NewRows};
 pub use class_columns::{ClassAsked, ClassColumns, ClassNote, Interface};
-pub use class_rows::{ClassInputs, ClassRows, InputKind};
+pub use class_rows::{ClassInputs, ClassOutput, ClassRows, InputKind};
 pub use data::{Dataset, Scaling, Standardizer, complement, folds};
 pub use error::{Error, NoInterval, Result};
 pub use fingerprint::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuilder, Overlap, row_hashes};
@@ -84,7 +86,6 @@ pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSet
 pub use random::{Rng, Seed};
 pub use regression::{LinearFit, MultinomialFit, MultinomialRefit, Refit, Solver, SparseLinear, SparseMultinomial};
 pub use reservoir::Reservoir;
-pub use scorer::Scorer;
 pub use select::{KappaPath, PathError, Walk, cross_validate, kappa_path};
 pub use stack::{Members, Scheme, Stack, StoNetSettings};
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};

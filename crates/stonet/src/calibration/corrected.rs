@@ -12,8 +12,10 @@
 use ndarray::{Array2, Axis};
 use serde::{Deserialize, Serialize};
 
+use super::lower;
 use crate::head::softmax_rows;
 use crate::ridge::Clip;
+use crate::score::Scorer;
 use crate::{ClassInputs, ClassRows, Error, Head, Result, StoNet};
 
 /// What the network of a correction sees.
@@ -141,26 +143,12 @@ impl Corrected {
 
     /// F_L at these rows.
     pub fn logits(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
-        if let Some(z) = inputs.logits.filter(|z| z.ncols() != self.classes) {
-            return Err(Error::shape("logit columns, one per class", self.classes, z.ncols()));
-        }
-        let skip = match self.temperature {
-            Some(t) => Some(&inputs.logits.ok_or(Error::NoLogits { what: "this model" })? / t),
-            None => None,
-        };
-        let Some((view, net)) = &self.correction else { return skip.ok_or(Error::NoLogits { what: "this model" }) };
-        let seen = view.of(inputs, self.temperature.unwrap_or(1.0))?;
-        let mut layers = net.preactivations(seen.view())?;
-        let mut f = layers.pop().expect("a network has at least one layer");
-        if let Some(skip) = skip {
-            f += &skip;
-        }
-        Ok(f)
+        lower::run(&Scorer::new(lower::logits_plan(self)), self.classes, inputs)
     }
 
     /// softmax(F_L) at these rows.
     pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
-        Ok(Head::Multinomial.mean(self.logits(inputs)?))
+        lower::run(&Scorer::new(lower::pool_plan(&[(1.0, self)], lower::logits_of(self.classes))), self.classes, inputs)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Isotonic regression by pooling adjacent violators, and the one-vs-rest calibration of classes by it.
 
-use ndarray::{Array2, ArrayView2, Axis, Zip};
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::{check_labels, check_probabilities};
+use crate::score::{Builder, Column, Knots, Node, Op, Port, Quantity, Scorer, beside};
 use crate::{Error, Result};
 
 /// The least probability that a calibrated class has before rows are divided by their sums. Where no held-out row of a class was seen the
@@ -13,33 +14,24 @@ const LEAST: f64 = 1e-6;
 /// A non-decreasing function: linear between its knots, constant beyond them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Knots", into = "Knots")]
-pub struct Isotonic {
-    x: Vec<f64>,
-    y: Vec<f64>,
-}
-
-/// What is written to files.
-#[derive(Clone, Serialize, Deserialize)]
-struct Knots {
-    x: Vec<f64>,
-    y: Vec<f64>,
-}
+pub struct Isotonic(Knots);
 
 impl TryFrom<Knots> for Isotonic {
     type Error = Error;
-    fn try_from(Knots { x, y }: Knots) -> Result<Self> {
-        let finite = x.iter().chain(&y).all(|v| v.is_finite());
+    fn try_from(knots: Knots) -> Result<Self> {
+        let Knots { x, y } = &knots;
+        let finite = x.iter().chain(y).all(|v| v.is_finite());
         let rising = x.windows(2).all(|x| x[0] < x[1]) && y.windows(2).all(|y| y[0] <= y[1]);
         if x.is_empty() || x.len() != y.len() || !finite || !rising {
             return Err(Error::Inconsistent { what: "the knots of an isotonic function do not rise" });
         }
-        Ok(Isotonic { x, y })
+        Ok(Isotonic(knots))
     }
 }
 
 impl From<Isotonic> for Knots {
-    fn from(Isotonic { x, y }: Isotonic) -> Self {
-        Knots { x, y }
+    fn from(Isotonic(knots): Isotonic) -> Self {
+        knots
     }
 }
 
@@ -100,24 +92,22 @@ impl Isotonic {
         // A pool is flat between its ends; those of a single x have one knot.
         let ends = |pool: Pool| if pool.x[0] < pool.x[1] { pool.x.to_vec() } else { vec![pool.x[0]] };
         let (x, y) = pools.into_iter().flat_map(|pool| ends(pool).into_iter().map(move |x| (x, pool.y))).unzip();
-        Isotonic { x, y }
+        Isotonic(Knots { x, y })
     }
 
     /// x itself, on [0, 1].
     fn identity() -> Self {
-        Isotonic { x: vec![0.0, 1.0], y: vec![0.0, 1.0] }
+        Isotonic(Knots { x: vec![0.0, 1.0], y: vec![0.0, 1.0] })
+    }
+
+    /// Its knots.
+    pub fn knots(&self) -> &Knots {
+        &self.0
     }
 
     /// The value at `x`.
     pub fn at(&self, x: f64) -> f64 {
-        match self.x.partition_point(|&knot| knot <= x) {
-            0 => self.y[0],
-            above if above == self.x.len() => self.y[above - 1],
-            above => {
-                let ([x0, x1], [y0, y1]) = ([self.x[above - 1], self.x[above]], [self.y[above - 1], self.y[above]]);
-                y0 + (y1 - y0) * ((x - x0) / (x1 - x0))
-            }
-        }
+        self.0.at(x)
     }
 }
 
@@ -134,7 +124,7 @@ pub struct IsotonicOvr {
 impl TryFrom<Vec<Isotonic>> for IsotonicOvr {
     type Error = Error;
     fn try_from(maps: Vec<Isotonic>) -> Result<Self> {
-        let inside = |map: &Isotonic| map.y.iter().all(|y| (0.0..=1.0).contains(y));
+        let inside = |map: &Isotonic| map.0.y.iter().all(|y| (0.0..=1.0).contains(y));
         if maps.is_empty() || !maps.iter().all(inside) {
             return Err(Error::Inconsistent { what: "an isotonic calibration needs a map into [0, 1] per class" });
         }
@@ -175,19 +165,19 @@ impl IsotonicOvr {
         if p.ncols() != self.maps.len() {
             return Err(Error::shape("columns of the probabilities", self.maps.len(), p.ncols()));
         }
-        let mut mapped = p.to_owned();
-        for (mut column, map) in mapped.axis_iter_mut(Axis(1)).zip(&self.maps) {
-            column.mapv_inplace(|p| map.at(p));
-        }
-        Zip::from(mapped.rows_mut()).and(p.rows()).for_each(|mut mapped, p| {
-            if mapped.iter().all(|&m| m == 0.0) {
-                mapped.assign(&p);
-            }
-            mapped.mapv_inplace(|m| m.max(LEAST));
-            let sum = mapped.sum();
-            mapped /= sum;
-        });
-        Ok(mapped)
+        let mut b = Builder::default();
+        let given = b.port(Port::Logits, self.maps.len());
+        let calibrated = self.lower(&mut b, given);
+        (0..self.maps.len()).for_each(|class| b.output(Quantity::Probability { class }, calibrated, class, true));
+        let columns = Scorer::new(b.finish()).run(&Column::of(p), p.nrows())?;
+        Ok(beside(&columns, p.nrows()))
+    }
+
+    /// The maps of probabilities as operations.
+    pub(crate) fn lower(&self, b: &mut Builder, p: Node) -> Node {
+        let maps = self.maps.iter().map(|m| m.0.clone()).collect();
+        let mapped = b.op(Op::Interpolate { of: p, maps });
+        b.op(Op::Normalise { of: mapped, otherwise: p, least: LEAST })
     }
 }
 
@@ -202,7 +192,7 @@ mod tests {
     fn pooling_by_hand() {
         // 3, 1 pool to 2; 2 at x = 4 equals it and pools as well; 5 stays.
         let f = Isotonic::fit(&[4.0, 2.0, 1.0, 5.0], &[2.0, 1.0, 3.0, 5.0], None).unwrap();
-        assert_eq!((&f.x[..], &f.y[..]), (&[1.0, 4.0, 5.0][..], &[2.0, 2.0, 5.0][..]));
+        assert_eq!((&f.0.x[..], &f.0.y[..]), (&[1.0, 4.0, 5.0][..], &[2.0, 2.0, 5.0][..]));
         assert_eq!([0.0, 1.0, 3.0, 4.5, 5.0, 9.0].map(|x| f.at(x)), [2.0, 2.0, 2.0, 3.5, 5.0, 5.0]);
         let weighted = Isotonic::fit(&[1.0, 2.0], &[3.0, 1.0], Some(&[3.0, 1.0])).unwrap();
         assert_eq!(weighted.at(1.7), 2.5);
@@ -218,7 +208,7 @@ mod tests {
         assert!((q[[0, 0]] - 1.0 / (1.0 + 2e-6)).abs() < 1e-15 && (q[[0, 1]] - 1e-6).abs() < 1e-11);
         assert!((q[[1, 2]] - 0.8 / (0.8 + 2e-6)).abs() < 1e-15, "an unseen class keeps its probability");
         // Two classes, both sent to 0 in the middle of a row that no map knows: the row stays as it is.
-        let never = Isotonic { x: vec![0.0, 0.4, 0.9], y: vec![0.0, 0.0, 1.0] };
+        let never = Isotonic(Knots { x: vec![0.0, 0.4, 0.9], y: vec![0.0, 0.0, 1.0] });
         let zero = IsotonicOvr { maps: vec![never.clone(), never.clone(), never] };
         let row = array![[0.3, 0.36, 0.34]];
         assert!((&zero.apply(row.view()).unwrap() - &row).iter().all(|d| d.abs() < 1e-15));

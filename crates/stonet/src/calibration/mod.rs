@@ -3,6 +3,7 @@
 pub(crate) mod affine;
 pub(crate) mod corrected;
 mod isotonic;
+pub(crate) mod lower;
 pub(crate) mod post_linear;
 pub(crate) mod tangent;
 pub(crate) mod temperature;

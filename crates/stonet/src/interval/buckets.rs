@@ -104,6 +104,7 @@ impl BucketParts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::conformal::reference::ends;
     use crate::interval::conformal::{Scores, Side};
     use crate::{Level, Seed};
     use proptest::prelude::*;
@@ -123,7 +124,7 @@ mod tests {
         let exact = Scores::new(vec![scores.to_vec()], None, scores.len());
         let few = Scores::counted(&[counted(scores)]);
         for side in [Side::Both, Side::Lower, Side::Upper] {
-            let (e, f) = (exact.ends(&at, level, side), few.ends(&at, level, side));
+            let (e, f) = (ends(&exact, &at, level, side), ends(&few, &at, level, side));
             for (exact, few) in [(e.1, f.1), (-e.0, -f.0)] {
                 // Below the smallest normal number there are no more bits to tell.
                 let room = (exact.abs() / 4096.0).max(f64::MIN_POSITIVE);
@@ -224,8 +225,8 @@ mod tests {
                 let mut hits = 0;
                 for _ in 0..REPLICATIONS {
                     let scores: Vec<f64> = (0..n).map(|_| normal()).collect();
-                    let ends = Scores::counted(&[counted(&scores)]);
-                    let (low, high) = ends.ends(&[(0.0, 1.0)], Level::new(level).unwrap(), side);
+                    let counted = Scores::counted(&[counted(&scores)]);
+                    let (low, high) = ends(&counted, &[(0.0, 1.0)], Level::new(level).unwrap(), side);
                     let new = normal();
                     hits += u32::from(low <= new && new <= high);
                 }

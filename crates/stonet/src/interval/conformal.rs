@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::buckets::{Bucket, Buckets};
-use super::search::{Point, Rank, Search};
+use super::search::{Point, Search};
 use super::stored::ScoreParts;
 use crate::Level;
 
@@ -39,11 +39,8 @@ pub fn rows_needed(level: Level) -> usize {
 
 /// The split-conformal quantile of scores: their ⌈(1−α)(n+1)⌉-th smallest, or +∞ where there are too few.
 pub fn conformal_quantile(scores: &[f64], level: Level) -> f64 {
-    let mut scores = scores.to_vec();
-    match conformal_rank(scores.len(), level) {
-        Some(rank) => *scores.select_nth_unstable_by(rank - 1, f64::total_cmp).1,
-        None => f64::INFINITY,
-    }
+    let scores = Scores::new(vec![scores.to_vec()], None, scores.len());
+    scores.rank(level).map_or(f64::INFINITY, |needed| scores.signed[0].reaching(needed))
 }
 
 /// The scores of held-out rows: absolute for two-sided intervals, signed for bounds; each once, with a weight where rows count by group, or
@@ -128,48 +125,53 @@ impl Scores {
         !self.counted && self.signed.iter().any(|f| f.weights.is_some())
     }
 
-    /// The place of the upper end among all scores; nothing if they are too few.
-    fn rank(&self, level: Level) -> Option<Rank> {
-        match (self.counted, self.grouped()) {
-            // Sums of counts are exact.
-            (true, _) => conformal_rank(self.units, level).map(|rank| Rank::Mass(rank as f64)),
-            (_, true) => Some(Rank::Mass(mass_needed(self.units, level))),
-            _ => conformal_rank(self.signed.iter().map(|f| f.values.len()).sum(), level).map(Rank::Number),
+    /// The mass of scores at or below the upper end; nothing if there is less.
+    fn rank(&self, level: Level) -> Option<f64> {
+        if self.grouped() {
+            // (1−α)(G+1): each of G groups has mass 1, and the new one sits at +∞.
+            let needed = (level.get() * (self.units as f64 + 1.0) - ROUNDING).max(f64::MIN_POSITIVE);
+            return (self.mass() >= needed).then_some(needed);
         }
+        // Sums of counts are exact.
+        conformal_rank(self.mass() as usize, level).map(|rank| rank as f64)
+    }
+
+    /// Of all scores.
+    fn mass(&self) -> f64 {
+        self.signed.iter().map(Sorted::mass).sum()
     }
 
     /// Whether the scores are enough for finite ends at this level.
     pub(crate) fn bounds(&self, level: Level) -> bool {
-        self.ends(&vec![(0.0, 1.0); self.folds()], level, Side::Upper).1.is_finite()
+        self.rank(level).is_some()
     }
 
-    /// What finds the ends of [`ends`](Self::ends) at many points.
+    /// What finds the ends at many points.
     pub(crate) fn search(&self, level: Level, side: Side) -> Ends {
-        let folds = match side {
+        Ends { search: Search::new(self.folds_for(side), self.rank(level)), side }
+    }
+
+    /// The scores that decide about these ends, fold by fold: absolute, signed, or signed with their signs changed.
+    fn folds_for(&self, side: Side) -> Vec<Sorted> {
+        match side {
             Side::Both => self.absolute.clone(),
             Side::Upper => self.signed.clone(),
             Side::Lower => self.signed.iter().map(Sorted::turned).collect(),
-        };
-        Ends { search: Search::new(folds, self.rank(level)), side }
+        }
     }
 
-    /// Lower and upper end at one point, where `at[k]` = (μ_k, s_k).
-    pub(crate) fn ends(&self, at: &[(f64, f64)], level: Level, side: Side) -> (f64, f64) {
-        let (infinite, rank) = ((f64::NEG_INFINITY, f64::INFINITY), self.rank(level));
-        match side {
-            Side::Both => {
-                let upper = upper_end(&self.absolute, at, rank);
-                // −μ + R s mirrors μ − R s.
-                let mirrored: Vec<(f64, f64)> = at.iter().map(|&(m, s)| (-m, s)).collect();
-                (-upper_end(&self.absolute, &mirrored, rank), upper)
-            }
-            Side::Upper => (infinite.0, upper_end(&self.signed, at, rank)),
-            Side::Lower => {
-                let turned: Vec<Sorted> = self.signed.iter().map(Sorted::turned).collect();
-                let mirrored: Vec<(f64, f64)> = at.iter().map(|&(m, s)| (-m, s)).collect();
-                (-upper_end(&turned, &mirrored, rank), infinite.1)
-            }
-        }
+    /// The scores that decide about these ends, for each fold ascending, and how much each counts.
+    pub fn deciding(&self, side: Side) -> Vec<(Vec<f64>, Vec<f64>)> {
+        let one = |fold: Sorted| {
+            let weights = fold.weights.unwrap_or_else(|| vec![1.0; fold.values.len()]);
+            (fold.values, weights)
+        };
+        self.folds_for(side).into_iter().map(one).collect()
+    }
+
+    /// The mass of scores that may lie above the end; nothing where there are too few for a finite one.
+    pub fn above(&self, level: Level) -> Option<f64> {
+        self.rank(level).map(|needed| (self.mass() - needed).max(0.0))
     }
 }
 
@@ -181,7 +183,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Lower and upper end at one point, as [`Scores::ends`] gives them; `places` is room for one number per fold.
+    /// Lower and upper end at one point, where `at[k]` = (μ_k, s_k); `places` is room for one number per fold.
     pub(crate) fn ends(&self, at: &[(f64, f64)], places: &mut [usize]) -> (f64, f64) {
         let mut upper = |sign: f64| self.search.find(Point { at, sign }, places);
         match self.side {
@@ -200,103 +202,24 @@ impl Sorted {
         Sorted { values, weights, lowest: None }
     }
 
+    pub(super) fn weight(&self, i: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |w| w[i])
+    }
+
+    /// Of all its scores.
+    pub(super) fn mass(&self) -> f64 {
+        self.weights.as_ref().map_or(self.values.len() as f64, |w| w.iter().sum())
+    }
+
     /// The smallest score below or at which this mass lies.
     pub(super) fn reaching(&self, needed: f64) -> f64 {
-        let weight = |i: usize| self.weights.as_ref().map_or(1.0, |w| w[i]);
         let mut mass = 0.0;
         let reached = self.values.iter().enumerate().find(|(i, _)| {
-            mass += weight(*i);
+            mass += self.weight(*i);
             mass >= needed
         });
         reached.map_or(f64::INFINITY, |(_, score)| *score)
     }
-}
-
-fn upper_end(folds: &[Sorted], at: &[(f64, f64)], rank: Option<Rank>) -> f64 {
-    match rank {
-        None => f64::INFINITY,
-        Some(Rank::Number(rank)) => select(folds, at, rank),
-        Some(Rank::Mass(needed)) => weighted_end(folds, at, needed),
-    }
-}
-
-/// (1−α)(G+1): each of G groups has mass 1, and the new one sits at +∞.
-fn mass_needed(units: usize, level: Level) -> f64 {
-    level.get() * (units as f64 + 1.0) - ROUNDING
-}
-
-/// The smallest value below or at which this mass lies.
-pub(super) fn weighted_end(folds: &[Sorted], at: &[(f64, f64)], needed: f64) -> f64 {
-    let mut all: Vec<(f64, f64)> = Vec::new();
-    for (fold, &(m, s)) in folds.iter().zip(at) {
-        let weights = fold.weights.as_deref().unwrap_or(&[]);
-        all.extend(fold.values.iter().zip(weights).map(|(r, &w)| (m + r * s, w)));
-    }
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut mass = 0.0;
-    for (value, w) in all {
-        mass += w;
-        if mass >= needed {
-            return value;
-        }
-    }
-    f64::INFINITY
-}
-
-/// The `rank`-th smallest of m_k + r s_k over the sorted lists, without merging them: the longest window is halved in turn.
-pub(super) fn select(folds: &[Sorted], at: &[(f64, f64)], rank: usize) -> f64 {
-    let mut low = [0usize; 64];
-    let mut high = [0usize; 64];
-    let mut counts = [0usize; 64];
-    let k = folds.len();
-    if k > 64 {
-        return select_by_sorting(folds, at, rank);
-    }
-    for (h, f) in high.iter_mut().zip(folds) {
-        *h = f.values.len();
-    }
-    let mut left = rank - 1;
-    loop {
-        let total: usize = (0..k).map(|f| high[f] - low[f]).sum();
-        let widest = (0..k).max_by_key(|&f| high[f] - low[f]).unwrap_or(0);
-        let middle = low[widest] + (high[widest] - low[widest]) / 2;
-        let pivot = at[widest].0 + folds[widest].values[middle] * at[widest].1;
-        if total == 1 {
-            return pivot;
-        }
-        let mut below = 0;
-        for f in 0..k {
-            let (m, s) = at[f];
-            let window = &folds[f].values[low[f]..high[f]];
-            counts[f] = if f == widest { middle - low[f] } else { window.partition_point(|r| m + r * s < pivot) };
-            below += counts[f];
-        }
-        if left < below {
-            (0..k).for_each(|f| high[f] = low[f] + counts[f]);
-        } else {
-            // The pivot's own list keeps the pivot; where it is alone there, nothing below is left and it is next in line.
-            left -= below;
-            (0..k).for_each(|f| low[f] += counts[f]);
-            if below == 0 {
-                if left == 0 {
-                    return smallest(folds, at, &low[..k], &high[..k]);
-                }
-                left -= 1;
-                low[widest] += 1;
-            }
-        }
-    }
-}
-
-fn smallest(folds: &[Sorted], at: &[(f64, f64)], low: &[usize], high: &[usize]) -> f64 {
-    let first = |f: usize| at[f].0 + folds[f].values[low[f]] * at[f].1;
-    (0..folds.len()).filter(|&f| low[f] < high[f]).map(first).fold(f64::INFINITY, f64::min)
-}
-
-fn select_by_sorting(folds: &[Sorted], at: &[(f64, f64)], rank: usize) -> f64 {
-    let values = folds.iter().zip(at).flat_map(|(f, &(m, s))| f.values.iter().map(move |r| m + r * s));
-    let mut all: Vec<f64> = values.collect();
-    *all.select_nth_unstable_by(rank - 1, f64::total_cmp).1
 }
 
 /// 1 − 2α − min{2(1−1/K)/(n/K+1), (1−K/n)/(K+1)}: what CV+ guarantees for exchangeable rows (Barber et al. 2021, Theorem 4), at least 0.
@@ -308,10 +231,41 @@ pub fn cv_plus_guarantee(n: usize, folds: usize, level: Level) -> f64 {
     (1.0 - 2.0 * alpha - excess).max(0.0)
 }
 
+/// The ends by their definition, for tests: all values sorted, and their masses added up.
+#[cfg(test)]
+pub(crate) mod reference {
+    use super::{Level, Scores, Side, Sorted};
+
+    /// Lower and upper end at one point, where `at[k]` = (μ_k, s_k).
+    pub(crate) fn ends(scores: &Scores, at: &[(f64, f64)], level: Level, side: Side) -> (f64, f64) {
+        let folds = scores.folds_for(side);
+        let upper = |sign: f64| scores.rank(level).map_or(f64::INFINITY, |needed| end(&folds, at, sign, needed));
+        match side {
+            Side::Both => (-upper(-1.0), upper(1.0)),
+            Side::Upper => (f64::NEG_INFINITY, upper(1.0)),
+            Side::Lower => (-upper(-1.0), f64::INFINITY),
+        }
+    }
+
+    fn end(folds: &[Sorted], at: &[(f64, f64)], sign: f64, needed: f64) -> f64 {
+        let mut all: Vec<(f64, f64)> = Vec::new();
+        for (fold, &(m, s)) in folds.iter().zip(at) {
+            all.extend(fold.values.iter().enumerate().map(|(i, r)| (sign * m + r * s, fold.weight(i))));
+        }
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut mass = 0.0;
+        let reached = all.iter().find(|(_, weight)| {
+            mass += weight;
+            mass >= needed
+        });
+        reached.map_or(f64::INFINITY, |r| r.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::reference::ends;
     use super::*;
-    use proptest::prelude::*;
 
     fn level(l: f64) -> Level {
         Level::new(l).unwrap()
@@ -336,12 +290,12 @@ mod tests {
         let scores = Scores::new(vec![vec![-1.0, 2.0], vec![0.5, -3.0]], None, 4);
         let at = [(0.0, 1.0), (1.0, 2.0)];
         // Upper candidates 1, 2, 2, 7; lower ones −1, −2, 0, −5; level .6: rank ⌈.6·5⌉ = 3.
-        assert_eq!(scores.ends(&at, level(0.6), Side::Both), (-2.0, 2.0));
-        assert_eq!(scores.ends(&at, level(0.8), Side::Both), (-5.0, 7.0));
-        assert_eq!(scores.ends(&at, level(0.9), Side::Both), (f64::NEG_INFINITY, f64::INFINITY));
+        assert_eq!(ends(&scores, &at, level(0.6), Side::Both), (-2.0, 2.0));
+        assert_eq!(ends(&scores, &at, level(0.8), Side::Both), (-5.0, 7.0));
+        assert_eq!(ends(&scores, &at, level(0.9), Side::Both), (f64::NEG_INFINITY, f64::INFINITY));
         // Signed candidates: −1, 2, 2, −5.
-        assert_eq!(scores.ends(&at, level(0.4), Side::Upper), (f64::NEG_INFINITY, -1.0));
-        assert_eq!(scores.ends(&at, level(0.6), Side::Lower), (-1.0, f64::INFINITY));
+        assert_eq!(ends(&scores, &at, level(0.4), Side::Upper), (f64::NEG_INFINITY, -1.0));
+        assert_eq!(ends(&scores, &at, level(0.6), Side::Lower), (-1.0, f64::INFINITY));
     }
 
     #[test]
@@ -352,14 +306,14 @@ mod tests {
         let at = [(0.2, 1.0), (1.0, 2.0)];
         for l in [0.3, 0.5, 0.7, 0.9] {
             for side in [Side::Both, Side::Lower, Side::Upper] {
-                assert_eq!(plain.ends(&at, level(l), side), ones.ends(&at, level(l), side));
+                assert_eq!(ends(&plain, &at, level(l), side), ends(&ones, &at, level(l), side));
             }
         }
         // Three groups, one of them of three rows: masses ⅓ ⅓ ⅓ 1 1; level .5 needs a mass of 2.
         let third = 1.0 / 3.0;
         let grouped =
             Scores::new(vec![vec![1.0, 2.0, 3.0], vec![4.0, 5.0]], Some(vec![vec![third; 3], vec![1.0; 2]]), 3);
-        assert_eq!(grouped.ends(&[(0.0, 1.0), (0.0, 1.0)], level(0.5), Side::Both).1, 4.0);
+        assert_eq!(ends(&grouped, &[(0.0, 1.0), (0.0, 1.0)], level(0.5), Side::Both).1, 4.0);
     }
 
     #[test]
@@ -369,23 +323,5 @@ mod tests {
         // K = n is the jackknife+, whose bound is 1 − 2α.
         assert!((cv_plus_guarantee(50, 50, level(0.9)) - 0.8).abs() < 1e-12);
         assert_eq!(cv_plus_guarantee(5, 5, level(0.2)), 0.0);
-    }
-
-    proptest! {
-        #[test]
-        fn selection_without_merging_equals_sorting(
-            folds in prop::collection::vec((prop::collection::vec(-3i32..3, 1..20), -2i32..3, 1i32..4), 1..6),
-            pick in 0.0f64..1.0,
-        ) {
-            let sorted: Vec<Sorted> = folds.iter().map(|(v, ..)| {
-                let mut values: Vec<f64> = v.iter().map(|&v| f64::from(v)).collect();
-                values.sort_by(f64::total_cmp);
-                Sorted { values, ..Sorted::default() }
-            }).collect();
-            let at: Vec<(f64, f64)> = folds.iter().map(|&(_, m, s)| (f64::from(m), f64::from(s))).collect();
-            let n: usize = sorted.iter().map(|f| f.values.len()).sum();
-            let rank = 1 + ((n - 1) as f64 * pick) as usize;
-            prop_assert_eq!(select(&sorted, &at, rank), select_by_sorting(&sorted, &at, rank));
-        }
     }
 }

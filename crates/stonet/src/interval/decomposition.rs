@@ -12,7 +12,7 @@ impl Estimate {
     ///
     /// The recursion `varest` is linear in Σ̂_{i−1}, so what each layer adds can be carried to the output by itself. The product
     /// tr(Var(ŵ_ij) M) of two uncertainties counts for the lower of its layers. The parts add up to the diagonals of
-    /// [`Estimate::covariances`]; with [`Estimate::residual_variance`] they make the whole variance of a new response.
+    /// the covariance recursion; with [`Estimate::residual_variance`] they make the whole variance of a new response.
     pub fn layer_variances(&self, x: ArrayView2<'_, f64>) -> Result<Vec<Array2<f64>>> {
         let f = self.network().preactivations(x)?;
         let per_row: Vec<Array2<f64>> = (0..x.nrows()).into_par_iter().map(|r| self.parts(x.row(r), &f, r)).collect();
@@ -60,6 +60,7 @@ fn diagonal(variance: &LayerVariance, of_gram: &dyn Fn(usize) -> f64) -> Array2<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reference::covariances;
     use crate::{Activation, Dataset, Refit, Seed, StoNet};
     use rand_distr::{Distribution, StandardNormal};
 
@@ -84,7 +85,7 @@ mod tests {
             let (estimate, data) = estimate(&widths, &noise);
             let parts = estimate.layer_variances(data.x()).unwrap();
             assert_eq!(parts.len(), widths.len() - 1);
-            for (r, sigma) in estimate.covariances(data.x()).unwrap().iter().enumerate() {
+            for (r, sigma) in covariances(&estimate, data.x()).iter().enumerate() {
                 for (j, total) in sigma.diag().iter().enumerate() {
                     let sum: f64 = parts.iter().map(|p| p[[r, j]]).sum();
                     assert!((sum - total).abs() < 1e-10 * total, "row {r}, output {j}: {sum} for {total}");

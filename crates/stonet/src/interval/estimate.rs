@@ -9,11 +9,9 @@
 
 use std::collections::HashMap;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
-use rayon::prelude::*;
+use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
-use crate::linalg::dense::matmul;
 use crate::regression::refit::{InverseGram, Refit};
 use crate::train::check_sizes;
 use crate::{Dataset, Error, Head, Result, StoNet};
@@ -22,8 +20,6 @@ use crate::{Dataset, Error, Head, Result, StoNet};
 const DEAD_SD: f64 = 1e-3;
 /// Numbers that the matrices of one layer may have together: 0.8 GB.
 const MAX_ENTRIES: usize = 100_000_000;
-/// Rows per parallel block; results do not depend on it.
-const BLOCK: usize = 256;
 
 /// All that Eve's law needs of one network; no training rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -108,31 +104,6 @@ impl Estimate {
     pub fn residual_variance(&self) -> &[f64] {
         &self.residual_variance
     }
-
-    /// Σ̂_L at every row: rows of d_{h+1} × d_{h+1} matrices, the uncertainty of μ without ς²_L.
-    pub fn covariances(&self, x: ArrayView2<'_, f64>) -> Result<Vec<Array2<f64>>> {
-        let f = self.net.preactivations(x)?;
-        let rows: Vec<usize> = (0..x.nrows()).collect();
-        let blocks: Vec<Vec<Array2<f64>>> = rows
-            .par_chunks(BLOCK)
-            .map(|rows| rows.iter().map(|&r| self.covariance(x.row(r), &f, r)).collect())
-            .collect();
-        Ok(blocks.concat())
-    }
-
-    /// The recursion at row `r`, with the pre-activations of the forward pass.
-    fn covariance(&self, z: ArrayView1<'_, f64>, f: &[Array2<f64>], r: usize) -> Array2<f64> {
-        let psi = self.net.activation();
-        let mut sigma = self.weight_variance[0].own(z, None);
-        for (i, layer) in self.net.layers().iter().enumerate().skip(1) {
-            let below = f[i - 1].row(r);
-            let slope = below.mapv(|y| psi.derivative(y));
-            let m = sigma * &slope * slope.view().insert_axis(Axis(1));
-            let own = self.weight_variance[i].own(below.mapv(|y| psi.value(y)).view(), Some(m.view()));
-            sigma = own + matmul(matmul(layer.weight.view(), m.view()).view(), layer.weight.t());
-        }
-        sigma
-    }
 }
 
 impl LayerVariance {
@@ -187,22 +158,16 @@ impl LayerVariance {
             && self.neurons.iter().all(|(g, noise)| *g < self.grams.len() && noise.is_finite())
             && self.grams.iter().all(|g| g.fits(inputs))
     }
-
-    /// diag{ ãᵀ Var(ŵ_j) ã + tr(Var(ŵ_j) M) }; `m` is `None` at the first layer, where Var(z) = 0.
-    fn own(&self, a: ArrayView1<'_, f64>, m: Option<ArrayView2<'_, f64>>) -> Array2<f64> {
-        let per_gram: Vec<f64> = self.grams.iter().map(|g| g.leverage(a) + m.map_or(0.0, |m| g.trace(m))).collect();
-        let diagonal: Array1<f64> = self.neurons.iter().map(|&(g, noise)| noise * per_gram[g]).collect();
-        Array2::from_diag(&diagonal)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Seed;
-    use crate::linalg::dense::{spd_inverse, symmetric_eigen};
+    use crate::reference::covariances;
+    use crate::linalg::dense::{matmul, spd_inverse, symmetric_eigen};
     use crate::{Activation, Layer};
-    use ndarray::{array, concatenate};
+    use ndarray::{Array1, Array2, array, concatenate};
     use rand_distr::{Distribution, StandardNormal};
 
     fn normals(seed: u64) -> impl FnMut() -> f64 {
@@ -232,7 +197,7 @@ mod tests {
             weight_variance: estimate.weight_variance[..last].to_vec(),
             residual_variance: vec![0.0; net.layers()[last].weight.ncols()],
         };
-        let sigma = below.covariances(z).unwrap().remove(0);
+        let sigma = covariances(&below, z).remove(0);
         let ones = Array2::ones((design.nrows(), 1));
         let gram = |support: &[usize]| {
             let x = concatenate![Axis(1), ones, design.select(Axis(1), support)];
@@ -274,7 +239,7 @@ mod tests {
         let f = estimate.net.preactivations(data.x()).unwrap();
         let design = f[f.len() - 2].mapv(|y| net.activation().value(y));
         let z = data.x().slice(ndarray::s![3..4, ..]).to_owned();
-        let (eve, draws) = (estimate.covariances(z.view()).unwrap().remove(0), 40_000);
+        let (eve, draws) = (covariances(&estimate, z.view()).remove(0), 40_000);
         let sampled = monte_carlo(&estimate, &design, z.view(), draws);
         for ((j, k), &s) in sampled.indexed_iter() {
             // The sd of a sampled covariance is at most √2 of the product of the standard deviations; products of normals
@@ -312,7 +277,7 @@ mod tests {
         let estimate = Estimate::new(&net, &data, Refit::Ols, vec![0.7]).unwrap();
         let x = concatenate![Axis(1), Array2::ones((30, 1)), data.x().select(Axis(1), &[0, 2])];
         let inverse = spd_inverse(matmul(x.t(), x.view()).view()).unwrap();
-        for (sigma, row) in estimate.covariances(data.x()).unwrap().iter().zip(x.outer_iter()) {
+        for (sigma, row) in covariances(&estimate, data.x()).iter().zip(x.outer_iter()) {
             assert!((sigma[[0, 0]] - 0.7 * row.dot(&inverse.dot(&row))).abs() < 1e-12);
         }
     }
@@ -335,7 +300,7 @@ mod tests {
         let data = data(50, 2, 1);
         let at = |sign: f64| {
             let e = Estimate::new(&build(sign), &data, Refit::Mls, vec![1e-12]).unwrap();
-            e.covariances(data.x()).unwrap()[0][[0, 0]]
+            covariances(&e, data.x())[0][[0, 0]]
         };
         assert!(at(1.0) > 1e-5);
         assert!(at(-1.0) < 1e-8, "{}", at(-1.0));
@@ -353,7 +318,7 @@ mod tests {
             let support = &e.weight_variance[1].grams[0].support;
             assert_eq!(support, &[0, 2]);
             // Leverages of a design with intercept sum to its columns: three; hidden layers add little at σ_1² = 1e-5.
-            let total: f64 = e.covariances(data.x()).unwrap().iter().map(|s| s[[0, 0]]).sum();
+            let total: f64 = covariances(&e, data.x()).iter().map(|s| s[[0, 0]]).sum();
             assert!((total - 3.0).abs() < 0.01, "{total}");
         }
     }

@@ -1,10 +1,9 @@
 //! Prediction intervals by Eve's law (`alg:CI`): `μ_j ± z √(Σ̂_L,jj + ς²_L,j)`, ends averaged over the m estimates.
 
-use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::{Estimate, Intervals, Level, PredictInterval, Side, Variance};
-use crate::data::{Scaling, check_finite};
+use super::{Estimate, Variance};
+use crate::data::Scaling;
 use crate::regression::refit::Refit;
 use crate::streams::eve_intervals as streams;
 use crate::train::{Fit, Observer, Trainer};
@@ -119,33 +118,11 @@ impl EveIntervals {
     }
 }
 
-impl PredictInterval for EveIntervals {
-    fn intervals(&self, x: ArrayView2<'_, f64>, level: Level) -> Result<Intervals> {
-        let z = self.scaling.x.apply(x)?;
-        check_finite("inputs", z.view())?;
-        let shape = (x.nrows(), self.estimates[0].network().outputs());
-        let (mut centre, mut half) = (Array2::zeros(shape), Array2::<f64>::zeros(shape));
-        for estimate in &self.estimates {
-            centre += &estimate.network().predict(z.view())?;
-            for (mut row, sigma) in half.outer_iter_mut().zip(estimate.covariances(z.view())?) {
-                for (j, h) in row.iter_mut().enumerate() {
-                    *h += (sigma[[j, j]] + estimate.residual_variance()[j]).sqrt();
-                }
-            }
-        }
-        let m = self.estimates.len() as f64;
-        let prediction = self.scaling.y.undo((centre / m).view());
-        let half = half * self.scaling.y.sd() * (level.z() / m);
-        let intervals = Intervals { lower: &prediction - &half, upper: &prediction + &half, prediction, level };
-        intervals.check(true, Side::Both)?;
-        Ok(intervals)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Activation;
+    use crate::{Activation, Intervals, Level, PredictInterval};
+    use ndarray::Array2;
     use rand_distr::{Distribution, StandardNormal};
 
     fn data(rows: usize, inputs: usize, outputs: usize) -> Dataset {

@@ -7,7 +7,6 @@ mod dof;
 mod estimate;
 mod eve;
 mod normal;
-pub(crate) mod program;
 mod search;
 mod stored;
 mod variance;

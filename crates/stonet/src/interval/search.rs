@@ -1,12 +1,12 @@
 //! The ends of conformal intervals at many points, one after the other.
 //!
 //! The lists of scores stay the same from point to point, and so does, nearly, the place in each list where the end is found. So a
-//! search begins there, takes a Newton step or two in the mass below the end, and walks the last few scores one by one. The result is
-//! exactly that of [`Scores::ends`](super::conformal::Scores::ends).
+//! search begins there, takes a Newton step or two in the mass below the end, and walks the last few scores one by one. Where that does not
+//! come near, the end is bracketed and halved in on. The result is exactly the smallest value below or at which the mass lies.
 
-use super::conformal::{Sorted, select, weighted_end};
+use super::conformal::Sorted;
 
-/// Rows that a walk covers; from further away the lists are searched as a whole.
+/// Rows that a walk covers; from further away the end is bracketed first.
 const NEAR: f64 = 48.0;
 /// Newton steps before that.
 const STEPS: usize = 3;
@@ -23,20 +23,8 @@ pub(crate) struct Search {
     alone: Option<f64>,
     /// The mass; none where there is less.
     needed: Option<f64>,
-    /// As they came, for points from which no walk leads to the end.
-    sorted: Vec<Sorted>,
-    rank: Rank,
     /// Mean mass of a score.
     unit: f64,
-}
-
-/// How the end is defined.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Rank {
-    /// By its number among all scores.
-    Number(usize),
-    /// By the mass of scores, each with its weight.
-    Mass(f64),
 }
 
 #[derive(Debug, Clone)]
@@ -60,9 +48,8 @@ impl List {
     fn new(sorted: &Sorted, share: f64) -> Self {
         let scores = sorted.values.clone();
         let n = scores.len();
-        let weight = |i: usize| sorted.weights.as_ref().map_or(1.0, |w| w[i]);
         let mut mass = vec![0.0];
-        (0..n).for_each(|i| mass.push(mass[i] + weight(i)));
+        (0..n).for_each(|i| mass.push(mass[i] + sorted.weight(i)));
         let start = mass.partition_point(|m| *m < share * mass[n]).min(n).saturating_sub(1);
         let around = |width: usize| (start.saturating_sub(width), (start + width).min(n.saturating_sub(1)));
         let (low, high) = around(n / 16 + 1);
@@ -98,14 +85,8 @@ impl Point<'_> {
 }
 
 impl Search {
-    pub(super) fn new(sorted: Vec<Sorted>, rank: Option<Rank>) -> Self {
-        let needed = match rank {
-            None => None,
-            Some(Rank::Number(n)) => Some(n as f64),
-            Some(Rank::Mass(m)) => Some(m.max(f64::MIN_POSITIVE)),
-        };
-        let total: f64 =
-            sorted.iter().map(|f| f.weights.as_ref().map_or(f.values.len() as f64, |w| w.iter().sum())).sum();
+    pub(super) fn new(sorted: Vec<Sorted>, needed: Option<f64>) -> Self {
+        let total: f64 = sorted.iter().map(Sorted::mass).sum();
         let rows: usize = sorted.iter().map(|f| f.values.len()).sum();
         let share = needed.unwrap_or(0.0) / total;
         let alone = match (&sorted[..], needed) {
@@ -113,8 +94,7 @@ impl Search {
             _ => None,
         };
         let lists = if alone.is_some() { Vec::new() } else { sorted.iter().map(|f| List::new(f, share)).collect() };
-        let rank = rank.unwrap_or(Rank::Number(1));
-        Search { lists, alone, needed, sorted, rank, unit: total / rows as f64 }
+        Search { lists, alone, needed, unit: total / rows as f64 }
     }
 
     /// The end at a point; `places` is room for one number per list.
@@ -143,7 +123,7 @@ impl Search {
             mass = self.cut(point, guess, places);
         }
         if (needed - mass).abs() > NEAR * self.unit || mass.is_nan() {
-            return self.afar(point);
+            mass = self.bracket(point, needed, places);
         }
         if mass < needed { self.up(point, needed, mass, places) } else { self.down(point, needed, mass, places) }
     }
@@ -204,11 +184,30 @@ impl Search {
         }
     }
 
-    fn afar(&self, point: Point<'_>) -> f64 {
-        let at: Vec<(f64, f64)> = point.at.iter().map(|&(m, s)| (point.sign * m, s)).collect();
-        match self.rank {
-            Rank::Number(rank) => select(&self.sorted, &at, rank),
-            Rank::Mass(needed) => weighted_end(&self.sorted, &at, needed),
+    /// Halves an interval that holds the end until the mass below its lower end is nearly what is needed, or nothing is between its ends; returns that
+    /// mass, with the places that belong to it.
+    fn bracket(&self, point: Point<'_>, needed: f64, places: &mut [usize]) -> f64 {
+        let ends = |which: fn(&[f64]) -> Option<&f64>, best: fn(f64, f64) -> f64, from: f64| {
+            let of = |(k, list): (usize, &List)| which(&list.scores).map(|&score| point.value(k, score));
+            self.lists.iter().enumerate().filter_map(of).fold(from, best)
+        };
+        let mut low = ends(<[f64]>::first, f64::min, f64::INFINITY);
+        let mut high = ends(<[f64]>::last, f64::max, f64::NEG_INFINITY);
+        loop {
+            // Halves that cannot overflow.
+            let middle = 0.5 * low + 0.5 * high;
+            if !(middle > low && middle < high) {
+                return self.cut(point, low, places);
+            }
+            let mass = self.cut(point, middle, places);
+            if mass < needed {
+                low = middle;
+                if needed - mass <= NEAR * self.unit {
+                    return mass;
+                }
+            } else {
+                high = middle;
+            }
         }
     }
 }
@@ -248,6 +247,7 @@ fn gallop(scores: &[f64], start: usize, below: impl Fn(f64) -> bool) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interval::conformal::reference::ends;
     use crate::interval::conformal::{Scores, Side};
     use crate::{Level, Seed};
     use proptest::prelude::*;
@@ -282,7 +282,7 @@ mod tests {
             let level = Level::new(level).unwrap();
             let mut places = vec![0; at.len()];
             for side in [Side::Both, Side::Lower, Side::Upper] {
-                prop_assert_eq!(scores.search(level, side).ends(&at, &mut places), scores.ends(&at, level, side));
+                prop_assert_eq!(scores.search(level, side).ends(&at, &mut places), ends(&scores, &at, level, side));
             }
         }
     }
@@ -301,7 +301,7 @@ mod tests {
                 let search = scores.search(level, side);
                 for _ in 0..200 {
                     let at: Vec<(f64, f64)> = (0..5).map(|_| (0.2 * draw(), (0.2 * draw()).exp())).collect();
-                    assert_eq!(search.ends(&at, &mut places), scores.ends(&at, level, side));
+                    assert_eq!(search.ends(&at, &mut places), ends(&scores, &at, level, side));
                 }
                 let broken = [(f64::NAN, 1.0); 5];
                 search.ends(&broken, &mut places);

@@ -6,5 +6,4 @@ pub(crate) mod elementwise;
 pub(crate) mod lbfgs;
 pub(crate) mod perceptron;
 pub(crate) mod product;
-mod simd;
-pub(crate) mod tile;
+pub(crate) mod simd;

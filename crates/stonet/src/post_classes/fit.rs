@@ -10,6 +10,7 @@ use crate::calibration::corrected::log_loss;
 use crate::class_rows::OwnedRows;
 use crate::data::{LARGEST_FEATURE, check_magnitude};
 use crate::streams;
+use crate::score::Kept;
 use crate::work::Work;
 use crate::{ClassRows, Error, Head, KappaPath, Result, Seed, Ticker, complement};
 
@@ -66,7 +67,8 @@ impl PostStoNetClassifier {
         };
         paths.retain(KappaPath::is_finite);
         let (settings, classes, absent) = (self.clone(), rows.classes(), rows.absent());
-        let fitted = FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths };
+        let scorers = Kept::default();
+        let fitted = FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths, scorers };
         // A fit that cannot judge its own rows is none.
         fitted.probabilities(&rows.inputs())?;
         Ok(fitted)

@@ -10,8 +10,9 @@ mod method;
 mod pool;
 mod sets;
 
-use ndarray::{Array1, Array2, Axis, s};
-use rayon::prelude::*;
+use std::sync::Arc;
+
+use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
 pub use forms::SkipSettings;
@@ -19,11 +20,11 @@ pub use interval::{Covariance, IntervalScale, ProbabilityCovariance, Probability
 pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 
-use crate::calibration::{Corrected, IsotonicOvr};
-use crate::data::check_results;
+use crate::calibration::{Corrected, IsotonicOvr, lower};
+use crate::class_rows::ClassOutput;
 use crate::metrics::top_class;
-use crate::ridge::{BLOCK, blocks};
-use crate::{ClassInputs, Error, Head, KappaPath, Result};
+use crate::score::{Kept, Plan, Scorer};
+use crate::{ClassInputs, Error, KappaPath, Result};
 
 /// Post-StoNet classification and its settings; the value is its own configuration.
 ///
@@ -104,6 +105,7 @@ pub struct FittedClassifier {
     notes: Vec<MemberNotes>,
     model: Model,
     kappa_paths: Vec<KappaPath>,
+    scorers: Kept<ClassOutput>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -144,13 +146,13 @@ impl TryFrom<Parts> for FittedClassifier {
         }
         p.kappa_paths.iter().try_for_each(KappaPath::check)?;
         let Parts { settings, classes, absent, notes, model, kappa_paths } = p;
-        Ok(FittedClassifier { settings, classes, absent, notes, model, kappa_paths })
+        Ok(FittedClassifier { settings, classes, absent, notes, model, kappa_paths, scorers: Kept::default() })
     }
 }
 
 impl From<FittedClassifier> for Parts {
     fn from(f: FittedClassifier) -> Self {
-        let FittedClassifier { settings, classes, absent, notes, model, kappa_paths } = f;
+        let FittedClassifier { settings, classes, absent, notes, model, kappa_paths, .. } = f;
         Parts { settings, classes, absent, notes, model, kappa_paths }
     }
 }
@@ -190,39 +192,22 @@ impl FittedClassifier {
         }
     }
 
-    /// The class probabilities of every row; a row's do not depend on the other rows.
-    pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
-        let block = |rows| inputs.tiled(rows, |tiled| self.block(tiled));
-        let blocks: Vec<Array2<f64>> = blocks(inputs.rows()).into_par_iter().map(block).collect::<Result<_>>()?;
-        let mut all = Array2::zeros((inputs.rows(), self.classes));
-        let parts = all.axis_chunks_iter_mut(Axis(0), BLOCK);
-        for (mut part, block) in parts.zip(&blocks) {
-            let rows = part.nrows();
-            part.assign(&block.slice(s![..rows, ..]));
+    /// The operations that compute the probabilities and the most probable class from what a network gives.
+    pub fn plan(&self, output: ClassOutput) -> Plan {
+        match &self.model {
+            Model::Pool(_) => lower::pool_plan(&self.members(), output),
+            Model::Isotonic(fitted) => lower::isotonic_plan(fitted, output),
         }
-        // Finite logits can still overflow.
-        check_results("the probability", all.view())?;
-        Ok(all)
     }
 
-    /// The same for as many rows as stay in the cache.
-    fn block(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
-        match &self.model {
-            Model::Pool(_) => {
-                let mut pooled = Array2::zeros((inputs.rows(), self.classes));
-                for (w, member) in self.members() {
-                    pooled.scaled_add(w, &member.probabilities(inputs)?);
-                }
-                Ok(pooled)
-            }
-            Model::Isotonic(fitted) => {
-                let z = inputs.logits.ok_or(Error::NoLogits { what: "isotonic regression" })?;
-                if z.ncols() != self.classes {
-                    return Err(Error::shape("logit columns, one per class", self.classes, z.ncols()));
-                }
-                fitted.apply(Head::Multinomial.mean(z.to_owned()).view())
-            }
-        }
+    /// What computes this for any number of rows. It is kept: asking for the same again costs nothing.
+    pub fn scorer(&self, output: ClassOutput) -> Result<Arc<Scorer>> {
+        self.scorers.get(&output, || Ok(Scorer::new(self.plan(output))))
+    }
+
+    /// The class probabilities of every row; a row's do not depend on the other rows.
+    pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
+        lower::run(&*self.scorer(lower::logits_of(self.classes))?, self.classes, inputs)
     }
 
     /// The most probable class of every row; the first of equals.

@@ -3,8 +3,9 @@
 //! **Rows that the network was trained on void every guarantee.** Its errors on them are too small, and so are the intervals.
 
 mod eve;
+mod eve_plan;
 mod guarantee;
-mod point;
+mod predict;
 mod sample;
 
 use serde::{Deserialize, Serialize};
@@ -14,11 +15,11 @@ pub use guarantee::{Guarantee, seen_in_training};
 pub use sample::UncalibratedPostStoNet;
 
 use crate::names::named;
+use crate::score::{Asked, Kept};
 use crate::stack::FittedStack;
 use crate::streams;
 use crate::{
-    Calibration, Error, EveIntervals, Intervals, KappaPath, Level, Members, NewRows, Result, Scheme, Scorer, Seed,
-    Side, Stack, StoNetSettings, Ticker,
+    Calibration, Error, EveIntervals, KappaPath, Level, Members, Result, Scheme, Seed, Stack, StoNetSettings, Ticker,
 };
 
 /// The intervals, by the names users type.
@@ -131,6 +132,7 @@ pub struct FittedPostStoNet {
     groups: bool,
     model: Model,
     kappa_paths: Vec<KappaPath>,
+    scorers: Kept<Asked>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -176,13 +178,13 @@ impl TryFrom<Parts> for FittedPostStoNet {
             let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.kappas);
             settings.stonet.kappas = Some(used.to_vec());
         }
-        Ok(FittedPostStoNet { settings, features, groups, model, kappa_paths })
+        Ok(FittedPostStoNet { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
     }
 }
 
 impl From<FittedPostStoNet> for Parts {
     fn from(f: FittedPostStoNet) -> Self {
-        let FittedPostStoNet { settings, features, groups, model, kappa_paths } = f;
+        let FittedPostStoNet { settings, features, groups, model, kappa_paths, .. } = f;
         Parts { settings, features, groups, model, kappa_paths }
     }
 }
@@ -198,7 +200,7 @@ impl PostStoNet {
         };
         kappa_paths.retain(KappaPath::is_finite);
         let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
-        Ok(FittedPostStoNet { settings, features, groups, model, kappa_paths })
+        Ok(FittedPostStoNet { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
     }
 
     /// The settings in effect: κ that are not set are those of the kind.
@@ -290,55 +292,10 @@ impl FittedPostStoNet {
         matches!(&self.model, Model::Stacks(stacks) if stacks.iter().any(FittedStack::needs_prediction))
     }
 
-    /// Intervals at the level, each output by itself.
-    pub fn intervals(&self, rows: &NewRows<'_>, level: Level, side: Side) -> Result<Intervals> {
-        self.check_new(rows)?;
-        let mut all = self.scorer(&[level], side)?.all(rows.features, rows.prediction)?;
-        Ok(all.remove(0))
-    }
-
-    /// What gives these intervals for many rows, a table after the other, from the features alone that matter.
-    pub fn scorer(&self, levels: &[Level], side: Side) -> Result<Scorer> {
-        match &self.model {
-            Model::Eve { intervals, .. } => Scorer::of_eve(intervals, levels, side),
-            Model::Stacks(stacks) => {
-                Ok(Scorer::of_stacks(stacks, self.features, self.needs_prediction(), levels, side))
-            }
-        }
-    }
-
-    /// Fails unless the rows have the columns it was fitted on.
-    fn check_new(&self, rows: &NewRows<'_>) -> Result<()> {
-        if rows.features.ncols() != self.features {
-            return Err(Error::shape("feature columns", self.features, rows.features.ncols()));
-        }
-        match rows.prediction.filter(|d| d.ncols() != self.outputs()) {
-            Some(d) => Err(Error::shape("columns of the predictions", self.outputs(), d.ncols())),
-            None => Ok(()),
-        }
-    }
-
-    /// The features whose value can change a prediction or a bound, ascending.
-    pub fn used_features(&self) -> Vec<usize> {
-        let scorer = self.scorer(&[], Side::Both);
-        scorer.map_or_else(|_| (0..self.features).collect(), |s| s.columns().to_vec())
-    }
-
-    /// Boxes that hold all outputs of a row at once with this level: every output at 1 − α/outputs (Bonferroni).
-    pub fn joint_intervals(&self, rows: &NewRows<'_>, level: Level, side: Side) -> Result<Intervals> {
-        let each = self.each(level)?;
-        Ok(Intervals { level, ..self.intervals(rows, each, side)? })
-    }
-
-    /// The level of every output by itself at which all hold at once.
-    fn each(&self, level: Level) -> Result<Level> {
-        Level::new(1.0 - (1.0 - level.get()) / self.outputs() as f64)
-    }
-
-    /// How many rows (or groups) calibrate the intervals, and how many a finite interval needs, if there are too few; `joint` is for
-    /// [`joint_intervals`](Self::joint_intervals).
+    /// How many rows (or groups) calibrate the intervals, and how many a finite interval at this level needs, if there are too few; `joint`
+    /// is for intervals of all targets at once.
     pub fn too_few_rows(&self, level: Level, joint: bool) -> Result<Option<(usize, usize)>> {
-        let needed = crate::rows_needed(if joint { self.each(level)? } else { level });
+        let needed = crate::rows_needed(Asked { joint, ..Asked::default() }.each(level, self.outputs())?);
         Ok(self.size().map(|(units, _)| (units, needed)).filter(|(units, needed)| units < needed))
     }
 

@@ -1,9 +1,11 @@
 //! Split conformal intervals for more rows than memory holds: fitted on a sample, calibrated on all other rows, a batch after the other.
 
+use ndarray::Axis;
+
 use super::{FittedPostStoNet, Kind, Model, PostStoNet};
 use crate::interval::buckets::Buckets;
-use crate::scorer::Residuals;
-use crate::stack::{FittedStack, FoldModel};
+use crate::score::{Column, Kept, Port, Scorer};
+use crate::stack::{FittedStack, FoldModel, lower};
 use crate::streams;
 use crate::{Calibration, Error, KappaPath, Result, Seed, Ticker, rows_needed};
 
@@ -37,7 +39,8 @@ pub struct UncalibratedPostStoNet {
     /// One per output.
     models: Vec<FoldModel>,
     scores: Vec<Buckets>,
-    residuals: Residuals,
+    /// μ and s, one per output.
+    scorers: Vec<Scorer>,
     kappa_paths: Vec<KappaPath>,
 }
 
@@ -55,9 +58,9 @@ impl PostStoNet {
         })?;
         kappa_paths.retain(KappaPath::is_finite);
         let features = rows.features().ncols();
-        let residuals = Residuals::new(&models, features);
+        let scorers = models.iter().map(|m| Scorer::new(lower::models_plan(&[m], features))).collect();
         let scores = vec![Buckets::default(); models.len()];
-        Ok(UncalibratedPostStoNet { settings, features, models, scores, residuals, kappa_paths })
+        Ok(UncalibratedPostStoNet { settings, features, models, scores, scorers, kappa_paths })
     }
 }
 
@@ -74,24 +77,32 @@ impl UncalibratedPostStoNet {
         if rows.prediction().is_none() && self.models.iter().any(FoldModel::needs_prediction) {
             return Err(Error::NoPrediction { what: crate::stack::NAME });
         }
-        let blocks = self.residuals.scores(rows);
-        let mut row = 0;
-        for block in &blocks {
-            let n = block.len() / self.models.len();
-            if let Some(i) = block.iter().position(|s| !s.is_finite()) {
-                // Finite numbers can still be too far apart.
-                let (row, column, value) = (row + i % n, i / n, block[i].to_string());
-                return Err(Error::Unbounded { what: "the score", row, column, value });
-            }
-            row += n;
-        }
-        for block in &blocks {
-            let n = block.len() / self.models.len();
-            for (counts, scores) in self.scores.iter_mut().zip(block.chunks_exact(n)) {
-                scores.iter().for_each(|&s| counts.add(s));
-            }
+        let scores: Vec<Vec<f64>> = (0..self.models.len()).map(|j| self.scores(rows, j)).collect::<Result<_>>()?;
+        for (counts, scores) in self.scores.iter_mut().zip(&scores) {
+            scores.iter().for_each(|&s| counts.add(s));
         }
         Ok(())
+    }
+
+    /// (y − μ)/s of every row for one output.
+    fn scores(&self, rows: &Calibration<'_>, output: usize) -> Result<Vec<f64>> {
+        let (x, d, y) = (rows.features(), rows.prediction(), rows.y());
+        let column = |port: Port, column: usize| match (port, d) {
+            (Port::Features, _) => Ok(Column::F64(x.index_axis_move(Axis(1), column))),
+            (_, Some(d)) => Ok(Column::F64(d.index_axis_move(Axis(1), output))),
+            (_, None) => Err(Error::NoPrediction { what: crate::stack::NAME }),
+        };
+        let scorer = &self.scorers[output];
+        let columns = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect::<Result<Vec<_>>>()?;
+        let at = scorer.run(&columns, rows.rows())?;
+        let score = |row: usize| {
+            let score = (y[[row, output]] - at[0][row]) / at[1][row];
+            // Finite numbers can still be too far apart.
+            let unbounded =
+                || Error::Unbounded { what: "the score", row, column: output, value: score.to_string() };
+            if score.is_finite() { Ok(score) } else { Err(unbounded()) }
+        };
+        (0..rows.rows()).map(score).collect()
     }
 
     /// Rows that gave scores so far.
@@ -109,7 +120,7 @@ impl UncalibratedPostStoNet {
         let UncalibratedPostStoNet { settings, features, models, scores, kappa_paths, .. } = self;
         let stacks = models.into_iter().zip(scores).map(|(model, scores)| FittedStack::split(model, scores));
         let model = Model::Stacks(stacks.collect());
-        Ok(FittedPostStoNet { settings, features, groups: false, model, kappa_paths })
+        Ok(FittedPostStoNet { settings, features, groups: false, model, kappa_paths, scorers: Kept::default() })
     }
 }
 

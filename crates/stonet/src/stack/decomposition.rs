@@ -3,18 +3,10 @@
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
 use super::FittedStack;
+use super::fit::at;
 use crate::Result;
 
 impl FittedStack {
-    /// The point predictions alone: the mean of μ_k over the folds.
-    pub(crate) fn point(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<Array1<f64>> {
-        let mut mean = Array1::zeros(x.nrows());
-        for fold in &self.folds {
-            mean.scaled_add(1.0 / self.folds.len() as f64, &fold.mean(x, d)?);
-        }
-        Ok(mean)
-    }
-
     /// The variance at every row of the distribution that two-sided CV+ takes its ends from, μ_k(i)(x) ± |R_i| s_k(i)(x) over the scored
     /// rows i, in its two parts: Var μ_k(x) between folds, and the mean of R_i² s_k(i)(x)².
     pub fn variances(
@@ -22,12 +14,12 @@ impl FittedStack {
         x: ArrayView2<'_, f64>,
         d: Option<ArrayView1<'_, f64>>,
     ) -> Result<(Array1<f64>, Array1<f64>)> {
+        let at = at(&self.folds.iter().collect::<Vec<_>>(), x, d)?;
         let mut mean = Array1::<f64>::zeros(x.nrows());
         let (mut square, mut residual) = (mean.clone(), mean.clone());
         let mut mass = 0.0;
-        let centre = self.point(x, d)?;
-        for (fold, (scores, weights)) in self.folds.iter().zip(self.scores.absolute()) {
-            let (mu, s) = fold.at(x, d)?;
+        let centre = at.iter().fold(mean.clone(), |sum, (mu, _)| sum + mu) / at.len() as f64;
+        for ((mu, s), (scores, weights)) in at.iter().zip(self.scores.absolute()) {
             let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
             let squares: f64 = scores.iter().enumerate().map(|(i, r)| weight(i) * r * r).sum();
             let rows: f64 = (0..scores.len()).map(weight).sum();
@@ -45,6 +37,7 @@ impl FittedStack {
 
 #[cfg(test)]
 mod tests {
+    use super::at;
     use crate::{Calibration, Kind, Level, NewRows, PostStoNet, Seed, Side};
     use ndarray::{Array2, Axis};
     use rand_distr::{Distribution, StandardNormal};
@@ -68,7 +61,7 @@ mod tests {
         for r in 0..x.nrows() {
             let mut ends = Vec::new();
             for (fold, (scores, _)) in stack.folds().iter().zip(stack.scores().absolute()) {
-                let (mu, s) = fold.at(x.slice(ndarray::s![r..r + 1, ..]), None).unwrap();
+                let (mu, s) = at(&[fold], x.slice(ndarray::s![r..r + 1, ..]), None).unwrap().remove(0);
                 scores.iter().for_each(|a| ends.extend([mu[0] + a * s[0], mu[0] - a * s[0]]));
             }
             let mean = ends.iter().sum::<f64>() / ends.len() as f64;

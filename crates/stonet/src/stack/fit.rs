@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
 use super::members::{Candidates, Members};
 use super::scale::{Learned, ScaleModel};
-use super::{BLOCK, FittedStack, FoldModel, Scheme, Stack, paths, weights};
+use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
 use crate::calibration_rows::Single;
 use crate::interval::conformal::Scores;
+use crate::ridge::BLOCK;
+use crate::score::{Column, Input, Port, Scorer};
 use crate::streams::stack as streams;
 use crate::work::Work;
 use crate::{Error, KappaPath, Result, Seed, Ticker};
@@ -184,22 +186,15 @@ impl<'a, 'd> Job<'a, 'd> {
 
     /// (y − μ)/s at rows the model has not seen.
     fn scores(&self, model: &FoldModel, rows: &[usize]) -> Result<Vec<f64>> {
-        let block = |rows: &[usize]| {
-            let x = self.data.features.select(Axis(0), rows);
-            let d = self.data.prediction.map(|d| d.select(Axis(0), rows));
-            let (mean, scale) = model.at(x.view(), d.as_ref().map(|d| d.view()))?;
-            let scores: Vec<f64> =
-                rows.iter().enumerate().map(|(i, &r)| (self.data.y[r] - mean[i]) / scale[i]).collect();
-            match scores.iter().position(|s| !s.is_finite()) {
-                None => Ok(scores),
-                Some(i) => {
-                    let value = scores[i].to_string();
-                    Err(Error::Unbounded { what: "the score", row: rows[i], column: 0, value })
-                }
-            }
+        let scorer = Scorer::new(lower::models_plan(&[model], self.data.features.ncols()));
+        let columns = scored(&scorer, self.data, rows)?;
+        let score = |(i, &r): (usize, &usize)| {
+            let score = (self.data.y[r] - columns[0][i]) / columns[1][i];
+            let unbounded =
+                || Error::Unbounded { what: "the score", row: r, column: 0, value: score.to_string() };
+            if score.is_finite() { Ok(score) } else { Err(unbounded()) }
         };
-        let parts: Vec<Vec<f64>> = rows.chunks(BLOCK).map(block).collect::<Result<_>>()?;
-        Ok(parts.concat())
+        rows.iter().enumerate().map(score).collect()
     }
 
     fn finish(&self, folds: Vec<FoldModel>, scores: Vec<Vec<f64>>, held_out: &[Vec<usize>]) -> FittedStack {
@@ -290,4 +285,42 @@ fn assemble(fit: &Candidates, choice: &Choice) -> FoldModel {
     let chosen = fit.0.iter().zip(&choice.candidate).zip(&choice.weights);
     let members = chosen.filter(|(_, w)| **w > 0.0).map(|((m, &c), &w)| (w, m[c].clone())).collect();
     FoldModel { members, scale: choice.scale.clone() }
+}
+
+/// All outputs of a scorer at some rows; no features are copied beside a block.
+pub(super) fn scored(scorer: &Scorer, data: &Single<'_>, rows: &[usize]) -> Result<Vec<Vec<f64>>> {
+    let mut out = vec![Vec::with_capacity(rows.len()); scorer.outputs().len()];
+    for part in rows.chunks(BLOCK) {
+        let x = data.features.select(Axis(0), part);
+        let d = data.prediction.map(|d| d.select(Axis(0), part));
+        let columns = columns_of(scorer, x.view(), d.as_ref().map(|d| d.view()))?;
+        let results = scorer.run(&columns, part.len()).map_err(|e| e.of_rows(part))?;
+        out.iter_mut().zip(results).for_each(|(out, result)| out.extend(result));
+    }
+    Ok(out)
+}
+
+/// μ and s of every model at all rows.
+pub(super) fn at(
+    models: &[&FoldModel],
+    x: ArrayView2<'_, f64>,
+    d: Option<ArrayView1<'_, f64>>,
+) -> Result<Vec<(Array1<f64>, Array1<f64>)>> {
+    let scorer = Scorer::new(lower::models_plan(models, x.ncols()));
+    let columns = columns_of(&scorer, x, d)?;
+    let mut out = scorer.run(&columns, x.nrows())?.into_iter().map(Array1::from);
+    Ok(std::iter::from_fn(|| Some((out.next()?, out.next()?))).collect())
+}
+
+/// The columns that a scorer of one target reads.
+fn columns_of<'a>(
+    scorer: &Scorer,
+    x: ArrayView2<'a, f64>,
+    d: Option<ArrayView1<'a, f64>>,
+) -> Result<Vec<Column<'a>>> {
+    let column = |input: &Input| match input.port {
+        Port::Features => Ok(Column::F64(x.index_axis_move(Axis(1), input.column))),
+        _ => d.map(Column::F64).ok_or(Error::NoPrediction { what: NAME }),
+    };
+    scorer.inputs().iter().map(column).collect()
 }

@@ -5,13 +5,16 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 use serde::{Deserialize, Serialize};
 
+use super::fit::scored;
+use super::lower;
 use crate::calibration_rows::Single;
 use crate::data::target_mean;
 use crate::imputation::{Packed, PackedRows};
-use crate::ridge::{Clip, Ridge, blocks};
+use crate::ridge::{Clip, Ridge};
+use crate::score::Scorer;
 use crate::select::path_of;
 use crate::streams;
 use crate::train::cancelled_with;
@@ -164,11 +167,6 @@ impl Scaled {
         &self.net
     }
 
-    fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
-        let f = self.net.predict(self.clip.apply(x)?.view())?;
-        Ok(f.index_axis_move(Axis(1), 0).mapv_into(|v| v * self.sd + self.mean))
-    }
-
     fn check(&self, columns: usize) -> Result<()> {
         let numbers = self.mean.is_finite() && self.sd.is_finite();
         if numbers
@@ -205,23 +203,6 @@ pub enum Member {
 }
 
 impl Member {
-    /// Predictions for rows of features and the network's predictions of them.
-    pub(crate) fn predict(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<Array1<f64>> {
-        let network = || d.ok_or(Error::NoPrediction { what: super::NAME });
-        match self {
-            Member::StoNet(net) => net.predict(x),
-            Member::Skip { intercept, slope, correction } => {
-                let line = network()?.mapv(|d| intercept + slope * d);
-                Ok(match correction {
-                    Some(net) => line + net.predict(x)?,
-                    None => line,
-                })
-            }
-            Member::Ridge(ridge) => ridge.predict(x),
-            Member::Network => Ok(network()?.to_owned()),
-        }
-    }
-
     pub(crate) fn needs_prediction(&self) -> bool {
         matches!(self, Member::Skip { .. } | Member::Network)
     }
@@ -278,18 +259,16 @@ impl Candidates {
 
     /// Rows × candidates for each member.
     pub(crate) fn predict(&self, data: &Single<'_>, rows: &[usize]) -> Result<Vec<Array2<f64>>> {
-        let mut out: Vec<Array2<f64>> = self.0.iter().map(|m| Array2::zeros((rows.len(), m.len()))).collect();
-        for part in blocks(rows.len()) {
-            let x = data.features.select(Axis(0), &rows[part.clone()]);
-            let d = data.prediction.map(|d| d.select(Axis(0), &rows[part.clone()]));
-            let d = d.as_ref().map(|d| d.view());
-            for (out, member) in out.iter_mut().zip(&self.0) {
-                for (mut column, m) in out.columns_mut().into_iter().zip(member) {
-                    column.slice_mut(s![part.clone()]).assign(&m.predict(x.view(), d)?);
-                }
+        let scorer = Scorer::new(lower::members_plan(self.0.iter().flatten(), data.features.ncols()));
+        let mut columns = scored(&scorer, data, rows)?.into_iter();
+        let member = |candidates: &Vec<Member>| {
+            let mut all = Array2::zeros((rows.len(), candidates.len()));
+            for (mut to, from) in all.columns_mut().into_iter().zip(columns.by_ref()) {
+                to.assign(&ArrayView1::from(&from));
             }
-        }
-        Ok(out)
+            all
+        };
+        Ok(self.0.iter().map(member).collect())
     }
 }
 

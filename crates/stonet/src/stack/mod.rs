@@ -10,12 +10,12 @@
 
 mod decomposition;
 mod fit;
+pub(crate) mod lower;
 mod members;
 mod paths;
 mod scale;
 mod weights;
 
-use ndarray::{Array1, ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 pub use members::{Member, Members, Scaled, StoNetSettings};
@@ -26,12 +26,9 @@ use crate::interval::buckets::Buckets;
 use crate::interval::conformal::Scores;
 use crate::{Error, KappaPath, Result, Seed, StoNet, Ticker};
 use fit::Job;
-use scale::At;
 
 /// What asks for the network's prediction.
 pub(crate) const NAME: &str = "a stack that was fitted with them";
-/// Rows per block of a prediction.
-const BLOCK: usize = 1024;
 
 /// How held-out scores come about.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -105,26 +102,6 @@ impl FoldModel {
     pub(crate) fn needs_prediction(&self) -> bool {
         let learned = matches!(self.scale, ScaleModel::Learned { network: true, .. });
         learned || self.members.iter().any(|(_, m)| m.needs_prediction())
-    }
-
-    /// μ at rows of features.
-    fn mean(&self, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Result<Array1<f64>> {
-        let mut mean = Array1::zeros(x.nrows());
-        for (weight, member) in &self.members {
-            mean.scaled_add(*weight, &member.predict(x, d)?);
-        }
-        Ok(mean)
-    }
-
-    /// μ and s at rows of features.
-    pub(crate) fn at(
-        &self,
-        x: ArrayView2<'_, f64>,
-        d: Option<ArrayView1<'_, f64>>,
-    ) -> Result<(Array1<f64>, Array1<f64>)> {
-        let mean = self.mean(x, d)?;
-        let scale = self.scale.scale(At { features: x, prediction: mean.view(), network: d })?;
-        Ok((mean, scale))
     }
 }
 

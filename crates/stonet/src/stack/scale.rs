@@ -49,10 +49,10 @@ fn is_zero(v: &f64) -> bool {
 
 /// What a scale looks at: features, the stack's prediction, the network's.
 #[derive(Clone, Copy)]
-pub(crate) struct At<'a> {
-    pub features: ArrayView2<'a, f64>,
-    pub prediction: ArrayView1<'a, f64>,
-    pub network: Option<ArrayView1<'a, f64>>,
+struct At<'a> {
+    features: ArrayView2<'a, f64>,
+    prediction: ArrayView1<'a, f64>,
+    network: Option<ArrayView1<'a, f64>>,
 }
 
 /// Rows to learn from: `rows[i]` of the features goes with the i-th prediction; no features are copied beside a block.
@@ -91,21 +91,6 @@ impl ScaleModel {
         let low = fitted[(LOW_SHARE * (fitted.len() - 1) as f64) as usize];
         let (high, network) = (fitted[fitted.len() - 1], on.network.is_some());
         Ok(ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network, centre })
-    }
-
-    /// s at these rows.
-    pub(crate) fn scale(&self, at: At<'_>) -> Result<Array1<f64>> {
-        match self {
-            ScaleModel::Constant => Ok(Array1::ones(at.prediction.len())),
-            ScaleModel::Learned { ridge, offset, low, high, network, centre } => {
-                if *network && at.network.is_none() {
-                    return Err(Error::NoPrediction { what: super::NAME });
-                }
-                let at = At { network: at.network.filter(|_| *network), ..at };
-                let fit = ridge.predict(design(at, *offset, *centre).view())?;
-                Ok(fit.mapv(|f| f.clamp(*low, *high).exp()))
-            }
-        }
     }
 
     pub(crate) fn check(&self, columns: usize) -> Result<()> {

@@ -1,0 +1,174 @@
+//! Calibrators as operations of a plan: what the network gives as logits, F = z/T + network, the softmax, and the mean over a pool.
+
+use ndarray::Array2;
+
+use super::corrected::{Corrected, View};
+use super::isotonic::IsotonicOvr;
+use crate::class_rows::ClassOutput;
+use crate::ridge::Clip;
+use crate::score::{Builder, Clamp, Column, Node, Op, Plan, Port, Quantity, Scorer, Sparse, beside};
+use crate::{ClassInputs, Error, InputKind, Result, StoNet};
+
+/// One logit per class.
+pub(crate) fn logits_of(classes: usize) -> ClassOutput {
+    ClassOutput { kind: InputKind::Logits, columns: classes }
+}
+
+/// F_L of one calibrator.
+pub(super) fn logits_plan(model: &Corrected) -> Plan {
+    let mut b = Builder::default();
+    let f = model.lower(&mut b, logits_of(model.classes()));
+    (0..model.classes()).for_each(|class| b.output(Quantity::Logit { class }, f, class, true));
+    b.finish()
+}
+
+/// The weighted mean of the members' probabilities, and the most probable class.
+pub(crate) fn pool_plan(members: &[(f64, &Corrected)], output: ClassOutput) -> Plan {
+    let mut b = Builder::default();
+    let mut parts = Vec::new();
+    for (weight, member) in members {
+        let f = member.lower(&mut b, output);
+        parts.push((*weight, b.op(Op::Softmax { of: f })));
+    }
+    let p = b.sum(parts, 0.0);
+    finish(b, p)
+}
+
+/// Isotonic regression of the network's own probabilities.
+pub(crate) fn isotonic_plan(fitted: &IsotonicOvr, output: ClassOutput) -> Plan {
+    let mut b = Builder::default();
+    let z = given(&mut b, output);
+    let own = b.op(Op::Softmax { of: z });
+    let p = fitted.lower(&mut b, own);
+    finish(b, p)
+}
+
+fn finish(mut b: Builder, p: Node) -> Plan {
+    (0..b.width(p)).for_each(|class| b.output(Quantity::Probability { class }, p, class, true));
+    let top = b.wide(Op::Top { of: p }, 1);
+    b.output(Quantity::Class, top, 0, true);
+    b.finish()
+}
+
+/// The network's output as logits, as [`InputKind::logits`] makes them.
+fn given(b: &mut Builder, output: ClassOutput) -> Node {
+    let ClassOutput { kind, columns } = output;
+    b.set_kind(kind);
+    let z = b.port(Port::Logits, columns);
+    let least = InputKind::LEAST_PROBABILITY;
+    // One column is that of the second class.
+    let pair = |b: &mut Builder, slope: f64, constant: f64| {
+        let mut both = Sparse::default();
+        both.push([(0, slope)], constant);
+        both.push([(0, 1.0)], 0.0);
+        b.combine(z, both, false)
+    };
+    match (kind, columns) {
+        (InputKind::Probabilities, 1) => {
+            let p = pair(b, -1.0, 1.0);
+            b.op(Op::Log { of: p, least })
+        }
+        (InputKind::Probabilities, _) => b.op(Op::Log { of: z, least }),
+        (InputKind::LogProbabilities, 1) => {
+            let rest = b.op(Op::LogRest { of: z, least });
+            b.join(vec![rest, z])
+        }
+        (InputKind::Logits, 1) => pair(b, 0.0, 0.0),
+        _ => z,
+    }
+}
+
+impl Corrected {
+    /// F_L.
+    fn lower(&self, b: &mut Builder, output: ClassOutput) -> Node {
+        let t = self.temperature().unwrap_or(1.0);
+        let skip = self.temperature().map(|_| (1.0 / t, given(b, output)));
+        let correction = self.correction().map(|(view, net)| {
+            let seen = view.lower(b, output, t);
+            (1.0, network(b, net, seen))
+        });
+        b.sum(skip.into_iter().chain(correction).collect(), 0.0)
+    }
+}
+
+impl View {
+    /// What the network of a correction sees.
+    fn lower(&self, b: &mut Builder, output: ClassOutput, t: f64) -> Node {
+        match self {
+            View::Raw => given(b, output),
+            View::Centred => {
+                let z = given(b, output);
+                let centred = b.op(Op::Centre { of: z });
+                b.sum(vec![(1.0 / t, centred)], 0.0)
+            }
+            View::Probabilities => {
+                let z = given(b, output);
+                let cooled = b.sum(vec![(1.0 / t, z)], 0.0);
+                let p = b.op(Op::Softmax { of: cooled });
+                let uniform = 1.0 / b.width(p) as f64;
+                b.sum(vec![(4.0, p)], -4.0 * uniform)
+            }
+            View::Logits(clip) => {
+                let z = given(b, output);
+                clipped(b, z, clip)
+            }
+            View::Features(clip) => {
+                let x = b.port(Port::Features, clip.columns());
+                clipped(b, x, clip)
+            }
+        }
+    }
+}
+
+fn clipped(b: &mut Builder, x: Node, clip: &Clip) -> Node {
+    let clamp = |k: usize| Clamp {
+        column: k,
+        centre: clip.scale().mean()[k],
+        scale: 1.0 / clip.scale().sd()[k],
+        low: clip.low()[k],
+        high: clip.high()[k],
+    };
+    b.clamp(x, (0..clip.columns()).map(clamp).collect(), false)
+}
+
+/// A network's output, without units that do nothing.
+fn network(b: &mut Builder, net: &StoNet, x: Node) -> Node {
+    let net = net.compact();
+    let (mut below, last) = (x, net.layers().len() - 1);
+    for (i, layer) in net.layers().iter().enumerate() {
+        let mut weights = Sparse::default();
+        let rows = layer.weight.outer_iter().zip(&layer.bias);
+        rows.for_each(|(row, &bias)| weights.push(row.iter().copied().enumerate(), bias));
+        below = b.combine(below, weights, false);
+        if i < last {
+            below = b.activate(below, net.activation());
+        }
+    }
+    below
+}
+
+/// A scorer's columns for these rows side by side, but for the class.
+pub(crate) fn run(scorer: &Scorer, classes: usize, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
+    if let Some(z) = inputs.logits.filter(|z| z.ncols() != classes) {
+        return Err(Error::shape("logit columns, one per class", classes, z.ncols()));
+    }
+    let plan = scorer.plan();
+    let logits = match (plan.width(Port::Logits), inputs.logits) {
+        (None, _) => Vec::new(),
+        (Some(_), Some(z)) => Column::of(z),
+        (Some(_), None) => return Err(Error::NoLogits { what: "this model" }),
+    };
+    let features = match (plan.width(Port::Features), inputs.features) {
+        (None, _) => Vec::new(),
+        (Some(columns), None) => return Err(Error::NoFeatures { columns }),
+        (Some(columns), Some(x)) if x.ncols() != columns => {
+            return Err(Error::shape("feature columns", columns, x.ncols()));
+        }
+        (Some(_), Some(x)) => Column::of(x),
+    };
+    let column = |port: Port, k: usize| if port == Port::Logits { logits[k] } else { features[k] };
+    let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
+    let mut out = scorer.run(&columns, inputs.rows())?;
+    out.truncate(classes);
+    Ok(beside(&out, inputs.rows()))
+}

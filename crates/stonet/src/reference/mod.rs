@@ -1,0 +1,150 @@
+//! Predictions written down readably, row by row and member by member, in double precision: what plans are compared with in tests.
+
+mod tests;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
+
+use crate::calibration::Corrected;
+use crate::interval::LayerVariance;
+use crate::interval::conformal::{Side, reference::ends};
+use crate::linalg::dense::matmul;
+use crate::ridge::Ridge;
+use crate::stack::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
+use crate::{ClassInputs, Estimate, EveIntervals, Head, Intervals, Level};
+
+fn ridge(ridge: &Ridge, x: ArrayView2<'_, f64>) -> Array1<f64> {
+    ridge.clip().apply(x).unwrap().dot(ridge.coefficients()) + ridge.intercept()
+}
+
+fn scaled(net: &Scaled, x: ArrayView2<'_, f64>) -> Array1<f64> {
+    let (mean, sd) = net.response();
+    let f = net.network().predict(net.clip().apply(x).unwrap().view()).unwrap();
+    f.index_axis_move(Axis(1), 0).mapv_into(|v| v * sd + mean)
+}
+
+fn member(member: &Member, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Array1<f64> {
+    match member {
+        Member::StoNet(net) => scaled(net, x),
+        Member::Skip { intercept, slope, correction } => {
+            let line = d.unwrap().mapv(|d| intercept + slope * d);
+            correction.as_ref().map_or(line.clone(), |net| line + scaled(net, x))
+        }
+        Member::Ridge(r) => ridge(r, x),
+        Member::Network => d.unwrap().to_owned(),
+    }
+}
+
+/// μ and s of a fold.
+fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> (Array1<f64>, Array1<f64>) {
+    let mut mean = Array1::zeros(x.nrows());
+    for (weight, m) in model.members() {
+        mean.scaled_add(*weight, &member(m, x, d));
+    }
+    let ScaleModel::Learned { ridge: r, offset, low, high, network, centre } = model.scale_model() else {
+        return (mean, Array1::ones(x.nrows()));
+    };
+    let column = |v: Array1<f64>| v.insert_axis(Axis(1));
+    let from_centre = mean.mapv(|m| m - centre);
+    let mut design = concatenate![Axis(1), x, column(from_centre.clone()), column(&from_centre * &from_centre)];
+    if *network {
+        let apart = (&mean - &d.unwrap()).mapv(|e| (e.abs() + offset).ln());
+        design = concatenate![Axis(1), design, column(apart)];
+    }
+    let scale = ridge(r, design.view()).mapv(|f| f.clamp(*low, *high).exp());
+    (mean, scale)
+}
+
+/// Predictions and ends of stacks, one per target.
+fn stacks(
+    stacks: &[FittedStack],
+    x: ArrayView2<'_, f64>,
+    d: Option<ArrayView2<'_, f64>>,
+    level: Level,
+    side: Side,
+) -> Intervals {
+    let mut out = [(); 3].map(|()| Array2::zeros((x.nrows(), stacks.len())));
+    for (j, stack) in stacks.iter().enumerate() {
+        let d = d.map(|d| d.index_axis_move(Axis(1), j));
+        let models: Vec<_> = stack.folds().iter().map(|f| fold(f, x, d)).collect();
+        for r in 0..x.nrows() {
+            let at: Vec<(f64, f64)> = models.iter().map(|(m, s)| (m[r], s[r])).collect();
+            let centre = at.iter().map(|a| a.0).sum::<f64>() / at.len() as f64;
+            let (lower, upper) = ends(stack.scores(), &at, level, side);
+            let crossed = side == Side::Both;
+            out[0][[r, j]] = centre;
+            out[1][[r, j]] = if crossed { lower.min(centre) } else { lower };
+            out[2][[r, j]] = if crossed { upper.max(centre) } else { upper };
+        }
+    }
+    let [prediction, lower, upper] = out;
+    Intervals { prediction, lower, upper, level }
+}
+
+/// Σ̂_L of one estimate at every row (`varest`): rows of d_{h+1} × d_{h+1} matrices, the uncertainty of μ without ς²_L.
+pub(crate) fn covariances(estimate: &Estimate, x: ArrayView2<'_, f64>) -> Vec<Array2<f64>> {
+    let net = estimate.network();
+    let (psi, f) = (net.activation(), net.preactivations(x).unwrap());
+    let own = |variance: &LayerVariance, a: ArrayView1<'_, f64>, m: Option<ArrayView2<'_, f64>>| {
+        let per_gram: Vec<f64> =
+            variance.grams().iter().map(|g| g.leverage(a) + m.map_or(0.0, |m| g.trace(m))).collect();
+        let diagonal: Array1<f64> = variance.neurons().iter().map(|&(g, noise)| noise * per_gram[g]).collect();
+        Array2::from_diag(&diagonal)
+    };
+    let at = |r: usize| {
+        let mut sigma = own(&estimate.weight_variance()[0], x.row(r), None);
+        for (i, layer) in net.layers().iter().enumerate().skip(1) {
+            let below = f[i - 1].row(r);
+            let slope = below.mapv(|y| psi.derivative(y));
+            let m = sigma * &slope * slope.view().insert_axis(Axis(1));
+            let own = own(&estimate.weight_variance()[i], below.mapv(|y| psi.value(y)).view(), Some(m.view()));
+            sigma = own + matmul(matmul(layer.weight.view(), m.view()).view(), layer.weight.t());
+        }
+        sigma
+    };
+    (0..x.nrows()).map(at).collect()
+}
+
+/// Eve's law (`alg:CI`), with one end or both.
+fn eve(model: &EveIntervals, x: ArrayView2<'_, f64>, level: Level, side: Side) -> Intervals {
+    let z = model.scaling().x.apply(x).unwrap();
+    let shape = (x.nrows(), model.scaling().y.columns());
+    let (mut centre, mut half) = (Array2::zeros(shape), Array2::<f64>::zeros(shape));
+    for estimate in model.estimates() {
+        centre += &estimate.network().predict(z.view()).unwrap();
+        for (mut row, sigma) in half.outer_iter_mut().zip(covariances(estimate, z.view())) {
+            for (j, h) in row.iter_mut().enumerate() {
+                *h += (sigma[[j, j]] + estimate.residual_variance()[j]).sqrt();
+            }
+        }
+    }
+    let m = model.estimates().len() as f64;
+    let prediction = model.scaling().y.undo((centre / m).view());
+    let quantile = if side == Side::Both { level.z() } else { Level::new(2.0 * level.get() - 1.0).unwrap().z() };
+    let half = half * model.scaling().y.sd() * (quantile / m);
+    let mut intervals = Intervals { lower: &prediction - &half, upper: &prediction + &half, prediction, level };
+    match side {
+        Side::Both => {}
+        Side::Lower => intervals.upper.fill(f64::INFINITY),
+        Side::Upper => intervals.lower.fill(f64::NEG_INFINITY),
+    }
+    intervals
+}
+
+/// F_L of a calibrator.
+fn logits(model: &Corrected, inputs: &ClassInputs<'_>) -> Array2<f64> {
+    let skip = model.temperature().map(|t| &inputs.logits.unwrap() / t);
+    let correction = model.correction().map(|(view, net)| {
+        let seen = view.of(inputs, model.temperature().unwrap_or(1.0)).unwrap();
+        net.preactivations(seen.view()).unwrap().pop().unwrap()
+    });
+    match (skip, correction) {
+        (Some(a), Some(b)) => a + b,
+        (a, b) => a.or(b).unwrap(),
+    }
+}
+
+/// The weighted mean of the members' probabilities.
+fn pool(members: &[(f64, &Corrected)], inputs: &ClassInputs<'_>) -> Array2<f64> {
+    let one = |(weight, m): &(f64, &Corrected)| Head::Multinomial.mean(logits(m, inputs)) * *weight;
+    members.iter().map(one).reduce(|a, b| a + b).unwrap()
+}

@@ -1,0 +1,366 @@
+//! Plans against the readable forms, for every kind, side, level and method.
+#![cfg(test)]
+
+use ndarray::{Array2, ArrayView2, Axis, s};
+use rand_distr::{Distribution, StandardNormal};
+
+use super::{eve, pool, stacks};
+use crate::linalg::simd::{InstructionSet, forced};
+use crate::score::{Asked, Column, Port, Scorer};
+use crate::{
+    Activation, Calibration, ClassInputs, ClassMethod, ClassOutput, ClassRows, Dataset, Error, Estimate, EveIntervals,
+    FittedPostStoNet, InputKind, Intervals, Kind, Layer, Level, NewRows, PostStoNet, PostStoNetClassifier,
+    PredictInterval, Refit, Result, Scaling, Seed, Side, SkipSettings, StoNet, StoNetSettings,
+};
+
+const FEATURES: usize = 7;
+
+struct Rows {
+    features: Array2<f64>,
+    prediction: Array2<f64>,
+    y: Array2<f64>,
+}
+
+/// Features of very different units, one of them constant; two targets.
+fn rows(n: usize, seed: u64) -> Rows {
+    let mut rng = Seed::new(seed).rng();
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let z = Array2::from_shape_simple_fn((n, FEATURES), &mut normal);
+    let mean = |f: ndarray::ArrayView1<'_, f64>, j: usize| f[j] + (1.5 * f[2]).tanh() * (j as f64 - 2.0);
+    let y = Array2::from_shape_fn((n, 2), |(i, j)| 10.0 * mean(z.row(i), j) + (0.4 * z[[i, 3]]).exp() * normal());
+    let prediction = Array2::from_shape_fn((n, 2), |(i, j)| 9.0 * mean(z.row(i), j) + z[[i, 4]] + normal());
+    let unit = [1.0, 1e4, 1e-6, 1.0, 3.0, 1.0, 1.0];
+    let mut features = Array2::from_shape_fn(z.dim(), |(i, k)| (z[[i, k]] + [0.0, 900.0, 5.0][k % 3]) * unit[k]);
+    features.column_mut(5).fill(2.5);
+    Rows { features, prediction, y }
+}
+
+fn fit(settings: &PostStoNet, targets: usize, prediction: bool, groups: bool) -> FittedPostStoNet {
+    let Rows { features, prediction: d, y } = rows(90, 1);
+    let groups: Option<Vec<usize>> = groups.then(|| (0..90).map(|i| i * i % 31).collect());
+    let mut rows = Calibration::new(features.view(), y.slice(s![.., ..targets])).unwrap();
+    if prediction {
+        rows = rows.with_prediction(d.slice(s![.., ..targets])).unwrap();
+    }
+    if let Some(groups) = &groups {
+        rows = rows.with_groups(groups).unwrap();
+    }
+    settings.fit(&rows, Seed::new(2), &|_, _| true).unwrap()
+}
+
+fn quick(kind: Kind, hidden: Vec<usize>, kappas: Vec<f64>) -> PostStoNet {
+    let stonet = StoNetSettings { hidden, steps: 120, kappas: Some(kappas), ..StoNetSettings::default() };
+    PostStoNet { kind, folds: 3, stonet, ..PostStoNet::default() }
+}
+
+/// Some rows far outside of what was seen, and the constant no longer constant.
+fn new_rows() -> Rows {
+    let mut new = rows(75, 3);
+    new.features.slice_mut(s![..20, ..]).mapv_inplace(|v| 4.0 * v - 1.0);
+    new.features.column_mut(5).slice_mut(s![..40]).fill(-8.0);
+    new
+}
+
+/// To 1e-10 of the numbers themselves, or where single precision was chosen to 1e-5 of the length of these two-sided intervals.
+fn agree(found: &Intervals, expected: &Intervals, single: Option<&Intervals>, what: &str) {
+    assert_eq!((found.level, found.prediction.dim()), (expected.level, expected.prediction.dim()));
+    for at in ndarray::indices(found.prediction.dim()) {
+        for (a, b) in [
+            (found.prediction[at], expected.prediction[at]),
+            (found.lower[at], expected.lower[at]),
+            (found.upper[at], expected.upper[at]),
+        ] {
+            let most = single.map_or(1e-10 * b.abs().max(1e-2), |i| 1e-5 * (i.upper[at] - i.lower[at]));
+            assert!(a == b || (a - b).abs() <= most, "{what}: {a} and not {b} within {most}");
+        }
+    }
+}
+
+/// Whether any part of a plan is in single precision.
+fn is_single(scorer: &Scorer) -> bool {
+    scorer.plan().values().iter().any(|v| v.single)
+}
+
+/// All intervals that a scorer gives for columns that lie apart in memory.
+fn scored(
+    fitted: &FittedPostStoNet,
+    asked: &Asked,
+    x: ArrayView2<'_, f64>,
+    d: Option<ArrayView2<'_, f64>>,
+) -> Vec<Vec<f64>> {
+    let scorer = fitted.scorer(asked).unwrap();
+    let (x, d) = (Column::of(x), d.map(Column::of).unwrap_or_default());
+    let column = |port: Port, k: usize| if port == Port::Features { x[k] } else { d[k] };
+    let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
+    scorer.run(&columns, x.first().map_or(0, Column::len)).unwrap()
+}
+
+fn same_as_the_definition(fitted: &FittedPostStoNet, targets: usize, what: &str) -> bool {
+    let new = new_rows();
+    let d = new.prediction.slice(s![.., ..targets]);
+    let d = fitted.needs_prediction().then_some(d);
+    let levels = [0.9, 0.6].map(|l| Level::new(l).unwrap());
+    let mut rows = NewRows::new(new.features.view()).unwrap();
+    if let Some(d) = d {
+        rows = rows.with_prediction(d).unwrap();
+    }
+    let turned = new.features.t().as_standard_layout().to_owned();
+    let mut single = false;
+    for (side, joint) in [(Side::Both, false), (Side::Lower, false), (Side::Upper, false), (Side::Both, true)] {
+        let asked = Asked { levels: levels.to_vec(), side, joint };
+        single |= is_single(&fitted.scorer(&asked).unwrap());
+        let all = fitted.all_intervals(&rows, &asked).unwrap();
+        // Columns that lie one after the other in memory give the same, and so does any part of the rows.
+        let columns = scored(fitted, &asked, new.features.view(), d);
+        assert_eq!(scored(fitted, &asked, turned.t(), d), columns, "{what}");
+        let part = |c: &Vec<f64>| c[40..47].to_vec();
+        let some = scored(fitted, &asked, new.features.slice(s![40..47, ..]), d.map(|d| d.slice_move(s![40..47, ..])));
+        assert_eq!(some, columns.iter().map(part).collect::<Vec<_>>(), "{what}");
+        for (level, found) in levels.into_iter().zip(&all) {
+            let each = asked.each(level, targets).unwrap();
+            let expected = match (fitted.stacks(), fitted.eve()) {
+                (Some(model), _) => stacks(model, new.features.view(), d, each, side),
+                (_, Some(model)) => eve(model, new.features.view(), each, side),
+                _ => unreachable!(),
+            };
+            let expected = Intervals { level, ..expected };
+            let both = fitted.all_intervals(&rows, &Asked { levels: vec![level], side: Side::Both, joint }).unwrap();
+            agree(found, &expected, single.then_some(&both[0]), what);
+            if !joint {
+                assert_eq!(fitted.intervals(&rows, level, side).unwrap(), *found, "{what}");
+            }
+        }
+        assert_eq!(fitted.predict(&rows).unwrap(), all[0].prediction, "{what}");
+    }
+    single
+}
+
+#[test]
+fn every_kind_with_and_without_prediction_groups_and_hidden_units() {
+    let mut singles = 0;
+    for kind in Kind::ALL {
+        for (targets, prediction, groups) in [(1, true, false), (2, true, false), (1, false, false), (1, true, true)] {
+            let what = format!("{kind} {targets} {prediction} {groups}");
+            let fitted = fit(&quick(kind, vec![5], vec![0.001, 0.02]), targets, prediction, groups);
+            singles += usize::from(same_as_the_definition(&fitted, targets, &what));
+            // Eve's law has no clipping, so there a constant may have a weight.
+            assert!(fitted.eve().is_some() || !fitted.used_features().contains(&5), "{what}: a constant is used");
+        }
+    }
+    for kind in [Kind::Stack, Kind::CvPlus, Kind::Cv] {
+        for (hidden, kappa) in [(vec![], 0.001), (vec![5, 4], 0.001), (vec![4], 0.3), (vec![4], 50.0)] {
+            let what = format!("{kind} {hidden:?} {kappa}");
+            same_as_the_definition(&fit(&quick(kind, hidden, vec![kappa]), 1, true, false), 1, &what);
+        }
+        let constant = PostStoNet { learned_scale: false, nested: false, ..quick(kind, vec![3], vec![0.01]) };
+        same_as_the_definition(&fit(&constant, 2, true, false), 2, "constant scale");
+    }
+    assert!(singles >= 12, "single precision was chosen {singles} times");
+    // Nothing is left of the StoNet, and so nothing of the features.
+    let dead = fit(&quick(Kind::Cv, vec![4], vec![50.0]), 1, false, false);
+    assert!(dead.used_features().is_empty());
+}
+
+#[test]
+fn deep_networks_of_every_activation_averaged() {
+    let Rows { features, y, .. } = rows(60, 4);
+    let data = Dataset::new(features, y).unwrap();
+    let scaling = Scaling::fit(&data).unwrap();
+    let scaled = scaling.apply(&data).unwrap();
+    for psi in Activation::ALL {
+        for widths in [vec![FEATURES, 2], vec![FEATURES, 4, 2], vec![FEATURES, 4, 3, 2], vec![FEATURES, 3, 4, 3, 2]] {
+            let one = |seed: u64| {
+                let mut layers = StoNet::random(&widths, psi, Seed::new(seed))?.layers().to_vec();
+                // Inputs and units that drop out, and supports of their own.
+                layers[0].weight.column_mut(seed as usize).fill(0.0);
+                layers[0].weight.row_mut(0).slice_mut(s![3..]).fill(0.0);
+                let noisy = |l: Layer| Layer { noise_variance: 0.3, ..l };
+                let net = StoNet::new(layers.into_iter().map(noisy).collect(), psi, crate::Head::Gaussian)?;
+                Estimate::new(&net, &scaled, Refit::Mls, vec![0.5, 0.2])
+            };
+            let estimates = [1, 2].map(|s| one(s).unwrap()).to_vec();
+            let model = EveIntervals::new(scaling.clone(), estimates).unwrap();
+            let level = Level::new(0.8).unwrap();
+            let new = new_rows().features;
+            agree(&model.intervals(new.view(), level).unwrap(), &eve(&model, new.view(), level, Side::Both), None, "deep");
+        }
+    }
+}
+
+#[test]
+fn bad_rows_are_refused_and_no_rows_are_fine() -> Result<()> {
+    let asked = Asked::at(&[Level::new(0.9)?]);
+    let stack = fit(&quick(Kind::Stack, vec![3], vec![0.01]), 1, true, false);
+    let scorer = stack.scorer(&asked)?;
+    let good = Array2::<f64>::ones((4, scorer.inputs().len()));
+    assert_eq!(scorer.outputs().len(), 3);
+    assert!(scorer.run(&Column::of(good.view()), 4).is_ok());
+    assert!(scorer.run(&Column::of(good.slice(s![.., 1..])), 4).is_err());
+    assert!(scorer.run(&Column::of(good.view()), 5).is_err());
+    let mut bad = good.clone();
+    bad[[2, 1]] = f64::NAN;
+    let e = scorer.run(&Column::of(bad.view()), 4);
+    assert!(matches!(e, Err(Error::NotFinite { what: "features", row: 2, column: 1, .. })), "{e:?}");
+    assert_eq!(scorer.run(&Column::of(good.slice(s![..0, ..])), 0)?, vec![Vec::<f64>::new(); 3]);
+    let rows = new_rows();
+    let new = NewRows::new(rows.features.view())?;
+    assert!(matches!(stack.all_intervals(&new, &asked), Err(Error::NoPrediction { .. })));
+    assert!(stack.predict(&NewRows::new(rows.features.slice(s![.., ..2]))?).is_err());
+    let eve = fit(&quick(Kind::Cv, vec![3], vec![0.01]), 1, false, false);
+    let low = Asked::at(&[Level::new(0.4)?]);
+    assert!(eve.scorer(&low.clone().with_side(Side::Lower)).is_err() && eve.scorer(&low).is_ok());
+    Ok(())
+}
+
+/// Scores that calibrate and predictions come from the same numbers, bit by bit, whatever the precision.
+#[test]
+fn the_scores_of_a_fit_are_those_of_its_predictions() {
+    let Rows { features, prediction, y } = rows(90, 1);
+    for kind in [Kind::Split, Kind::Stack] {
+        let fitted = fit(&quick(kind, vec![5], vec![0.001]), 1, true, false);
+        let stack = &fitted.stacks().unwrap()[0];
+        let models: Vec<_> = stack.folds().iter().collect();
+        let plan = crate::stack::lower::models_plan(&models, FEATURES);
+        let scorer = Scorer::new(plan);
+        let column = |port: Port, k: usize| match port {
+            Port::Features => Column::F64(features.column(k)),
+            _ => Column::F64(prediction.column(0)),
+        };
+        let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
+        let at = scorer.run(&columns, 90).unwrap();
+        for (k, (scores, _)) in stack.scores().deciding(Side::Upper).iter().enumerate() {
+            let of = |r: usize| (y[[r, 0]] - at[2 * k][r]) / at[2 * k + 1][r];
+            let all: Vec<f64> = (0..90).map(of).collect();
+            assert!(scores.iter().all(|s| all.contains(s)), "{kind}: a score of fold {k} is of no row");
+        }
+    }
+}
+
+/// A target that the network all but knows: residuals are too small for single precision, which is then not chosen.
+#[test]
+fn small_residuals_are_computed_in_double_precision() {
+    let Rows { features, y, .. } = rows(90, 1);
+    let exact = |noise: f64| {
+        let y = Array2::from_shape_fn((90, 1), |(i, _)| 1e4 * features[[i, 0]] + noise * y[[i, 1]]);
+        let rows = Calibration::new(features.view(), y.view()).unwrap();
+        let fitted = quick(Kind::Fast, vec![], vec![0.01]).fit(&rows, Seed::new(1), &|_, _| true).unwrap();
+        let scorer = fitted.scorer(&Asked::at(&[Level::new(0.9).unwrap()])).unwrap();
+        is_single(&scorer)
+    };
+    assert!(exact(100.0) && !exact(1e-7));
+}
+
+/// Every body that is compiled for an instruction set gives the same: to 1e-9 in double precision, to 1e-5 of the length in single.
+#[test]
+fn instruction_sets_agree() {
+    for kind in Kind::ALL {
+        let fitted = fit(&quick(kind, vec![5], vec![0.001]), 1, true, false);
+        let new = new_rows();
+        let asked = Asked::at(&[Level::new(0.8).unwrap()]);
+        let single = is_single(&fitted.scorer(&asked).unwrap());
+        let d = fitted.needs_prediction().then(|| new.prediction.slice(s![.., ..1]));
+        let all: Vec<Vec<Vec<f64>>> = InstructionSet::ALL
+            .iter()
+            .filter_map(|&set| forced(set, || scored(&fitted, &asked, new.features.view(), d)))
+            .collect();
+        for (found, first) in all.iter().map(|a| (a, &all[0])) {
+            for r in 0..new.features.nrows() {
+                let length = first[2][r] - first[1][r];
+                for (a, b) in found.iter().zip(first) {
+                    let most = if single { 1e-5 * length } else { 1e-9 * b[r].abs().max(1e-3) };
+                    assert!((a[r] - b[r]).abs() <= most, "{kind}: {} and {}", a[r], b[r]);
+                }
+            }
+        }
+    }
+}
+
+/// Logits of four classes, features from which they follow, and labels that are not always the largest.
+fn classes(n: usize, seed: u64) -> (Array2<f64>, Array2<f64>, Vec<usize>) {
+    let mut rng = Seed::new(seed).rng();
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let features = Array2::from_shape_simple_fn((n, 6), &mut normal);
+    let logits = Array2::from_shape_fn((n, 4), |(i, k)| 3.0 * features[[i, k]] + features[[i, 5]] * k as f64 + 40.0);
+    let noisy = logits.mapv(|z| z + 2.0 * normal());
+    let labels = noisy.outer_iter().map(crate::metrics::top_class).collect();
+    (logits, features, labels)
+}
+
+#[test]
+fn every_method_of_classification() {
+    let (z, x, labels) = classes(160, 3);
+    let (new_z, new_x, _) = classes(70, 4);
+    let skip = SkipSettings { hidden: 7, kappas: Some(vec![1e-3]), ..SkipSettings::default() };
+    for method in ClassMethod::ALL {
+        for features in [false, true] {
+            let settings =
+                PostStoNetClassifier { method, skip: skip.clone(), paper_epochs: vec![5], ..Default::default() };
+            let with = |z, x| {
+                let inputs = ClassInputs::logits(z).unwrap();
+                if features { inputs.with_features(x).unwrap() } else { inputs }
+            };
+            let rows = ClassRows::new(with(z.view(), x.view()), &labels, 4).unwrap();
+            let fitted = settings.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+            let new = with(new_z.view(), new_x.view());
+            let p = fitted.probabilities(&new).unwrap();
+            let sums = p.sum_axis(Axis(1));
+            assert!(sums.iter().all(|s| (s - 1.0).abs() < 1e-12), "{method}");
+            if !fitted.members().is_empty() {
+                let expected = pool(&fitted.members(), &new);
+                let near = p.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-9 * b.max(1e-6));
+                assert!(near, "{method} {features}");
+            }
+            for set in InstructionSet::ALL {
+                let other = forced(*set, || fitted.probabilities(&new).unwrap());
+                let near = other.iter().flatten().zip(&p).all(|(a, b)| (a - b).abs() <= 1e-9 * b.max(1e-6));
+                assert!(near, "{method} {set:?}");
+            }
+            // A row alone gives the same.
+            let one = with(new_z.slice(s![9..10, ..]), new_x.slice(s![9..10, ..]));
+            assert_eq!(fitted.probabilities(&one).unwrap().row(0), p.row(9), "{method}");
+        }
+    }
+}
+
+/// What a network gives in other forms goes through the plan as through [`InputKind::logits`].
+#[test]
+fn probabilities_log_probabilities_and_single_columns() {
+    let (z, _, labels) = classes(160, 3);
+    let p = crate::Head::Multinomial.mean(z.mapv(|z| 0.2 * z));
+    let binary: Vec<usize> = labels.iter().map(|l| usize::from(*l > 1)).collect();
+    let one = p.slice(s![.., 2..]).sum_axis(Axis(1)).insert_axis(Axis(1));
+    for (kind, given, labels, k) in [
+        (InputKind::Probabilities, p.clone(), &labels, 4),
+        (InputKind::LogProbabilities, p.mapv(f64::ln), &labels, 4),
+        (InputKind::Probabilities, one.clone(), &binary, 2),
+        (InputKind::LogProbabilities, one.mapv(f64::ln), &binary, 2),
+        (InputKind::Logits, one.mapv(|p| (p / (1.0 - p)).ln()), &binary, 2),
+    ] {
+        let logits = kind.logits(given.clone()).unwrap();
+        let rows = ClassRows::new(ClassInputs::logits(logits.view()).unwrap(), labels, k).unwrap();
+        for method in [ClassMethod::Temperature, ClassMethod::Vector, ClassMethod::Isotonic] {
+            let settings = PostStoNetClassifier { method, ..Default::default() };
+            let fitted = settings.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+            let expected = fitted.probabilities(&ClassInputs::logits(logits.view()).unwrap()).unwrap();
+            let scorer = fitted.scorer(ClassOutput { kind, columns: given.ncols() }).unwrap();
+            let found = scorer.run(&Column::of(given.view()), given.nrows()).unwrap();
+            for ((r, class), e) in expected.indexed_iter() {
+                assert!((found[class][r] - e).abs() < 1e-12, "{kind} {method}: {} and {e}", found[class][r]);
+            }
+            let tops: Vec<f64> = expected.outer_iter().map(|p| crate::metrics::top_class(p) as f64).collect();
+            assert_eq!(found[k], tops);
+        }
+    }
+    let fitted = PostStoNetClassifier { method: ClassMethod::None, ..Default::default() };
+    let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 4).unwrap();
+    let fitted = fitted.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
+    let scorer = fitted.scorer(ClassOutput { kind: InputKind::Probabilities, columns: 4 }).unwrap();
+    let wrong = |change: fn(&mut Array2<f64>)| {
+        let mut p = p.clone();
+        change(&mut p);
+        scorer.run(&Column::of(p.view()), 160).unwrap_err()
+    };
+    assert!(matches!(wrong(|p| p[[7, 1]] = 1.5), Error::NotAProbability { row: 7, column: 1, .. }));
+    assert!(matches!(wrong(|p| p[[8, 0]] += 0.1), Error::NotNormalised { row: 8, .. }));
+    assert!(matches!(wrong(|p| p[[9, 2]] = f64::NAN), Error::NotFinite { row: 9, column: 2, what: "logits", .. }));
+}

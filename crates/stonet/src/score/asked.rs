@@ -1,0 +1,84 @@
+//! What is asked of a head, and scorers that are kept for the next time that the same is asked.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Scorer;
+use crate::interval::conformal::Side;
+use crate::{Level, Result};
+
+/// Scorers that a head keeps.
+const KEPT: usize = 4;
+
+/// What is asked of a regression head beside its prediction.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Asked {
+    /// Levels of the intervals; none for the prediction alone.
+    pub levels: Vec<Level>,
+    /// Which ends are finite.
+    pub side: Side,
+    /// Whether the intervals of all targets hold at once with the level, and not each by itself.
+    pub joint: bool,
+}
+
+impl Asked {
+    /// Two-sided intervals of every target by itself at these levels.
+    pub fn at(levels: &[Level]) -> Self {
+        Asked { levels: levels.to_vec(), ..Asked::default() }
+    }
+
+    /// The same with other ends.
+    pub fn with_side(self, side: Side) -> Self {
+        Asked { side, ..self }
+    }
+
+    /// The level of each of so many targets by itself: 1 − α/targets where all are to hold at once (Bonferroni).
+    pub fn each(&self, level: Level, targets: usize) -> Result<Level> {
+        if self.joint { Level::new(1.0 - (1.0 - level.get()) / targets as f64) } else { Ok(level) }
+    }
+}
+
+/// The scorers that were made last, each for what was asked. They are no part of a head's value: copies start without them, and all are equal.
+pub(crate) struct Kept<A>(Mutex<Vec<(A, Arc<Scorer>)>>);
+
+impl<A: PartialEq + Clone> Kept<A> {
+    /// The scorer for what is asked, made only if it is not there yet.
+    pub(crate) fn get(&self, asked: &A, make: impl FnOnce() -> Result<Scorer>) -> Result<Arc<Scorer>> {
+        if let Some((_, scorer)) = self.lock().iter().find(|(a, _)| a == asked) {
+            return Ok(scorer.clone());
+        }
+        // Without the lock, since it can take a while; whoever comes second makes its own.
+        let scorer = Arc::new(make()?);
+        let mut kept = self.lock();
+        kept.insert(0, (asked.clone(), scorer.clone()));
+        kept.truncate(KEPT);
+        Ok(scorer)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<(A, Arc<Scorer>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<A> Default for Kept<A> {
+    fn default() -> Self {
+        Kept(Mutex::new(Vec::new()))
+    }
+}
+
+impl<A> Clone for Kept<A> {
+    fn clone(&self) -> Self {
+        Kept::default()
+    }
+}
+
+impl<A> PartialEq for Kept<A> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<A> std::fmt::Debug for Kept<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Kept")
+    }
+}

@@ -1,0 +1,389 @@
+//! The arithmetic of a plan on thirty-two rows at a time, column by column, in double and in single precision.
+
+use super::plan::{Clamp, Form, Sparse};
+use crate::Activation;
+use crate::linalg::elementwise::{exp_below, relu_all, sigmoid_all, tanh_all, tanh_in_place};
+use crate::linalg::simd::{dispatch, fma};
+
+/// Rows of a tile: eight vector registers of AVX2 in double precision, enough to hide the latency of a multiply-add.
+pub(crate) const LANES: usize = 32;
+/// Entries of a combination that are added up in single precision before the sum goes on in double precision.
+const CHUNK: usize = 16;
+
+/// One column at thirty-two rows.
+pub(crate) type Tile = [f64; LANES];
+/// The same in single precision.
+pub(crate) type Narrow = [f32; LANES];
+
+/// No rows yet.
+pub(crate) const ZERO: Tile = [0.0; LANES];
+/// The same in single precision.
+pub(crate) const NARROW_ZERO: Narrow = [0.0; LANES];
+
+dispatch! {
+    /// One tile per combination of these columns.
+    fn combine(out: &mut [Tile], x: &[Tile], sparse: &Sparse) = combine_body
+}
+
+#[inline(always)]
+fn combine_body<const FMA: bool>(out: &mut [Tile], x: &[Tile], sparse: &Sparse) {
+    let mut from = 0;
+    for ((out, &to), &bias) in out.iter_mut().zip(&sparse.ends).zip(&sparse.bias) {
+        let mut sum = [bias; LANES];
+        for &(column, w) in &sparse.entries[from..to] {
+            let x = &x[column];
+            for l in 0..LANES {
+                sum[l] = if FMA { x[l].mul_add(w, sum[l]) } else { x[l] * w + sum[l] };
+            }
+        }
+        *out = sum;
+        from = to;
+    }
+}
+
+/// Linear combinations in single precision: the entries of each, and where they end.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NarrowSparse {
+    ends: Vec<usize>,
+    bias: Vec<f64>,
+    entries: Vec<(u32, f32)>,
+}
+
+impl NarrowSparse {
+    pub(crate) fn new(sparse: &Sparse) -> Self {
+        let entries = sparse.entries.iter().map(|&(column, w)| (column as u32, w as f32)).collect();
+        NarrowSparse { ends: sparse.ends.clone(), bias: sparse.bias.clone(), entries }
+    }
+}
+
+dispatch! {
+    /// One tile per combination of these columns, in single precision throughout.
+    fn combine_narrow(out: &mut [Narrow], x: &[Narrow], sparse: &NarrowSparse) = combine_narrow_body
+}
+
+#[inline(always)]
+fn combine_narrow_body<const FMA: bool>(out: &mut [Narrow], x: &[Narrow], sparse: &NarrowSparse) {
+    let mut from = 0;
+    for ((out, &to), &bias) in out.iter_mut().zip(&sparse.ends).zip(&sparse.bias) {
+        *out = dot::<FMA>(bias as f32, x, &sparse.entries[from..to]);
+        from = to;
+    }
+}
+
+dispatch! {
+    /// The same with sums that go on in double precision after every few entries.
+    fn combine_widened(out: &mut [Tile], x: &[Narrow], sparse: &NarrowSparse) = combine_widened_body
+}
+
+#[inline(always)]
+fn combine_widened_body<const FMA: bool>(out: &mut [Tile], x: &[Narrow], sparse: &NarrowSparse) {
+    let mut from = 0;
+    for ((out, &to), &bias) in out.iter_mut().zip(&sparse.ends).zip(&sparse.bias) {
+        let mut sum = [bias; LANES];
+        for part in sparse.entries[from..to].chunks(CHUNK) {
+            let part = dot::<FMA>(0.0, x, part);
+            (0..LANES).for_each(|l| sum[l] += f64::from(part[l]));
+        }
+        *out = sum;
+        from = to;
+    }
+}
+
+#[inline(always)]
+fn dot<const FMA: bool>(bias: f32, x: &[Narrow], entries: &[(u32, f32)]) -> Narrow {
+    let mut sum = [bias; LANES];
+    for &(column, w) in entries {
+        let x = &x[column as usize];
+        for l in 0..LANES {
+            sum[l] = fma::<FMA>(x[l], w, sum[l]);
+        }
+    }
+    sum
+}
+
+dispatch! {
+    /// (x − centre) · scale within [low, high], one tile per clamp.
+    fn clamp(out: &mut [Tile], x: &[Tile], clamps: &[Clamp]) = clamp_body
+}
+
+#[inline(always)]
+fn clamp_body<const FMA: bool>(out: &mut [Tile], x: &[Tile], clamps: &[Clamp]) {
+    for (out, c) in out.iter_mut().zip(clamps) {
+        let x = &x[c.column];
+        for l in 0..LANES {
+            // Not `f64::clamp`, which panics where a file has its ends in the wrong order.
+            let z = (x[l] - c.centre) * c.scale;
+            let z = if z < c.low { c.low } else { z };
+            out[l] = if z > c.high { c.high } else { z };
+        }
+    }
+}
+
+dispatch! {
+    /// The same with results in single precision; the differences are in double precision, so that offsets cost no digits.
+    fn clamp_narrow(out: &mut [Narrow], x: &[Tile], clamps: &[Clamp]) = clamp_narrow_body
+}
+
+#[inline(always)]
+fn clamp_narrow_body<const FMA: bool>(out: &mut [Narrow], x: &[Tile], clamps: &[Clamp]) {
+    for (out, c) in out.iter_mut().zip(clamps) {
+        let (x, scale, low, high) = (&x[c.column], c.scale as f32, c.low as f32, c.high as f32);
+        for l in 0..LANES {
+            let z = (x[l] - c.centre) as f32 * scale;
+            let z = if z < low { low } else { z };
+            out[l] = if z > high { high } else { z };
+        }
+    }
+}
+
+dispatch! {
+    /// sum += a b, element by element.
+    fn add_product(sum: &mut Tile, a: &Tile, b: &Tile) = add_product_body
+}
+
+#[inline(always)]
+fn add_product_body<const FMA: bool>(sum: &mut Tile, a: &Tile, b: &Tile) {
+    for l in 0..LANES {
+        sum[l] = if FMA { a[l].mul_add(b[l], sum[l]) } else { a[l] * b[l] + sum[l] };
+    }
+}
+
+dispatch! {
+    /// sum += a · x for whole blocks of columns.
+    fn add_scaled(sum: &mut [Tile], a: f64, x: &[Tile]) = add_scaled_body
+}
+
+#[inline(always)]
+fn add_scaled_body<const FMA: bool>(sum: &mut [Tile], a: f64, x: &[Tile]) {
+    for (sum, x) in sum.iter_mut().zip(x) {
+        for l in 0..LANES {
+            sum[l] = if FMA { x[l].mul_add(a, sum[l]) } else { x[l] * a + sum[l] };
+        }
+    }
+}
+
+/// ψ in place.
+pub(crate) fn activate(psi: Activation, tiles: &mut [Tile]) {
+    let all = tiles.as_flattened_mut();
+    match psi {
+        Activation::Tanh => tanh_in_place(all),
+        Activation::Sigmoid => {
+            all.iter_mut().for_each(|y| *y *= 0.5);
+            tanh_in_place(all);
+            all.iter_mut().for_each(|t| *t = 0.5 + 0.5 * *t);
+        }
+        Activation::Relu => all.iter_mut().for_each(|y| *y = y.max(0.0)),
+    }
+}
+
+/// ψ in single precision.
+pub(crate) fn activate_narrow(psi: Activation, out: &mut [Narrow], y: &[Narrow]) {
+    let (out, y) = (out.as_flattened_mut(), y.as_flattened());
+    match psi {
+        Activation::Tanh => tanh_all(out, y),
+        Activation::Sigmoid => sigmoid_all(out, y),
+        Activation::Relu => relu_all(out, y),
+    }
+}
+
+/// ψ′(y) where ψ(y) = a.
+pub(crate) fn slope(psi: Activation, a: &Tile) -> Tile {
+    match psi {
+        Activation::Tanh => a.map(|a| 1.0 - a * a),
+        Activation::Sigmoid => a.map(|a| a * (1.0 - a)),
+        Activation::Relu => a.map(|a| f64::from(u8::from(a > 0.0))),
+    }
+}
+
+/// A quadratic form; `room` holds what is between.
+pub(crate) fn quadratic(out: &mut Tile, a: &[Tile], form: &Form, room: &mut Vec<Tile>) {
+    let q = form.support.len();
+    room.resize(2 * q, ZERO);
+    let (d, products) = room.split_at_mut(q);
+    for ((&k, m), d) in form.support.iter().zip(&form.mean).zip(&mut *d) {
+        (0..LANES).for_each(|l| d[l] = a[k][l] - m);
+    }
+    combine(products, d, &form.half);
+    *out = [form.constant; LANES];
+    d.iter().zip(&*products).for_each(|(d, p)| add_product(out, d, p));
+}
+
+/// W M Wᵀ of a matrix M, or of a diagonal one by its diagonal; `room` holds what is between.
+pub(crate) fn congruence(out: &mut [Tile], m: &[Tile], diagonal: bool, weights: &Sparse, room: &mut Vec<Tile>) {
+    let units = weights.len();
+    let width = if diagonal { m.len() } else { m.len().isqrt() };
+    // Row b of M Wᵀ: what unit b makes of every row of M.
+    room.resize(width, ZERO);
+    for (b, (_, column)) in weights.rows().enumerate() {
+        room.fill(ZERO);
+        if diagonal {
+            column.iter().for_each(|&(k, v)| add_scaled(&mut room[k..=k], v, &m[k..=k]));
+        } else {
+            // M is symmetric, so its rows are its columns.
+            column.iter().for_each(|&(k, v)| add_scaled(room, v, &m[k * width..(k + 1) * width]));
+        }
+        for (a, (_, row)) in weights.rows().enumerate().take(b + 1) {
+            let mut sum = ZERO;
+            row.iter().for_each(|&(j, w)| add_scaled(std::slice::from_mut(&mut sum), w, &room[j..=j]));
+            out[a * units + b] = sum;
+            out[b * units + a] = sum;
+        }
+    }
+}
+
+/// softmax across the columns.
+pub(crate) fn softmax(out: &mut [Tile], z: &[Tile]) {
+    let mut top = [f64::NEG_INFINITY; LANES];
+    z.iter().for_each(|z| (0..LANES).for_each(|l| top[l] = top[l].max(z[l])));
+    let mut sum = ZERO;
+    for (out, z) in out.iter_mut().zip(z) {
+        exp_below(out, z, &top);
+        (0..LANES).for_each(|l| sum[l] += out[l]);
+    }
+    let reciprocal = sum.map(|s| 1.0 / s);
+    out.iter_mut().for_each(|p| (0..LANES).for_each(|l| p[l] *= reciprocal[l]));
+}
+
+/// Every column less the mean of all.
+pub(crate) fn centre(out: &mut [Tile], z: &[Tile]) {
+    let mut sum = ZERO;
+    z.iter().for_each(|z| (0..LANES).for_each(|l| sum[l] += z[l]));
+    let mean = sum.map(|s| s / z.len() as f64);
+    out.iter_mut().zip(z).for_each(|(out, z)| (0..LANES).for_each(|l| out[l] = z[l] - mean[l]));
+}
+
+/// The number of the largest column, the first of equals.
+pub(crate) fn top(out: &mut Tile, z: &[Tile]) {
+    let mut best = [f64::NEG_INFINITY; LANES];
+    *out = ZERO;
+    for (k, z) in z.iter().enumerate() {
+        for l in 0..LANES {
+            if z[l] > best[l] {
+                (best[l], out[l]) = (z[l], k as f64);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::simd::{InstructionSet, forced};
+
+    fn column(seed: usize) -> Tile {
+        std::array::from_fn(|l| ((l * 7 + seed * 13) as f64).sin() * 3.0)
+    }
+
+    fn narrow(x: &[Tile]) -> Vec<Narrow> {
+        x.iter().map(|x| x.map(|v| v as f32)).collect()
+    }
+
+    fn weights(rows: &[Vec<(usize, f64)>]) -> Sparse {
+        let mut sparse = Sparse::default();
+        rows.iter().enumerate().for_each(|(i, r)| sparse.push(r.clone(), i as f64));
+        sparse
+    }
+
+    #[test]
+    fn combinations_are_those_of_a_loop_on_every_instruction_set() {
+        let x: Vec<Tile> = (0..40).map(column).collect();
+        let many: Vec<(usize, f64)> = (0..40).map(|k| (k, (k as f64 * 0.7).cos())).collect();
+        let rows = [vec![(0, 1.5), (3, 0.0), (4, -2.0)], vec![], vec![(2, 0.25)], many];
+        let sparse = weights(&rows);
+        assert_eq!((sparse.len(), sparse.rows().nth(0)), (4, Some((0.0, &[(0, 1.5), (4, -2.0)][..]))));
+        let single = NarrowSparse::new(&sparse);
+        for &set in InstructionSet::ALL {
+            let _ = forced(set, || {
+                let (mut double, mut widened, mut short) = (vec![ZERO; 4], vec![ZERO; 4], vec![NARROW_ZERO; 4]);
+                combine(&mut double, &x, &sparse);
+                combine_widened(&mut widened, &narrow(&x), &single);
+                combine_narrow(&mut short, &narrow(&x), &single);
+                for (i, r) in rows.iter().enumerate() {
+                    let size: f64 = i as f64 + r.iter().map(|&(_, w)| 3.0 * w.abs()).sum::<f64>();
+                    for l in 0..LANES {
+                        let want: f64 = i as f64 + r.iter().map(|&(c, w)| w * x[c][l]).sum::<f64>();
+                        assert!((double[i][l] - want).abs() < 1e-15 * (size + 1.0));
+                        assert!((widened[i][l] - want).abs() < 2e-7 * size);
+                        assert!((f64::from(short[i][l]) - want).abs() < 1e-6 * size);
+                    }
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn clamps_products_and_slopes_on_every_instruction_set() {
+        let x = [column(1)];
+        for &set in InstructionSet::ALL {
+            let _ = forced(set, || {
+                let clamps = [Clamp { column: 0, centre: 0.5, scale: 2.0, low: -1.0, high: 2.0 }];
+                let (mut out, mut short) = ([ZERO], [NARROW_ZERO]);
+                clamp(&mut out, &x, &clamps);
+                clamp_narrow(&mut short, &x, &clamps);
+                for l in 0..LANES {
+                    let want = ((x[0][l] - 0.5) * 2.0).clamp(-1.0, 2.0);
+                    assert!(out[0][l] == want && (f64::from(short[0][l]) - want).abs() < 1e-6);
+                }
+                let mut sum = [1.0; LANES];
+                add_product(&mut sum, &x[0], &out[0]);
+                let mut block = [sum];
+                add_scaled(&mut block, -3.0, &x);
+                for l in 0..LANES {
+                    assert!((block[0][l] - (1.0 + x[0][l] * out[0][l] - 3.0 * x[0][l])).abs() < 1e-13);
+                }
+                for psi in Activation::ALL {
+                    let (mut a, mut short) = (x, [NARROW_ZERO]);
+                    activate(psi, &mut a);
+                    activate_narrow(psi, &mut short, &narrow(&x));
+                    let d = slope(psi, &a[0]);
+                    for l in 0..LANES {
+                        assert!((a[0][l] - psi.value(x[0][l])).abs() < 1e-15);
+                        assert!((f64::from(short[0][l]) - a[0][l]).abs() < 1e-6);
+                        assert!((d[l] - psi.derivative(x[0][l])).abs() < 1e-15);
+                    }
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn congruences_are_products_of_matrices() {
+        let rows = [vec![(0, 1.5), (2, -2.0)], vec![(1, 0.3), (2, 0.7)]];
+        let sparse = weights(&rows);
+        let w = |a: usize, k: usize| rows[a].iter().find(|e| e.0 == k).map_or(0.0, |e| e.1);
+        let diagonal: Vec<Tile> = (0..3).map(column).collect();
+        let full: Vec<Tile> = (0..9).map(|i| column((i / 3) * (i % 3) + i / 3 + i % 3)).collect();
+        let mut room = Vec::new();
+        for m in [&diagonal, &full] {
+            let mut out = vec![ZERO; 4];
+            congruence(&mut out, m, m.len() == 3, &sparse, &mut room);
+            for (a, b, l) in (0..2).flat_map(|a| (0..2).flat_map(move |b| (0..LANES).map(move |l| (a, b, l)))) {
+                let at = |j: usize, k: usize| match m.len() {
+                    9 => m[j * 3 + k][l],
+                    _ if j == k => m[j][l],
+                    _ => 0.0,
+                };
+                let want: f64 = (0..3).flat_map(|j| (0..3).map(move |k| (j, k))).map(|(j, k)| w(a, j) * at(j, k) * w(b, k)).sum();
+                assert!((out[a * 2 + b][l] - want).abs() < 1e-13, "{} {a} {b}", m.len());
+            }
+        }
+    }
+
+    #[test]
+    fn classes_across_columns() {
+        let z: Vec<Tile> = (0..3).map(column).collect();
+        let (mut p, mut c, mut t) = (vec![ZERO; 3], vec![ZERO; 3], ZERO);
+        softmax(&mut p, &z);
+        centre(&mut c, &z);
+        top(&mut t, &z);
+        for l in 0..LANES {
+            let sum: f64 = z.iter().map(|z| z[l].exp()).sum();
+            let largest = (0..3).max_by(|&a, &b| z[a][l].total_cmp(&z[b][l])).unwrap();
+            assert_eq!(t[l], largest as f64);
+            for k in 0..3 {
+                assert!((p[k][l] - z[k][l].exp() / sum).abs() < 1e-14);
+                assert!((c[k][l] - z[k][l] + z.iter().map(|z| z[l]).sum::<f64>() / 3.0).abs() < 1e-14);
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Predictions of fitted heads: a [`Plan`] of operations on columns, and the [`Scorer`] that runs it on tiles of rows.
+//!
+//! A head is lowered to a plan once for what is [asked](Asked) of it. Calibration scores of a fit, predictions, files, Python and ONNX
+//! all run the same plan.
+
+mod asked;
+mod builder;
+mod columns;
+mod kernels;
+mod memory;
+mod plan;
+mod scorer;
+mod tile;
+
+pub use asked::Asked;
+pub(crate) use asked::Kept;
+pub(crate) use builder::Builder;
+pub use columns::Column;
+pub(crate) use columns::beside;
+pub use plan::{Clamp, Form, Input, Knots, Node, Op, Output, Plan, Port, Quantity, Sparse, Value};
+pub use scorer::Scorer;

@@ -1,0 +1,190 @@
+//! A plan made ready to run on tiles of rows: columns in, columns out.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+
+use super::kernels::{LANES, NarrowSparse};
+use super::memory::{Memory, Place};
+use super::plan::{Input, Op, Output, Plan};
+use super::tile::Room;
+use super::{Column, Port};
+use crate::interval::conformal::Ends;
+use crate::{Error, Result};
+
+/// Rows that one thread takes at a time.
+pub(crate) const BLOCK: usize = 1024;
+
+/// A [`Plan`] ready to run on any number of rows; a row's results do not depend on the other rows, on threads or on batches.
+///
+/// ```
+/// use ndarray::{Array2, Axis};
+/// use stonet::score::{Asked, Column};
+/// use stonet::{Calibration, Kind, Level, PostStoNet, Seed};
+/// let features = Array2::from_shape_fn((90, 3), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
+/// let y = features.map_axis(Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(Axis(1));
+/// let rows = Calibration::new(features.view(), y.view())?;
+/// let fitted = PostStoNet { kind: Kind::Fast, ..PostStoNet::default() }.fit(&rows, Seed::new(1), &|_, _| true)?;
+/// let scorer = fitted.scorer(&Asked::at(&[Level::new(0.9)?]))?;
+/// // The columns that are read, of whatever layout.
+/// let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| Column::F64(features.column(i.column))).collect();
+/// let scored = scorer.run(&columns, features.nrows())?;
+/// let [prediction, lower, upper] = &scored[..] else { unreachable!("as many as scorer.outputs()") };
+/// assert!((0..90).all(|i| lower[i] <= prediction[i] && prediction[i] <= upper[i]));
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Scorer {
+    plan: Plan,
+    pub(super) steps: Vec<Step>,
+    memory: Memory,
+    /// Room of threads that are done, for the next ones.
+    rooms: Mutex<Vec<Room>>,
+}
+
+/// One operation that is needed, with where its result goes and what is prepared for it.
+#[derive(Debug)]
+pub(super) struct Step {
+    pub value: usize,
+    pub prepared: Prepared,
+}
+
+/// What an operation needs beside its own description.
+#[derive(Debug)]
+pub(super) enum Prepared {
+    Nothing,
+    /// Where the columns of an input stand among all inputs.
+    Input(Range<usize>),
+    Narrow(NarrowSparse),
+    Ends(Box<Ends>),
+}
+
+impl Scorer {
+    /// Prepares a plan.
+    pub fn new(plan: Plan) -> Self {
+        let needed = plan.needed();
+        let prepare = |value: usize| {
+            let prepared = match &plan.values[value].op {
+                Op::Input { port, columns } => {
+                    let first = plan.inputs.partition_point(|i| i.port < *port);
+                    Prepared::Input(first..first + columns.len())
+                }
+                Op::Combine { of, weights } if plan.values[of.index()].single => {
+                    Prepared::Narrow(NarrowSparse::new(weights))
+                }
+                Op::Ends { scores, level, side, .. } => Prepared::Ends(Box::new(scores.search(*level, *side))),
+                _ => Prepared::Nothing,
+            };
+            Step { value, prepared }
+        };
+        let steps = (0..plan.values.len()).filter(|&i| needed[i]).map(prepare).collect();
+        let memory = Memory::of(&plan, &needed);
+        Scorer { plan, steps, memory, rooms: Mutex::new(Vec::new()) }
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The columns that it reads, in the order of [`run`](Self::run).
+    pub fn inputs(&self) -> &[Input] {
+        &self.plan.inputs
+    }
+
+    /// The columns that it computes, in the order of [`run`](Self::run).
+    pub fn outputs(&self) -> &[Output] {
+        &self.plan.outputs
+    }
+
+    pub(super) fn place(&self, value: usize) -> &Place {
+        &self.memory.places[value]
+    }
+
+    /// All outputs for the rows of these columns, which are the [inputs](Self::inputs) in their order. Large tables are shared out among the
+    /// threads of the current rayon pool.
+    pub fn run(&self, columns: &[Column<'_>], rows: usize) -> Result<Vec<Vec<f64>>> {
+        self.check(columns, rows)?;
+        let mut out = vec![vec![0.0; rows]; self.plan.outputs.len()];
+        let blocks = rows.div_ceil(BLOCK);
+        let mut parts: Vec<Vec<&mut [f64]>> = (0..blocks).map(|_| Vec::with_capacity(out.len())).collect();
+        for column in &mut out {
+            parts.iter_mut().zip(column.chunks_mut(BLOCK)).for_each(|(part, chunk)| part.push(chunk));
+        }
+        let one = |(block, part): (usize, &mut Vec<&mut [f64]>)| {
+            let first = block * BLOCK;
+            self.block(columns, first..(first + BLOCK).min(rows), part)
+        };
+        match &mut parts[..] {
+            // A few rows are not worth a second thread.
+            [only] => one((0, only))?,
+            // The first of several faults, whichever thread finds one first.
+            all => all.par_iter_mut().enumerate().map(one).collect::<Vec<_>>().into_iter().collect::<Result<()>>()?,
+        }
+        Ok(out)
+    }
+
+    fn check(&self, columns: &[Column<'_>], rows: usize) -> Result<()> {
+        if columns.len() != self.plan.inputs.len() {
+            return Err(Error::shape("columns that are used", self.plan.inputs.len(), columns.len()));
+        }
+        match columns.iter().find(|c| c.len() != rows) {
+            Some(other) => Err(Error::shape("rows of a column", rows, other.len())),
+            None => Ok(()),
+        }
+    }
+
+    fn block(&self, columns: &[Column<'_>], rows: Range<usize>, out: &mut [&mut [f64]]) -> Result<()> {
+        let logits = columns.iter().zip(&self.plan.inputs).filter(|(_, i)| i.port == Port::Logits);
+        let logits: Vec<Column<'_>> = logits.map(|(c, _)| *c).collect();
+        if let Err(wrong) = self.plan.kind.check(rows.clone(), logits.len(), |row, k| logits[k].at(row)) {
+            return Err(self.not_finite(columns, rows).unwrap_or(wrong));
+        }
+        let free = self.rooms.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut room = free.unwrap_or_else(|| Room::new(&self.memory));
+        let done = self.tiles(columns, &rows, out, &mut room);
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+        done?;
+        for (output, values) in self.plan.outputs.iter().zip(out) {
+            // Finite inputs can still overflow.
+            if let Some(row) = values.iter().position(|v| output.finite && !v.is_finite()) {
+                let (what, column) = output.quantity.place();
+                return Err(Error::Unbounded { what, row: rows.start + row, column, value: values[row].to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    fn tiles(&self, columns: &[Column<'_>], rows: &Range<usize>, out: &mut [&mut [f64]], room: &mut Room) -> Result<()> {
+        for first in rows.clone().step_by(LANES) {
+            let count = LANES.min(rows.end - first);
+            if !room.load(self, columns, first)
+                && let Some(bad) = self.not_finite(columns, first..first + count)
+            {
+                return Err(bad);
+            }
+            room.run(self, &self.plan, count);
+            for (output, to) in self.plan.outputs.iter().zip(&mut *out) {
+                let tile = room.column(self.place(output.node.index()), output.column);
+                to[first - rows.start..][..count].copy_from_slice(&tile[..count]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The first number of these rows that is not finite.
+    fn not_finite(&self, columns: &[Column<'_>], mut rows: Range<usize>) -> Option<Error> {
+        let bad = |row: usize| columns.iter().position(|c| !c.at(row).is_finite()).map(|k| (row, k));
+        let (row, k) = rows.find_map(bad)?;
+        let Input { port, column } = self.plan.inputs[k];
+        Some(Error::NotFinite { what: port.name(), row, column, value: columns[k].at(row).to_string() })
+    }
+}
+
+impl Clone for Scorer {
+    fn clone(&self) -> Self {
+        Scorer::new(self.plan.clone())
+    }
+}
+

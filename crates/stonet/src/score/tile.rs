@@ -1,0 +1,246 @@
+//! One tile of rows through all operations of a plan.
+
+use std::ops::Range;
+
+use super::Column;
+use super::kernels::{self, LANES, NARROW_ZERO, Narrow, Tile, ZERO};
+use super::memory::{Memory, Place};
+use super::plan::{Knots, Node, Op, Plan};
+use super::scorer::{Prepared, Scorer, Step};
+use crate::interval::conformal::Side;
+use crate::linalg::elementwise::exp_in_place;
+
+/// Room for the values of one tile.
+#[derive(Debug)]
+pub(super) struct Room {
+    wide: Vec<Tile>,
+    narrow: Vec<Narrow>,
+    scratch: Vec<Tile>,
+    /// μ_k and s_k of a row, and where its ends were found in the scores of each fold.
+    at: Vec<(f64, f64)>,
+    found: Vec<usize>,
+}
+
+/// Tiles to read and others to write.
+fn apart<'t, T>(tiles: &'t mut [T], read: &Range<usize>, write: &Range<usize>) -> (&'t [T], &'t mut [T]) {
+    if read.end <= write.start {
+        let (low, high) = tiles.split_at_mut(write.start);
+        (&low[read.clone()], &mut high[..write.len()])
+    } else {
+        let (low, high) = tiles.split_at_mut(read.start);
+        (&high[..read.len()], &mut low[write.clone()])
+    }
+}
+
+impl Room {
+    pub(super) fn new(memory: &Memory) -> Self {
+        Room {
+            wide: vec![ZERO; memory.wide],
+            narrow: vec![NARROW_ZERO; memory.narrow],
+            scratch: Vec::new(),
+            at: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// A column of a value in double precision.
+    pub(super) fn column(&self, place: &Place, column: usize) -> Tile {
+        let at = place.tiles.start + column;
+        if place.single { self.narrow[at].map(f64::from) } else { self.wide[at] }
+    }
+
+    /// Loads the inputs from row `first` on; returns whether all are finite.
+    pub(super) fn load(&mut self, scorer: &Scorer, columns: &[Column<'_>], first: usize) -> bool {
+        // 0 · v is 0 for a finite v and NaN otherwise.
+        let mut sums = ZERO;
+        for step in &scorer.steps {
+            let Prepared::Input(from) = &step.prepared else { continue };
+            let place = scorer.place(step.value).tiles.clone();
+            for (column, tile) in columns[from.clone()].iter().zip(&mut self.wide[place]) {
+                column.load(first, tile);
+                (0..LANES).for_each(|l| sums[l] += 0.0 * tile[l]);
+            }
+        }
+        sums.iter().sum::<f64>() == 0.0
+    }
+
+    /// Runs all operations behind the inputs on the first `rows` rows of the tile.
+    pub(super) fn run(&mut self, scorer: &Scorer, plan: &Plan, rows: usize) {
+        for step in &scorer.steps {
+            self.step(scorer, &plan.values()[step.value].op, step, rows);
+        }
+    }
+
+    fn step(&mut self, scorer: &Scorer, op: &Op, step: &Step, rows: usize) {
+        let of = |node: &Node| scorer.place(node.index());
+        let to = scorer.place(step.value);
+        match op {
+            Op::Input { .. } => {}
+            Op::Clamp { of: from, clamps } => self.clamp(of(from), to, clamps),
+            Op::Combine { of: from, weights } => match &step.prepared {
+                Prepared::Narrow(weights) if to.single => {
+                    let (x, out) = apart(&mut self.narrow, &of(from).tiles, &to.tiles);
+                    kernels::combine_narrow(out, x, weights);
+                }
+                Prepared::Narrow(weights) => {
+                    let (x, out) = (&self.narrow[of(from).tiles.clone()], &mut self.wide[to.tiles.clone()]);
+                    kernels::combine_widened(out, x, weights);
+                }
+                _ => self.map(of(from), to, |x, out| kernels::combine(out, x, weights)),
+            },
+            Op::Activate { of: from, activation } if to.single => {
+                let (y, out) = apart(&mut self.narrow, &of(from).tiles, &to.tiles);
+                kernels::activate_narrow(*activation, out, y);
+            }
+            Op::Activate { of: from, activation } => self.map(of(from), to, |y, out| {
+                out.copy_from_slice(y);
+                kernels::activate(*activation, out);
+            }),
+            Op::Slope { of: from, activation } => self.each(of(from), to, |a| kernels::slope(*activation, a)),
+            Op::Sum { parts, constant } => {
+                self.wide[to.tiles.clone()].fill([*constant; LANES]);
+                for (factor, part) in parts {
+                    self.map(of(part), to, |x, out| kernels::add_scaled(out, *factor, x));
+                }
+            }
+            Op::Product(a, b) => {
+                self.map(of(a), to, |x, out| out.copy_from_slice(x));
+                self.map(of(b), to, |x, out| multiply(out, x));
+            }
+            Op::LogDistance { a, b, offset } => {
+                let (a, b) = (self.column(of(a), 0), self.column(of(b), 0));
+                self.wide[to.tiles.start] = std::array::from_fn(|l| ((a[l] - b[l]).abs() + offset).ln());
+            }
+            Op::Exp { of: from, low, high } => self.map(of(from), to, |x, out| {
+                for (out, x) in out.iter_mut().zip(x) {
+                    // Comparisons that let NaN pass, and cannot panic.
+                    *out = x.map(|v| if v < *low { *low } else { v }).map(|v| if v > *high { *high } else { v });
+                }
+                exp_in_place(out.as_flattened_mut());
+            }),
+            Op::SquareRoot { of: from } => self.each(of(from), to, |x| x.map(f64::sqrt)),
+            Op::Quadratic { of: from, forms } => {
+                let mut scratch = std::mem::take(&mut self.scratch);
+                self.map(of(from), to, |a, out| {
+                    forms.iter().zip(out).for_each(|(form, out)| kernels::quadratic(out, a, form, &mut scratch));
+                });
+                self.scratch = scratch;
+            }
+            Op::Sandwich { of: sigma, slopes } => {
+                self.map(of(sigma), to, |x, out| out.copy_from_slice(x));
+                self.map(of(slopes), to, |s, out| {
+                    for (i, out) in out.iter_mut().enumerate() {
+                        let (a, b) = (&s[i / s.len()], &s[i % s.len()]);
+                        (0..LANES).for_each(|l| out[l] *= a[l] * b[l]);
+                    }
+                });
+            }
+            Op::Congruence { of: m, diagonal, weights, own } => {
+                let mut scratch = std::mem::take(&mut self.scratch);
+                self.map(of(m), to, |m, out| kernels::congruence(out, m, *diagonal, weights, &mut scratch));
+                self.scratch = scratch;
+                self.map(of(own), to, |own, out| {
+                    let units = own.len();
+                    own.iter().enumerate().for_each(|(i, own)| add(&mut out[i * units + i], own));
+                });
+            }
+            Op::Softmax { of: from } => self.map(of(from), to, |z, out| kernels::softmax(out, z)),
+            Op::Centre { of: from } => self.map(of(from), to, |z, out| kernels::centre(out, z)),
+            Op::Log { of: from, least } => self.each(of(from), to, |x| x.map(|v| v.max(*least).ln())),
+            Op::LogRest { of: from, least } => {
+                self.each(of(from), to, |x| x.map(|v| (-v.exp_m1()).max(*least).ln()))
+            }
+            Op::Interpolate { of: from, maps } => self.map(of(from), to, |x, out| {
+                out.iter_mut().zip(x).zip(maps).for_each(|((out, x), map)| *out = x.map(|v| map.at(v)));
+            }),
+            Op::Normalise { of: from, otherwise, least } => {
+                self.map(of(from), to, |x, out| out.copy_from_slice(x));
+                self.map(of(otherwise), to, |p, out| normalise(out, p, *least));
+            }
+            Op::Join(parts) => {
+                let mut start = to.tiles.start;
+                for part in parts {
+                    let from = of(part);
+                    for column in 0..from.tiles.len() {
+                        self.wide[start] = self.column(from, column);
+                        start += 1;
+                    }
+                }
+            }
+            Op::Ends { folds, centre, side, .. } => {
+                if let Prepared::Ends(search) = &step.prepared {
+                    let columns: Vec<(Tile, Tile)> =
+                        folds.iter().map(|(m, s)| (self.column(of(m), 0), self.column(of(s), 0))).collect();
+                    let centre = self.column(of(centre), 0);
+                    self.at.resize(folds.len(), (0.0, 1.0));
+                    self.found.resize(folds.len(), 0);
+                    for row in 0..rows {
+                        self.at.iter_mut().zip(&columns).for_each(|(at, (m, s))| *at = (m[row], s[row]));
+                        let (mut lower, mut upper) = search.ends(&self.at, &mut self.found);
+                        if *side == Side::Both {
+                            // At low levels the ends of different folds can cross; the point prediction lies between them.
+                            (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
+                        }
+                        self.wide[to.tiles.start][row] = lower;
+                        self.wide[to.tiles.start + 1][row] = upper;
+                    }
+                }
+            }
+            Op::Top { of: from } => self.map(of(from), to, |z, out| kernels::top(&mut out[0], z)),
+        }
+    }
+
+    fn clamp(&mut self, from: &Place, to: &Place, clamps: &[super::plan::Clamp]) {
+        if to.single {
+            let (x, out) = (&self.wide[from.tiles.clone()], &mut self.narrow[to.tiles.clone()]);
+            kernels::clamp_narrow(out, x, clamps);
+        } else {
+            self.map(from, to, |x, out| kernels::clamp(out, x, clamps));
+        }
+    }
+
+    /// Columns in, columns out, in double precision.
+    fn map(&mut self, from: &Place, to: &Place, work: impl FnOnce(&[Tile], &mut [Tile])) {
+        let (x, out) = apart(&mut self.wide, &from.tiles, &to.tiles);
+        work(x, out);
+    }
+
+    /// The same column by column.
+    fn each(&mut self, from: &Place, to: &Place, work: impl Fn(&Tile) -> Tile) {
+        self.map(from, to, |x, out| out.iter_mut().zip(x).for_each(|(out, x)| *out = work(x)));
+    }
+}
+
+fn add(sum: &mut Tile, x: &Tile) {
+    sum.iter_mut().zip(x).for_each(|(s, x)| *s += x);
+}
+
+fn multiply(out: &mut [Tile], x: &[Tile]) {
+    out.as_flattened_mut().iter_mut().zip(x.as_flattened()).for_each(|(o, x)| *o *= x);
+}
+
+/// Columns at least `least` and divided by their sum; rows of zeros are first taken from `otherwise`.
+fn normalise(out: &mut [Tile], otherwise: &[Tile], least: f64) {
+    for l in 0..LANES {
+        if out.iter().all(|column| column[l] == 0.0) {
+            out.iter_mut().zip(otherwise).for_each(|(out, p)| out[l] = p[l]);
+        }
+        out.iter_mut().for_each(|column| column[l] = column[l].max(least));
+        let sum: f64 = out.iter().map(|column| column[l]).sum();
+        out.iter_mut().for_each(|column| column[l] /= sum);
+    }
+}
+
+impl Knots {
+    /// The value at `x`.
+    pub fn at(&self, x: f64) -> f64 {
+        match self.x.partition_point(|&knot| knot <= x) {
+            0 => self.y[0],
+            above if above == self.x.len() => self.y[above - 1],
+            above => {
+                let ([x0, x1], [y0, y1]) = ([self.x[above - 1], self.x[above]], [self.y[above - 1], self.y[above]]);
+                y0 + (y1 - y0) * ((x - x0) / (x1 - x0))
+            }
+        }
+    }
+}
