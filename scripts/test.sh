@@ -28,3 +28,14 @@ cd bindings/python
 "$env/bin/mypy"
 "$env/bin/pytest" --quiet tests
 "$env/bin/pytest" --quiet --doctest-modules --pyargs stonet
+# Each engine in a process of its own: tests/conftest.py says why. pytest fails where it finds no test, so what cannot run is left out here.
+if [ -z "${STONET_ENGINES:-}" ]; then
+    echo "STONET_ENGINES is not set: nothing ran on Spark and Ray"
+    exit 0
+fi
+"$env/bin/pytest" --quiet tests/test_ray.py
+if command -v java >/dev/null || [ -n "${JAVA_HOME:-}" ]; then
+    "$env/bin/pytest" --quiet tests/test_spark.py
+else
+    echo "there is no Java: nothing ran on Spark"
+fi

@@ -269,3 +269,12 @@ def test_one_column_is_the_output_of_a_binary_classifier_or_the_warning_says_wha
     told = pytest.warns(UserWarning, match='taken for a feature; .* pass kind="logits"')
     with told, pytest.raises(ValueError, match="only features"):
         head.fit(noise, y)
+
+
+@pytest.mark.parametrize(("labels", "name"), [(np.zeros(40, dtype=int), "0"), (np.full(40, "cat"), "'cat'")])
+def test_a_class_that_is_wrong_is_named_without_its_type(labels: Any, name: str) -> None:
+    z, _ = outputs(40, 2, 2)
+    with pytest.raises(ValueError, match=f"all rows are of one class, {name};"):
+        TemperatureScaling().fit(z, labels)
+    with pytest.raises(ValueError, match=f"y_true has the class {name}, which"):
+        stonet.metrics.accuracy(labels, z, classes=np.array([1, 2]) if name == "0" else np.array(["a", "b"]))

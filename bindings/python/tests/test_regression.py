@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from typing import Any
 
 import numpy as np
@@ -209,3 +210,25 @@ def test_ends_do_not_cross_at_any_level(interval: str) -> None:
     assert (lower <= upper).all()
     assert (lower <= point[:, None]).all() and (point[:, None] <= upper).all()
     assert (np.diff(lower, axis=1) <= 0).all() and (np.diff(upper, axis=1) >= 0).all()
+
+
+@pytest.mark.parametrize("name", ["Unnamed: 0", "Unnamed: 0.1", "__index_level_0__"])
+def test_row_numbers_of_pandas_are_a_warning(regression: Any, name: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y, d = regression
+    frame = pandas.DataFrame(x, columns=[f"c{i}" for i in range(6)])
+    numbered = frame.assign(**{name: np.arange(400)})
+    plain = frame.assign(**{"Unnamed: 1": x[:, 0]})
+    fits: list[Any] = [
+        lambda rows: PostStoNetRegressor(interval="fast").fit(rows, y, d),
+        lambda rows: stonet.SplitConformal().fit(rows, y, d),
+        lambda rows: stonet.PostStoNetClassifier(method="post-linear", kind="features").fit(rows, (y > 0).astype(int)),
+        lambda rows: stonet.TemperatureScaling(kind="logits").fit(x[:, :2], (y > 0).astype(int), features=rows),
+    ]
+    for fit in fits:
+        with pytest.warns(UserWarning, match=f"column '{name}' .* row numbers") as found:
+            fit(numbered)
+        assert found[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit(plain)

@@ -5,7 +5,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::prelude::*;
-use common::{json, path, refuses, stonet};
+use common::{json, path, refuses, stonet, with_houses};
 
 /// A table of three logits, classes by `name`, and a part: the network is four times too sure and wrong on every sixth row.
 fn table(rows: usize, name: impl Fn(usize) -> String) -> String {
@@ -142,4 +142,14 @@ fn bad_rows_are_named_with_their_file_and_the_remedy() {
     refuses(&[&["compare", path(&halves)][..], &TASK, &split].concat(), "no row of column `split` is test");
     let narrow = write(dir.path(), "narrow.csv", "z0,z1,y\n1,0,1\n0,1,0\n");
     refuses(&[&["compare", path(&t), path(&narrow)][..], &TASK].concat(), "narrow.csv: there is no column `z2`");
+}
+
+#[test]
+fn a_method_without_the_prediction_that_it_needs_names_the_flag() {
+    let desk = with_houses(200);
+    let compare = "compare val.csv test.csv --task regression --inputs f* --target price --methods";
+    let told = desk.run(&format!("{compare} split-conformal,normalised-conformal,laplace"));
+    assert_eq!(told.matches("needs the network's own predictions; pass --prediction COLUMN").count(), 2, "{told}");
+    desk.refuses(&format!("{compare} split-conformal"), &["split-conformal", "pass --prediction COLUMN"]);
+    assert!(!told.contains("with_prediction"), "{told}");
 }

@@ -69,9 +69,12 @@ class Calibrator(Estimator):
         check.remember_columns(self, X, values.shape[1])
         labels = check.classes(y, self, len(values))
         beside = self._beside(features, len(values))
+        check.warn_of_row_numbers(features, "features")
         found, codes = np.unique(labels, return_inverse=True)
         if len(found) < 2:
-            raise ValueError(f"all rows are of one class, {found[0]!r}; a classification needs at least two classes")
+            raise ValueError(
+                f"all rows are of one class, {check.shown(found[0])}; a classification needs at least two classes"
+            )
         arguments.choice("kind", self.kind, Kind)
         settings, sets, intervals = self._request()
         seen, label_kind, label_type = _labels.described(found)

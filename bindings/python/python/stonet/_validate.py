@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,9 @@ from . import _arguments as arguments
 from ._compat import outside, warn_of_conversion
 
 Matrix = NDArray[np.float64]
+
+# What pandas calls the index of a frame that was written and read again.
+_ROW_NUMBERS = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")
 
 
 def refuse_sparse(values: Any, name: str) -> None:
@@ -177,9 +181,27 @@ def column_names(values: Any) -> list[str] | None:
     return names
 
 
+def warn_of_row_numbers(values: Any, name: str) -> None:
+    """Warn where columns of a frame are the index of a frame that was written before."""
+    for column in column_names(values) or []:
+        if _ROW_NUMBERS.fullmatch(column):
+            warnings.warn(
+                f"column {column!r} of {name} is used, but by its name it holds row numbers, which mean nothing for new rows; "
+                "leave it out, such as by index_col=0 in pandas.read_csv, or rename it",
+                UserWarning,
+                stacklevel=outside(),
+            )
+
+
+def shown(label: Any) -> str:
+    """Return a label as its user wrote it: 0 and not np.int64(0)."""
+    return repr(label.item() if isinstance(label, (np.number, np.bool_, np.str_, np.bytes_)) else label)
+
+
 def remember_columns(estimator: Any, X: Any, columns: int) -> None:
     """Keep number and names of the columns of X."""
     names = column_names(X)
+    warn_of_row_numbers(X, "X")
     if names is not None:
         estimator.feature_names_in_ = np.asarray(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):

@@ -108,7 +108,8 @@ def _labels(y_true: Any, proba: Any, classes: Any) -> tuple[NDArray[np.float64],
     order = np.argsort(known)
     place = np.clip(np.searchsorted(known, y, sorter=order), 0, len(known) - 1)
     if np.any(known[order[place]] != y):
-        raise ValueError(f"y_true has the class {y[known[order[place]] != y][0]!r}, which is not among classes")
+        unknown = check.shown(y[known[order[place]] != y][0])
+        raise ValueError(f"y_true has the class {unknown}, which is not among classes")
     return p, order[place].astype(np.int64)
 
 

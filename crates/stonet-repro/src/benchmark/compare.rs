@@ -57,6 +57,16 @@ pub struct IntervalComparison {
     pub refused: Vec<Refused>,
 }
 
+/// Why a method was not fitted, with the flag that helps.
+fn reason(e: &stonet::Error) -> String {
+    match e {
+        stonet::Error::NoPrediction { what } => {
+            format!("{what} needs the network's own predictions; pass --prediction COLUMN")
+        }
+        e => e.to_string(),
+    }
+}
+
 /// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them. Each is fitted with the seed
 /// itself, as `stonet fit` does, so that the same seed gives the same fit. A method that needs the network's own prediction where there
 /// is none is listed as refused.
@@ -80,7 +90,7 @@ pub fn compare_intervals<'a>(
         match judge(method, rows, test_rows, level, Seed::new(seed), &stop) {
             Ok(j) => judged.push(Compared { name, judged: j }),
             Err(Error::Core(e @ stonet::Error::Cancelled { .. })) => return Err(e.into()),
-            Err(Error::Core(e)) => refused.push(Refused { name, reason: e.to_string() }),
+            Err(Error::Core(e)) => refused.push(Refused { name, reason: reason(&e) }),
             Err(e) => return Err(e),
         }
         if !tick(done + 1, chosen.len()) {
