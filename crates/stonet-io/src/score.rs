@@ -4,12 +4,11 @@
 mod batch;
 mod file;
 
-use ndarray::{Array1, Array2, Axis, CowArray, Ix2, s};
-use stonet::anatomy::View;
-use stonet::metrics::top_class;
-use stonet::{
-    ClassInputs, FittedClassifier, FittedPostStoNet, InputKind, Intervals, LabelKind, Labels, Level, Scorer, Side,
-};
+use std::sync::Arc;
+
+use ndarray::{Array1, s};
+use stonet::score::{self, Asked, Input, Port, Scorer};
+use stonet::{ClassOutput, FittedClassifier, FittedPostStoNet, LabelKind, Labels, Level, Side};
 
 use crate::{Cells, Column, Error, Fitted, Model, Result, Table, Type, Writer};
 #[cfg(feature = "parquet")]
@@ -38,22 +37,9 @@ pub struct ScoreSettings {
 pub struct ModelScorer {
     inputs: Vec<String>,
     outputs: Vec<Column>,
-    head: Head,
-}
-
-#[derive(Debug, Clone)]
-enum Head {
-    Intervals {
-        scorer: Box<Scorer>,
-        side: Side,
-    },
-    Classes {
-        fitted: Box<FittedClassifier>,
-        kind: InputKind,
-        labels: Labels,
-        /// How many of the inputs are outputs of the network; the others are features.
-        logits: usize,
-    },
+    scorer: Arc<Scorer>,
+    /// The classes, where class probabilities come out.
+    labels: Option<Labels>,
 }
 
 /// Predictions of some rows, in the columns of [`ModelScorer::outputs`].
@@ -95,38 +81,19 @@ impl ModelScorer {
                 names.extend(there.map(|(_, end)| format!("{prefix}{end}_{}", percent(*level))));
             }
         }
-        if settings.joint {
-            // Bonferroni.
-            let each = |l: &Level| Level::new(1.0 - (1.0 - l.get()) / head.outputs() as f64);
-            levels = levels.iter().map(each).collect::<stonet::Result<_>>()?;
-        }
-        let side = settings.side;
-        let scorer = Box::new(head.scorer(&levels, side)?);
-        // Only the features that matter, then the network's predictions where they do.
-        let prediction = if scorer.needs_prediction() { &columns.prediction[..] } else { &[] };
-        let features = scorer.columns().iter().map(|&k| &columns.features[k]);
-        let mut inputs: Vec<String> = features.chain(prediction).cloned().collect();
-        if inputs.is_empty() {
-            // A constant; something has to tell how many rows there are.
-            inputs.extend(columns.features.first().cloned());
-        }
+        let scorer = head.scorer(&Asked { levels, side: settings.side, joint: settings.joint })?;
         let outputs = names.into_iter().map(|n| Column::new(n, number)).collect();
-        Ok(ModelScorer { inputs, outputs, head: Head::Intervals { scorer, side } })
+        Ok(ModelScorer { inputs: inputs(model, &scorer), outputs, scorer, labels: None })
     }
 
     fn classes(model: &Model, head: &FittedClassifier, number: Type) -> Result<Self> {
         let unsound = |why: &str| Error::Unsound { why: why.into() };
         let kind = model.kind.ok_or_else(|| unsound("a classification needs the kind of its inputs"))?;
         let labels = model.labels.clone().ok_or_else(|| unsound("a classification needs its classes"))?;
-        let seen = |m: &stonet::calibration::Corrected| matches!(m.correction(), Some((View::Features(_), _)));
-        let on_features = head.members().into_iter().any(|(_, m)| seen(m));
-        let features = if on_features || kind == InputKind::Features { &model.columns.features[..] } else { &[] };
-        let inputs = model.columns.logits.iter().chain(features).cloned().collect();
         let mut outputs = vec![Column::new("class", class_type(&labels))];
         outputs.extend(labels.names().iter().map(|name| Column::new(format!("p_{name}"), number)));
-        let logits = model.columns.logits.len();
-        let head = Head::Classes { fitted: Box::new(head.clone()), kind, labels, logits };
-        Ok(ModelScorer { inputs, outputs, head })
+        let scorer = head.scorer(ClassOutput { kind, columns: model.columns.logits.len() })?;
+        Ok(ModelScorer { inputs: inputs(model, &scorer), outputs, scorer, labels: Some(labels) })
     }
 
     /// The columns to read; others do not matter.
@@ -147,57 +114,37 @@ impl ModelScorer {
     /// Predicts for the rows of a table, whose columns are found by their names. All columns that are missing are named at once.
     pub fn score(&self, table: &Table) -> Result<Scored> {
         let places = table.find(&self.inputs)?;
-        match &self.head {
-            Head::Intervals { scorer, side } => {
-                let (features, network) = places.split_at(scorer.columns().len().min(places.len()));
-                let x = select(table, features);
-                let d = scorer.needs_prediction().then(|| select(table, network));
-                let all = scorer.score(x.view(), d.as_ref().map(|d| d.view()))?;
-                Ok(Scored { columns: ends(all, *side), rows: table.rows() })
-            }
-            Head::Classes { fitted, kind, labels, logits } => {
-                let x = table.select(&places[*logits..]);
-                let p = match kind {
-                    InputKind::Features => {
-                        let x = kind.logits(x)?;
-                        fitted.probabilities(&ClassInputs::features(x.view())?)?
-                    }
-                    _ => {
-                        let z = table.select(&places[..*logits]);
-                        // Whether logits are not probabilities in truth was looked at when the head was fitted; a few rows may look so by chance.
-                        let z = kind.logits(z)?;
-                        let inputs = ClassInputs::logits(z.view())?;
-                        fitted.probabilities(&if x.ncols() > 0 { inputs.with_features(x.view())? } else { inputs })?
-                    }
-                };
-                Ok(Scored { columns: class_columns(&p, labels), rows: table.rows() })
-            }
-        }
+        let values = table.values();
+        let column = |&place: &usize| score::Column::F64(values.slice_move(s![.., place]));
+        // A constant reads nothing; its one input tells how many rows there are.
+        let columns: Vec<score::Column<'_>> = places.iter().take(self.scorer.inputs().len()).map(column).collect();
+        let columns = self.scorer.run(&columns, table.rows())?;
+        Ok(Scored { columns: self.values(columns), rows: table.rows() })
+    }
+
+    /// The scorer's columns in the order of the outputs.
+    fn values(&self, mut columns: Vec<Vec<f64>>) -> Vec<Values> {
+        let numbers = |column: Vec<f64>| Values::Numbers(column.into());
+        let Some(labels) = &self.labels else { return columns.into_iter().map(numbers).collect() };
+        let class = columns.pop().map(|best| classes(&best, labels));
+        class.into_iter().chain(columns.into_iter().map(numbers)).collect()
     }
 }
 
-/// These columns; without a copy where they lie side by side.
-fn select<'t>(table: &'t Table, columns: &[usize]) -> CowArray<'t, f64, Ix2> {
-    let first = columns.first().copied().unwrap_or(0);
-    match columns.iter().copied().eq(first..first + columns.len()) {
-        true => table.values().slice_move(s![.., first..first + columns.len()]).into(),
-        false => table.select(columns).into(),
+/// The names of the columns that are read.
+fn inputs(model: &Model, scorer: &Scorer) -> Vec<String> {
+    let columns = &model.columns;
+    let name = |i: &Input| match i.port {
+        Port::Features => &columns.features[i.column],
+        Port::Prediction => &columns.prediction[i.column],
+        Port::Logits => &columns.logits[i.column],
+    };
+    let names: Vec<String> = scorer.inputs().iter().map(|i| name(i).clone()).collect();
+    if names.is_empty() {
+        // A constant; something has to tell how many rows there are.
+        return columns.inputs().into_iter().take(1).collect();
     }
-}
-
-/// Target by target: the prediction, and the ends of every level.
-fn ends(all: Vec<Intervals>, side: Side) -> Vec<Values> {
-    let targets = all.first().map_or(0, |i| i.prediction.ncols());
-    let column = |a: &Array2<f64>, j: usize| Values::Numbers(a.column(j).to_owned());
-    let mut columns = Vec::new();
-    for j in 0..targets {
-        columns.extend(all.first().map(|i| column(&i.prediction, j)));
-        for i in &all {
-            columns.extend((side != Side::Upper).then(|| column(&i.lower, j)));
-            columns.extend((side != Side::Lower).then(|| column(&i.upper, j)));
-        }
-    }
-    columns
+    names
 }
 
 /// The type of the column of classes. Files of earlier versions do not tell the kind: their classes are text.
@@ -212,18 +159,16 @@ fn class_type(labels: &Labels) -> Type {
     }
 }
 
-/// The most probable class, the first of equals, and all probabilities.
-fn class_columns(p: &Array2<f64>, labels: &Labels) -> Vec<Values> {
+/// Classes by their numbers.
+fn classes(best: &[f64], labels: &Labels) -> Values {
     let names = labels.names();
-    let best = p.outer_iter().map(top_class);
-    let class = match class_type(labels) {
+    match class_type(labels) {
         Type::F64 => {
             let values: Vec<f64> = names.iter().map(|n| n.parse().unwrap_or(f64::NAN)).collect();
-            Values::Numbers(best.map(|k| values[k]).collect())
+            Values::Numbers(best.iter().map(|&k| values[k as usize]).collect())
         }
-        _ => Values::Text(best.map(|k| names[k].clone()).collect()),
-    };
-    [class].into_iter().chain(p.axis_iter(Axis(1)).map(|c| Values::Numbers(c.to_owned()))).collect()
+        _ => Values::Text(best.iter().map(|&k| names[k as usize].clone()).collect()),
+    }
 }
 
 /// 0.9 is `90` and 0.995 is `99.5`.

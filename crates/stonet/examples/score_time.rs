@@ -1,4 +1,4 @@
-//! Times scoring: `score_time [ROWS]`; prints rows per second of processor time in memory of every kind of interval, fitted on 2000 rows of 100
+//! Times scoring: `score_time [ROWS [KIND]]`; prints rows per second of processor time in memory of every kind of interval, fitted on 2000 rows of 100
 //! features of which thirteen matter, and of the default classifier for 10 and 100 classes.
 
 use ndarray::{Array2, Axis, s};
@@ -24,21 +24,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let part = |a: &Array2<f64>| a.slice(s![..CALIBRATION, ..]).to_owned();
     let (x, t, d) = (part(&features), part(&y), part(&prediction));
     let calibration = Calibration::new(x.view(), t.view())?.with_prediction(d.view())?;
+    let (features, prediction) = (features.view(), prediction.view());
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-    for kind in Kind::ALL {
+    let only = std::env::args().nth(2);
+    for kind in Kind::ALL.into_iter().filter(|k| only.as_ref().is_none_or(|o| o == k.name())) {
         let fitted = PostStoNet { kind, ..PostStoNet::default() }.fit(&calibration, Seed::new(1), &|_, _| true)?;
         let scorer = fitted.scorer(&Asked::at(&[Level::new(0.9)?]))?;
         let column = |i: &Input| match i.port {
             Port::Features => Column::F64(features.slice_move(s![..rows, i.column])),
             _ => Column::F64(prediction.slice_move(s![..rows, i.column])),
         };
-        let (features, prediction) = (features.view(), prediction.view());
         let columns: Vec<Column<'_>> = scorer.inputs().iter().map(column).collect();
         let rate = rate(rows, || one.install(|| scorer.run(&columns, rows)))?;
         let used = scorer.plan().columns(Port::Features).count();
         println!("{:>6}: {rate:6.3} million rows/s on one core, {used} of {FEATURES} features", kind.name());
     }
-    for classes in [10, 100] {
+    for classes in [10, 100].into_iter().filter(|_| only.is_none()) {
         let logits = Array2::from_shape_simple_fn((CALIBRATION.max(rows / 4), classes), || 3.0 * normal());
         let noisy = logits.mapv(|z| z + normal());
         let labels: Vec<usize> = noisy.outer_iter().take(CALIBRATION).map(top_class).collect();

@@ -130,7 +130,7 @@ fn judge(intervals: &Intervals, test: &Dataset, sigma_ratio: f64) -> Result<Judg
 /// The mean over test rows of Σ̂_L / ς²_L.
 fn mean_own_variance(model: &EveIntervals, test: &Dataset) -> Result<f64> {
     let estimate = &model.estimates()[0];
-    let total: f64 = estimate.covariances(test.x())?.iter().map(|s| s[[0, 0]]).sum();
+    let total: f64 = estimate.layer_variances(test.x())?.iter().map(|part| part.column(0).sum()).sum();
     Ok(total / test.rows() as f64 / estimate.residual_variance()[0])
 }
 

@@ -164,8 +164,8 @@ impl LayerVariance {
 mod tests {
     use super::*;
     use crate::Seed;
-    use crate::reference::covariances;
     use crate::linalg::dense::{matmul, spd_inverse, symmetric_eigen};
+    use crate::reference::covariances;
     use crate::{Activation, Layer};
     use ndarray::{Array1, Array2, array, concatenate};
     use rand_distr::{Distribution, StandardNormal};

@@ -9,8 +9,8 @@ use crate::calibration::IsotonicOvr;
 use crate::calibration::corrected::log_loss;
 use crate::class_rows::OwnedRows;
 use crate::data::{LARGEST_FEATURE, check_magnitude};
-use crate::streams;
 use crate::score::Kept;
+use crate::streams;
 use crate::work::Work;
 use crate::{ClassRows, Error, Head, KappaPath, Result, Seed, Ticker, complement};
 

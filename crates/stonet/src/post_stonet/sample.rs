@@ -98,8 +98,7 @@ impl UncalibratedPostStoNet {
         let score = |row: usize| {
             let score = (y[[row, output]] - at[0][row]) / at[1][row];
             // Finite numbers can still be too far apart.
-            let unbounded =
-                || Error::Unbounded { what: "the score", row, column: output, value: score.to_string() };
+            let unbounded = || Error::Unbounded { what: "the score", row, column: output, value: score.to_string() };
             if score.is_finite() { Ok(score) } else { Err(unbounded()) }
         };
         (0..rows.rows()).map(score).collect()

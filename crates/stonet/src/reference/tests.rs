@@ -182,7 +182,12 @@ fn deep_networks_of_every_activation_averaged() {
             let model = EveIntervals::new(scaling.clone(), estimates).unwrap();
             let level = Level::new(0.8).unwrap();
             let new = new_rows().features;
-            agree(&model.intervals(new.view(), level).unwrap(), &eve(&model, new.view(), level, Side::Both), None, "deep");
+            agree(
+                &model.intervals(new.view(), level).unwrap(),
+                &eve(&model, new.view(), level, Side::Both),
+                None,
+                "deep",
+            );
         }
     }
 }

@@ -363,7 +363,8 @@ mod tests {
                     _ if j == k => m[j][l],
                     _ => 0.0,
                 };
-                let want: f64 = (0..3).flat_map(|j| (0..3).map(move |k| (j, k))).map(|(j, k)| w(a, j) * at(j, k) * w(b, k)).sum();
+                let want: f64 =
+                    (0..3).flat_map(|j| (0..3).map(move |k| (j, k))).map(|(j, k)| w(a, j) * at(j, k) * w(b, k)).sum();
                 assert!((out[a * 2 + b][l] - want).abs() < 1e-13, "{} {a} {b}", m.len());
             }
         }

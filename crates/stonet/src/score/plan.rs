@@ -381,9 +381,7 @@ impl Op {
             Op::Congruence { of, own, .. } => vec![*of, *own],
             Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
             Op::Join(parts) => parts.clone(),
-            Op::Ends { folds, centre, .. } => {
-                folds.iter().flat_map(|&(m, s)| [m, s]).chain([*centre]).collect()
-            }
+            Op::Ends { folds, centre, .. } => folds.iter().flat_map(|&(m, s)| [m, s]).chain([*centre]).collect(),
         }
     }
 }

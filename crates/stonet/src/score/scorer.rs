@@ -156,7 +156,13 @@ impl Scorer {
         Ok(())
     }
 
-    fn tiles(&self, columns: &[Column<'_>], rows: &Range<usize>, out: &mut [&mut [f64]], room: &mut Room) -> Result<()> {
+    fn tiles(
+        &self,
+        columns: &[Column<'_>],
+        rows: &Range<usize>,
+        out: &mut [&mut [f64]],
+        room: &mut Room,
+    ) -> Result<()> {
         for first in rows.clone().step_by(LANES) {
             let count = LANES.min(rows.end - first);
             if !room.load(self, columns, first)
@@ -187,4 +193,3 @@ impl Clone for Scorer {
         Scorer::new(self.plan.clone())
     }
 }
-

@@ -147,9 +147,7 @@ impl Room {
             Op::Softmax { of: from } => self.map(of(from), to, |z, out| kernels::softmax(out, z)),
             Op::Centre { of: from } => self.map(of(from), to, |z, out| kernels::centre(out, z)),
             Op::Log { of: from, least } => self.each(of(from), to, |x| x.map(|v| v.max(*least).ln())),
-            Op::LogRest { of: from, least } => {
-                self.each(of(from), to, |x| x.map(|v| (-v.exp_m1()).max(*least).ln()))
-            }
+            Op::LogRest { of: from, least } => self.each(of(from), to, |x| x.map(|v| (-v.exp_m1()).max(*least).ln())),
             Op::Interpolate { of: from, maps } => self.map(of(from), to, |x, out| {
                 out.iter_mut().zip(x).zip(maps).for_each(|((out, x), map)| *out = x.map(|v| map.at(v)));
             }),

@@ -190,8 +190,7 @@ impl<'a, 'd> Job<'a, 'd> {
         let columns = scored(&scorer, self.data, rows)?;
         let score = |(i, &r): (usize, &usize)| {
             let score = (self.data.y[r] - columns[0][i]) / columns[1][i];
-            let unbounded =
-                || Error::Unbounded { what: "the score", row: r, column: 0, value: score.to_string() };
+            let unbounded = || Error::Unbounded { what: "the score", row: r, column: 0, value: score.to_string() };
             if score.is_finite() { Ok(score) } else { Err(unbounded()) }
         };
         rows.iter().enumerate().map(score).collect()
@@ -313,11 +312,7 @@ pub(super) fn at(
 }
 
 /// The columns that a scorer of one target reads.
-fn columns_of<'a>(
-    scorer: &Scorer,
-    x: ArrayView2<'a, f64>,
-    d: Option<ArrayView1<'a, f64>>,
-) -> Result<Vec<Column<'a>>> {
+fn columns_of<'a>(scorer: &Scorer, x: ArrayView2<'a, f64>, d: Option<ArrayView1<'a, f64>>) -> Result<Vec<Column<'a>>> {
     let column = |input: &Input| match input.port {
         Port::Features => Ok(Column::F64(x.index_axis_move(Axis(1), input.column))),
         _ => d.map(Column::F64).ok_or(Error::NoPrediction { what: NAME }),

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use ndarray::ArrayView1;
 
 use super::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
+use crate::Result;
 use crate::interval::conformal::Side;
 use crate::ridge::{Clip, Ridge};
 use crate::score::{Asked, Builder, Clamp, Node, Op, Plan, Port, Quantity, Sparse};
-use crate::Result;
 
 /// Two scales are the same if they differ by less than this part of a standard deviation.
 const SAME: f64 = 1e-13;
