@@ -105,7 +105,7 @@ impl BucketParts {
 mod tests {
     use super::*;
     use crate::interval::conformal::reference::ends;
-    use crate::interval::conformal::{Scores, Side};
+    use crate::interval::conformal::{At, Scores, Side};
     use crate::{Level, Seed};
     use proptest::prelude::*;
     use rand::RngExt;
@@ -130,7 +130,7 @@ mod tests {
                 let room = (exact.abs() / 4096.0).max(f64::MIN_POSITIVE);
                 assert!(few == exact || (few > exact && few - exact < room), "{exact} {few} {level:?} {side:?}");
             }
-            assert_eq!(few.search(level, side).ends(&at, &mut [0]), f);
+            assert_eq!(few.search(level, side).ends(&[At::new(0.0, 1.0)], &mut [0]), f);
         }
     }
 

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::buckets::{Bucket, Buckets};
+pub(crate) use super::search::At;
 use super::search::{Point, Search};
 use super::stored::ScoreParts;
 use crate::Level;
@@ -183,8 +184,8 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Lower and upper end at one point, where `at[k]` = (μ_k, s_k); `places` is room for one number per fold.
-    pub(crate) fn ends(&self, at: &[(f64, f64)], places: &mut [usize]) -> (f64, f64) {
+    /// Lower and upper end at one point, where `at[k]` is what fold k predicts; `places` is room for one number per fold.
+    pub(crate) fn ends(&self, at: &[At], places: &mut [usize]) -> (f64, f64) {
         let mut upper = |sign: f64| self.search.find(Point { at, sign }, places);
         match self.side {
             Side::Both => (-upper(-1.0), upper(1.0)),

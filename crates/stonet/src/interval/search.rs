@@ -1,19 +1,20 @@
 //! The ends of conformal intervals at many points, one after the other.
 //!
-//! The lists of scores stay the same from point to point, and so does, nearly, the place in each list where the end is found. So a
-//! search begins there, takes a Newton step or two in the mass below the end, and walks the last few scores one by one. Where that does not
-//! come near, the end is bracketed and halved in on. The result is exactly the smallest value below or at which the mass lies.
+//! The lists of scores stay the same from point to point, so the mass of each list is tabulated as a function of the score around the end.
+//! A search guesses the end, corrects the guess by Newton's steps in the tabulated mass, finds the exact places of the guess in all lists, and
+//! walks the last few scores one by one. Where that does not come near, the end is bracketed and halved in on. The result is exactly the
+//! smallest value below or at which the mass lies.
 
 use super::conformal::Sorted;
 
 /// Rows that a walk covers; from further away the end is bracketed first.
 const NEAR: f64 = 48.0;
-/// Newton steps before that.
-const STEPS: usize = 3;
-/// A walk this short is cheaper than another step.
-const SHORT: f64 = 3.0;
-/// Cells of a grid per score in its range.
-const CELLS: usize = 4;
+/// Newton's steps in the tabulated mass.
+const STEPS: usize = 2;
+/// Cells of a table per score in its range.
+const CELLS: usize = 2;
+/// Scores that may lie in a cell before a place is looked for in growing steps.
+const IN_CELL: usize = 2;
 
 /// Finds the smallest of m_k + r s_k below or at which a given mass of scores lies.
 #[derive(Debug, Clone)]
@@ -29,16 +30,18 @@ pub(crate) struct Search {
 
 #[derive(Debug, Clone)]
 struct List {
-    /// Ascending.
+    /// Ascending, with infinities behind them for reading beyond the end.
     scores: Vec<f64>,
+    /// How many there are.
+    count: usize,
     /// Mass of the first i scores, one more than there are scores.
     mass: Vec<f64>,
-    /// Where the end would be if this list were alone.
-    start: usize,
+    /// The score of the end if this list were alone.
+    own_end: f64,
     /// Mass per unit of score around there.
     density: f64,
-    /// How many scores are below each of equidistant values around there.
-    grid: Vec<usize>,
+    /// How many scores are below each of equidistant values around there, and their mass.
+    table: Vec<(u32, f32)>,
     /// The first of these values, and how many there are per unit of score.
     base: f64,
     per_unit: f64,
@@ -46,41 +49,90 @@ struct List {
 
 impl List {
     fn new(sorted: &Sorted, share: f64) -> Self {
-        let scores = sorted.values.clone();
-        let n = scores.len();
-        let mut mass = vec![0.0];
-        (0..n).for_each(|i| mass.push(mass[i] + sorted.weight(i)));
-        let start = mass.partition_point(|m| *m < share * mass[n]).min(n).saturating_sub(1);
-        let around = |width: usize| (start.saturating_sub(width), (start + width).min(n.saturating_sub(1)));
-        let (low, high) = around(n / 16 + 1);
-        let density = if n > 0 { (mass[high] - mass[low]) / (scores[high] - scores[low]) } else { 0.0 };
-        let (low, high) = around(n / 8 + 1);
-        let cells = CELLS * (high - low).max(1);
-        let (base, range) = if n > 0 { (scores[low], scores[high] - scores[low]) } else { (0.0, 0.0) };
-        let value = |cell: usize| base + range * cell as f64 / cells as f64;
-        let grid = (0..cells).map(|cell| scores.partition_point(|s| *s < value(cell))).collect();
-        List { scores, mass, start, density, grid, base, per_unit: cells as f64 / range }
+        let (count, mut mass) = (sorted.values.len(), vec![0.0]);
+        (0..count).for_each(|i| mass.push(mass[i] + sorted.weight(i)));
+        let at = |i: usize| sorted.values.get(i).copied().unwrap_or(0.0);
+        let start = mass.partition_point(|m| *m < share * mass[count]).min(count).saturating_sub(1);
+        let around = |width: usize| (start.saturating_sub(width), (start + width).min(count.saturating_sub(1)));
+        let (low, high) = around(count / 16 + 1);
+        let density = if count > 0 { (mass[high] - mass[low]) / (at(high) - at(low)) } else { 0.0 };
+        let (low, high) = around(count / 8 + 1);
+        let (cells, base, range) = (CELLS * (high - low).max(1), at(low), at(high) - at(low));
+        let entry = |cell: usize| {
+            let value = base + range * cell as f64 / cells as f64;
+            let below = sorted.values.partition_point(|s| *s < value);
+            (below as u32, mass[below] as f32)
+        };
+        let table = (0..=cells).map(entry).collect();
+        let scores = sorted.values.iter().copied().chain([f64::INFINITY; IN_CELL + 1]).collect();
+        let per_unit = if range > 0.0 { cells as f64 / range } else { 0.0 };
+        List { scores, count, own_end: at(start), density, table, base, per_unit, mass }
     }
 
-    /// About how many scores are below this one.
-    fn near(&self, score: f64) -> usize {
-        // The cast turns what is below the grid, and NaN, into 0.
-        let cell = ((score - self.base) * self.per_unit) as usize;
-        self.grid[cell.min(self.grid.len() - 1)]
+    /// The cell of a score, and how far into the cell it lies.
+    #[inline]
+    fn cell(&self, score: f64) -> (usize, f64) {
+        let last = (self.table.len() - 2) as f64;
+        // Not `clamp`: what is not a number becomes the first cell.
+        let x = ((score - self.base) * self.per_unit).max(0.0).min(last);
+        let cell = x as usize;
+        (cell, x - cell as f64)
+    }
+
+    /// About how much mass lies below a score.
+    #[inline]
+    fn mass_below(&self, score: f64) -> f64 {
+        let (cell, part) = self.cell(score);
+        let (low, high) = (f64::from(self.table[cell].1), f64::from(self.table[cell + 1].1));
+        low + (high - low) * part
+    }
+
+    /// How many scores are below: near this one, by a test that says so of each.
+    #[inline]
+    fn count_below(&self, score: f64, below: impl Fn(f64) -> bool) -> usize {
+        let start = self.table[self.cell(score).0].0 as usize;
+        let mut place = start;
+        // Additions instead of branches, which would be guessed wrong half of the time.
+        for _ in 0..IN_CELL {
+            place += usize::from(below(self.scores[place]));
+        }
+        let fits = !below(self.scores[place]) && (place > start || place == 0 || below(self.scores[place - 1]));
+        if fits { place } else { gallop(&self.scores[..self.count], start, below) }
+    }
+}
+
+/// What one fold predicts at a point: μ, s, and 1/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct At {
+    mean: f64,
+    scale: f64,
+    reciprocal: f64,
+}
+
+impl At {
+    #[inline]
+    pub(crate) fn new(mean: f64, scale: f64) -> Self {
+        At { mean, scale, reciprocal: 1.0 / scale }
     }
 }
 
 /// The folds' predictions and scales at one point: m_k = sign · μ_k.
 #[derive(Clone, Copy)]
 pub(crate) struct Point<'a> {
-    pub at: &'a [(f64, f64)],
+    pub at: &'a [At],
     pub sign: f64,
 }
 
 impl Point<'_> {
-    fn value(self, k: usize, score: f64) -> f64 {
-        let (m, s) = self.at[k];
-        self.sign * m + score * s
+    #[inline]
+    fn value(self, at: &At, score: f64) -> f64 {
+        self.sign * at.mean + score * at.scale
+    }
+
+    /// About the score that has this value.
+    #[inline]
+    fn score(self, at: &At, value: f64) -> f64 {
+        (value - self.sign * at.mean) * at.reciprocal
     }
 }
 
@@ -101,85 +153,86 @@ impl Search {
     pub(crate) fn find(&self, point: Point<'_>, places: &mut [usize]) -> f64 {
         let Some(needed) = self.needed else { return f64::INFINITY };
         if let Some(score) = self.alone {
-            return point.value(0, score);
+            return point.value(&point.at[0], score);
         }
         // The mass below v is about linear in v, in each list around its own end.
         let (mut guess, mut slope) = (0.0, 0.0);
-        for (k, list) in self.lists.iter().enumerate() {
-            if let Some(&score) = list.scores.get(list.start) {
-                let here = list.density / point.at[k].1;
-                guess += here * point.value(k, score);
-                slope += here;
-            }
+        for (list, at) in self.lists.iter().zip(point.at).filter(|(l, _)| l.count > 0) {
+            let here = list.density * at.reciprocal;
+            guess += here * point.value(at, list.own_end);
+            slope += here;
         }
-        guess /= slope;
-        let mut mass = self.cut(point, guess, places);
+        let per_mass = 1.0 / slope;
+        guess *= per_mass;
         for _ in 0..STEPS {
-            let step = (needed - mass) / slope;
-            if (needed - mass).abs() <= SHORT * self.unit || !step.is_finite() {
-                break;
+            // In front of the score that makes the mass enough.
+            let step = (needed - 0.5 * self.unit - self.about(point, guess)) * per_mass;
+            if step.is_finite() {
+                guess += step;
             }
-            guess += step;
-            mass = self.cut(point, guess, places);
         }
+        let mut mass = self.cut(point, guess, places);
         if (needed - mass).abs() > NEAR * self.unit || mass.is_nan() {
             mass = self.bracket(point, needed, places);
         }
         if mass < needed { self.up(point, needed, mass, places) } else { self.down(point, needed, mass, places) }
     }
 
+    /// About the mass of all that is below `value`.
+    #[inline]
+    fn about(&self, point: Point<'_>, value: f64) -> f64 {
+        self.lists.iter().zip(point.at).map(|(list, at)| list.mass_below(point.score(at, value))).sum()
+    }
+
     /// The mass of all that is below `value`, and in `places` how many scores of each list that are.
+    #[inline]
     fn cut(&self, point: Point<'_>, value: f64, places: &mut [usize]) -> f64 {
         let mut mass = 0.0;
-        for (k, (list, place)) in self.lists.iter().zip(places).enumerate() {
-            let (m, s) = point.at[k];
-            let start = list.near((value - point.sign * m) / s);
-            *place = gallop(&list.scores, start, |score| point.value(k, score) < value);
+        for ((list, at), place) in self.lists.iter().zip(point.at).zip(places) {
+            *place = list.count_below(point.score(at, value), |score| point.value(at, score) < value);
             mass += list.mass[*place];
         }
         mass
     }
 
     /// Takes in the next scores until there is mass enough.
+    #[inline]
     fn up(&self, point: Point<'_>, needed: f64, mut mass: f64, places: &mut [usize]) -> f64 {
         loop {
-            let mut next: Option<(usize, f64)> = None;
-            for (k, (list, &place)) in self.lists.iter().zip(&*places).enumerate() {
-                if let Some(&score) = list.scores.get(place) {
-                    let value = point.value(k, score);
-                    if next.is_none_or(|(_, best)| value < best) {
-                        next = Some((k, value));
-                    }
-                }
+            let (mut next, mut smallest) = (usize::MAX, f64::INFINITY);
+            for (k, ((list, at), &place)) in self.lists.iter().zip(point.at).zip(&*places).enumerate() {
+                // Infinite behind the last score. Selections instead of branches, which nobody could guess.
+                let value = point.value(at, list.scores[place]);
+                next = if value < smallest { k } else { next };
+                smallest = smallest.min(value);
             }
-            let Some((k, value)) = next else { return f64::INFINITY };
-            let (list, place) = (&self.lists[k], places[k]);
+            let Some(list) = self.lists.get(next) else { return f64::INFINITY };
+            let place = places[next];
             mass += list.mass[place + 1] - list.mass[place];
-            places[k] += 1;
+            places[next] += 1;
             if mass >= needed {
-                return value;
+                return smallest;
             }
         }
     }
 
     /// Gives back the last scores until there is no longer mass enough.
+    #[inline]
     fn down(&self, point: Point<'_>, needed: f64, mut mass: f64, places: &mut [usize]) -> f64 {
         loop {
-            let mut last: Option<(usize, f64)> = None;
-            for (k, (list, &place)) in self.lists.iter().zip(&*places).enumerate() {
-                if let Some(&score) = place.checked_sub(1).and_then(|p| list.scores.get(p)) {
-                    let value = point.value(k, score);
-                    if last.is_none_or(|(_, best)| value > best) {
-                        last = Some((k, value));
-                    }
-                }
+            let (mut last, mut largest) = (usize::MAX, f64::NEG_INFINITY);
+            for (k, ((list, at), &place)) in self.lists.iter().zip(point.at).zip(&*places).enumerate() {
+                let value = point.value(at, list.scores[place.saturating_sub(1)]);
+                let value = if place == 0 { f64::NEG_INFINITY } else { value };
+                last = if value > largest { k } else { last };
+                largest = largest.max(value);
             }
-            let Some((k, value)) = last else { return f64::INFINITY };
-            places[k] -= 1;
-            let (list, place) = (&self.lists[k], places[k]);
+            let Some(list) = self.lists.get(last) else { return f64::INFINITY };
+            places[last] -= 1;
+            let place = places[last];
             mass -= list.mass[place + 1] - list.mass[place];
             if mass < needed {
-                return value;
+                return largest;
             }
         }
     }
@@ -188,8 +241,8 @@ impl Search {
     /// mass, with the places that belong to it.
     fn bracket(&self, point: Point<'_>, needed: f64, places: &mut [usize]) -> f64 {
         let ends = |which: fn(&[f64]) -> Option<&f64>, best: fn(f64, f64) -> f64, from: f64| {
-            let of = |(k, list): (usize, &List)| which(&list.scores).map(|&score| point.value(k, score));
-            self.lists.iter().enumerate().filter_map(of).fold(from, best)
+            let of = |(list, at): (&List, &At)| which(&list.scores[..list.count]).map(|&score| point.value(at, score));
+            self.lists.iter().zip(point.at).filter_map(of).fold(from, best)
         };
         let mut low = ends(<[f64]>::first, f64::min, f64::INFINITY);
         let mut high = ends(<[f64]>::last, f64::max, f64::NEG_INFINITY);
@@ -253,6 +306,10 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngExt;
 
+    fn points(at: &[(f64, f64)]) -> Vec<At> {
+        at.iter().map(|&(m, s)| At::new(m, s)).collect()
+    }
+
     proptest! {
         #[test]
         fn galloping_finds_what_bisection_finds(values in prop::collection::vec(-9i32..9, 0..40), start in 0usize..50, cut in -10i32..10) {
@@ -282,7 +339,7 @@ mod tests {
             let level = Level::new(level).unwrap();
             let mut places = vec![0; at.len()];
             for side in [Side::Both, Side::Lower, Side::Upper] {
-                prop_assert_eq!(scores.search(level, side).ends(&at, &mut places), ends(&scores, &at, level, side));
+                prop_assert_eq!(scores.search(level, side).ends(&points(&at), &mut places), ends(&scores, &at, level, side));
             }
         }
     }
@@ -301,9 +358,9 @@ mod tests {
                 let search = scores.search(level, side);
                 for _ in 0..200 {
                     let at: Vec<(f64, f64)> = (0..5).map(|_| (0.2 * draw(), (0.2 * draw()).exp())).collect();
-                    assert_eq!(search.ends(&at, &mut places), ends(&scores, &at, level, side));
+                    assert_eq!(search.ends(&points(&at), &mut places), ends(&scores, &at, level, side));
                 }
-                let broken = [(f64::NAN, 1.0); 5];
+                let broken = [At::new(f64::NAN, 1.0); 5];
                 search.ends(&broken, &mut places);
             }
         }

@@ -1,8 +1,10 @@
 //! Columns of numbers wherever they lie in memory: of a row-major or a column-major array, or one by one, in single or double precision.
 
+use std::ops::Range;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
-use super::kernels::{LANES, Tile};
+use super::kernels::Tile;
 
 /// A column of numbers at any stride.
 #[derive(Debug, Clone, Copy)]
@@ -43,26 +45,43 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The rows from `first` on as a tile; lanes behind the last row repeat it.
-    pub(super) fn load(&self, first: usize, tile: &mut Tile) {
+    /// The rows from `first` on in some lanes of a tile; lanes behind the last row repeat it.
+    #[inline]
+    pub(super) fn load(&self, first: usize, lanes: Range<usize>, tile: &mut Tile) {
         match self {
-            Column::F64(c) => load(c, first, tile, |v| v),
-            Column::F32(c) => load(c, first, tile, f64::from),
+            Column::F64(c) => load(c, first, lanes, tile, |v| v),
+            Column::F32(c) => load(c, first, lanes, tile, f64::from),
         }
     }
 }
 
 #[inline]
-fn load<T: Copy>(column: &ArrayView1<'_, T>, first: usize, tile: &mut Tile, number: impl Fn(T) -> f64) {
-    let rows = (column.len() - first).min(LANES);
+fn load<T: Copy>(
+    column: &ArrayView1<'_, T>,
+    first: usize,
+    lanes: Range<usize>,
+    tile: &mut Tile,
+    number: impl Fn(T) -> f64,
+) {
+    let rows = lanes.start + (column.len() - first).saturating_sub(lanes.start).min(lanes.len());
+    let from = first + lanes.start;
     match column.as_slice() {
         Some(values) => {
-            tile[..rows].iter_mut().zip(&values[first..first + rows]).for_each(|(to, &v)| *to = number(v));
+            let some = tile[lanes.start..rows].iter_mut();
+            some.zip(&values[from.min(values.len())..]).for_each(|(to, &v)| *to = number(v));
         }
-        None => tile[..rows].iter_mut().enumerate().for_each(|(l, to)| *to = number(column[first + l])),
+        None => {
+            let (start, stride) = (column.as_ptr(), column.strides()[0]);
+            for (i, to) in tile[lanes.start..rows].iter_mut().enumerate() {
+                // SAFETY: row from + i is below the length of the column, so its element is `stride` times that away from the first one.
+                *to = number(unsafe { *start.offset((from + i) as isize * stride) });
+            }
+        }
     }
-    let last = tile[rows - 1];
-    tile[rows..].fill(last);
+    if rows < lanes.end {
+        let last = number(column[column.len() - 1]);
+        tile[rows.max(lanes.start)..lanes.end].fill(last);
+    }
 }
 
 /// Columns side by side as an array with its rows in memory one after the other.
@@ -80,6 +99,7 @@ pub(crate) fn beside(columns: &[Vec<f64>], rows: usize) -> Array2<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::kernels::LANES;
     use super::*;
 
     #[test]
@@ -100,7 +120,7 @@ mod tests {
             for k in 0..3 {
                 let all = [Column::of(rows.view())[k], Column::of(turned.t())[k], Column::F32(single.column(k))];
                 for column in all {
-                    column.load(first, &mut tile);
+                    (0..LANES).step_by(8).for_each(|l| column.load(first, l..l + 8, &mut tile));
                     for (l, v) in tile.iter().enumerate() {
                         assert_eq!(*v, rows[[(first + l).min(39), k]]);
                     }

@@ -7,8 +7,11 @@ use super::kernels::{self, LANES, NARROW_ZERO, Narrow, Tile, ZERO};
 use super::memory::{Memory, Place};
 use super::plan::{Knots, Node, Op, Plan};
 use super::scorer::{Prepared, Scorer, Step};
-use crate::interval::conformal::Side;
+use crate::interval::conformal::{At, Ends, Side};
 use crate::linalg::elementwise::exp_in_place;
+
+/// Rows that are loaded at once: a cache line of numbers.
+const LOADED: usize = 8;
 
 /// Room for the values of one tile.
 #[derive(Debug)]
@@ -16,8 +19,10 @@ pub(super) struct Room {
     wide: Vec<Tile>,
     narrow: Vec<Narrow>,
     scratch: Vec<Tile>,
-    /// μ_k and s_k of a row, and where its ends were found in the scores of each fold.
-    at: Vec<(f64, f64)>,
+    /// μ_k and s_k of all rows.
+    folds: Vec<(Tile, Tile)>,
+    /// The same of one row, and where its ends were found in the scores of each fold.
+    at: Vec<At>,
     found: Vec<usize>,
 }
 
@@ -38,6 +43,7 @@ impl Room {
             wide: vec![ZERO; memory.wide],
             narrow: vec![NARROW_ZERO; memory.narrow],
             scratch: Vec::new(),
+            folds: Vec::new(),
             at: Vec::new(),
             found: Vec::new(),
         }
@@ -55,11 +61,14 @@ impl Room {
         let mut sums = ZERO;
         for step in &scorer.steps {
             let Prepared::Input(from) = &step.prepared else { continue };
-            let place = scorer.place(step.value).tiles.clone();
-            for (column, tile) in columns[from.clone()].iter().zip(&mut self.wide[place]) {
-                column.load(first, tile);
-                (0..LANES).for_each(|l| sums[l] += 0.0 * tile[l]);
+            let tiles = &mut self.wide[scorer.place(step.value).tiles.clone()];
+            // A few rows of all columns at a time: where columns lie in rows, these stay in the cache.
+            for lanes in (0..LANES).step_by(LOADED) {
+                for (column, tile) in columns[from.clone()].iter().zip(&mut *tiles) {
+                    column.load(first, lanes..lanes + LOADED, tile);
+                }
             }
+            tiles.iter().for_each(|tile| (0..LANES).for_each(|l| sums[l] += 0.0 * tile[l]));
         }
         sums.iter().sum::<f64>() == 0.0
     }
@@ -166,23 +175,13 @@ impl Room {
                 }
             }
             Op::Ends { folds, centre, side, .. } => {
-                if let Prepared::Ends(search) = &step.prepared {
-                    let columns: Vec<(Tile, Tile)> =
-                        folds.iter().map(|(m, s)| (self.column(of(m), 0), self.column(of(s), 0))).collect();
-                    let centre = self.column(of(centre), 0);
-                    self.at.resize(folds.len(), (0.0, 1.0));
-                    self.found.resize(folds.len(), 0);
-                    for row in 0..rows {
-                        self.at.iter_mut().zip(&columns).for_each(|(at, (m, s))| *at = (m[row], s[row]));
-                        let (mut lower, mut upper) = search.ends(&self.at, &mut self.found);
-                        if *side == Side::Both {
-                            // At low levels the ends of different folds can cross; the point prediction lies between them.
-                            (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
-                        }
-                        self.wide[to.tiles.start][row] = lower;
-                        self.wide[to.tiles.start + 1][row] = upper;
-                    }
-                }
+                let Prepared::Ends(search) = &step.prepared else { return };
+                let mut columns = std::mem::take(&mut self.folds);
+                columns.clear();
+                columns.extend(folds.iter().map(|(m, s)| (self.column(of(m), 0), self.column(of(s), 0))));
+                let centre = self.column(of(centre), 0);
+                self.ends(&columns, search, (*side == Side::Both).then_some(&centre), &to.tiles, rows);
+                self.folds = columns;
             }
             Op::Top { of: from } => self.map(of(from), to, |z, out| kernels::top(&mut out[0], z)),
         }
@@ -194,6 +193,21 @@ impl Room {
             kernels::clamp_narrow(out, x, clamps);
         } else {
             self.map(from, to, |x, out| kernels::clamp(out, x, clamps));
+        }
+    }
+
+    /// Both ends of the first `rows` rows. At low levels the ends of different folds can cross; a centre that is given lies between them.
+    fn ends(&mut self, folds: &[(Tile, Tile)], search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
+        self.at.resize(folds.len(), At::new(0.0, 1.0));
+        self.found.resize(folds.len(), 0);
+        for row in 0..rows {
+            self.at.iter_mut().zip(folds).for_each(|(at, (m, s))| *at = At::new(m[row], s[row]));
+            let (mut lower, mut upper) = search.ends(&self.at, &mut self.found);
+            if let Some(centre) = centre {
+                (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
+            }
+            self.wide[to.start][row] = lower;
+            self.wide[to.start + 1][row] = upper;
         }
     }
 
