@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let used = scorer.plan().columns(Port::Features).count();
         println!("{:>6}: {rate:6.3} million rows/s on one core, {used} of {FEATURES} features", kind.name());
     }
-    for classes in [10, 100].into_iter().filter(|_| only.is_none()) {
+    for classes in [10, 100].into_iter().filter(|k| only.as_ref().is_none_or(|o| *o == k.to_string())) {
         let logits = Array2::from_shape_simple_fn((CALIBRATION.max(rows / 4), classes), || 3.0 * normal());
         let noisy = logits.mapv(|z| z + normal());
         let labels: Vec<usize> = noisy.outer_iter().take(CALIBRATION).map(top_class).collect();

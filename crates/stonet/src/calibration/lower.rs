@@ -7,7 +7,14 @@ use super::isotonic::IsotonicOvr;
 use crate::class_rows::ClassOutput;
 use crate::ridge::Clip;
 use crate::score::{Builder, Clamp, Column, Node, Op, Plan, Port, Quantity, Scorer, Sparse, beside};
-use crate::{ClassInputs, Error, InputKind, Result, StoNet};
+use crate::{ClassInputs, Error, InputKind, Layer, Result, StoNet};
+
+/// Weights of a layer from which on single precision is faster.
+const WIDE: usize = 400;
+/// The largest error of a sum of columns in single precision, as a part of the root of its squared weights.
+const SINGLE_ROUNDING: f64 = 2e-7;
+/// The largest error of a logit that is allowed, and so the largest relative error of a probability.
+const SINGLE_ERROR: f64 = 1e-5;
 
 /// One logit per class.
 pub(crate) fn logits_of(classes: usize) -> ClassOutput {
@@ -84,8 +91,10 @@ impl Corrected {
         let t = self.temperature().unwrap_or(1.0);
         let skip = self.temperature().map(|_| (1.0 / t, given(b, output)));
         let correction = self.correction().map(|(view, net)| {
-            let seen = view.lower(b, output, t);
-            (1.0, network(b, net, seen))
+            let net = net.compact();
+            let single = !matches!(view, View::Raw) && may_be_single(&net);
+            let seen = view.lower(b, output, t, single);
+            (1.0, network(b, &net, seen, single))
         });
         b.sum(skip.into_iter().chain(correction).collect(), 0.0)
     }
@@ -93,34 +102,41 @@ impl Corrected {
 
 impl View {
     /// What the network of a correction sees.
-    fn lower(&self, b: &mut Builder, output: ClassOutput, t: f64) -> Node {
+    fn lower(&self, b: &mut Builder, output: ClassOutput, t: f64, single: bool) -> Node {
         match self {
             View::Raw => given(b, output),
             View::Centred => {
                 let z = given(b, output);
                 let centred = b.op(Op::Centre { of: z });
-                b.sum(vec![(1.0 / t, centred)], 0.0)
+                unclipped(b, centred, 0.0, 1.0 / t, single)
             }
             View::Probabilities => {
                 let z = given(b, output);
                 let cooled = b.sum(vec![(1.0 / t, z)], 0.0);
                 let p = b.op(Op::Softmax { of: cooled });
                 let uniform = 1.0 / b.width(p) as f64;
-                b.sum(vec![(4.0, p)], -4.0 * uniform)
+                unclipped(b, p, uniform, 4.0, single)
             }
             View::Logits(clip) => {
                 let z = given(b, output);
-                clipped(b, z, clip)
+                clipped(b, z, clip, single)
             }
             View::Features(clip) => {
                 let x = b.port(Port::Features, clip.columns());
-                clipped(b, x, clip)
+                clipped(b, x, clip, single)
             }
         }
     }
 }
 
-fn clipped(b: &mut Builder, x: Node, clip: &Clip) -> Node {
+/// All columns centred and scaled alike.
+fn unclipped(b: &mut Builder, x: Node, centre: f64, scale: f64, single: bool) -> Node {
+    let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+    let clamps = (0..b.width(x)).map(|column| Clamp { column, centre, scale, low, high }).collect();
+    b.clamp(x, clamps, single)
+}
+
+fn clipped(b: &mut Builder, x: Node, clip: &Clip, single: bool) -> Node {
     let clamp = |k: usize| Clamp {
         column: k,
         centre: clip.scale().mean()[k],
@@ -128,18 +144,26 @@ fn clipped(b: &mut Builder, x: Node, clip: &Clip) -> Node {
         low: clip.low()[k],
         high: clip.high()[k],
     };
-    b.clamp(x, (0..clip.columns()).map(clamp).collect(), false)
+    b.clamp(x, (0..clip.columns()).map(clamp).collect(), single)
 }
 
-/// A network's output, without units that do nothing.
-fn network(b: &mut Builder, net: &StoNet, x: Node) -> Node {
-    let net = net.compact();
+/// Whether the products of a network without dead units may be in single precision: they are wide enough to pay, and their error in a logit is
+/// so small that a probability keeps five digits.
+fn may_be_single(net: &StoNet) -> bool {
+    let largest_row = |layer: &Layer| layer.weight.outer_iter().map(|row| row.dot(&row).sqrt()).fold(0.0, f64::max);
+    let wide = net.layers().iter().any(|l| l.weight.len() >= WIDE);
+    let gain: f64 = net.layers().iter().map(|l| largest_row(l).max(1.0)).product();
+    wide && SINGLE_ROUNDING * gain <= SINGLE_ERROR
+}
+
+/// A network's output.
+fn network(b: &mut Builder, net: &StoNet, x: Node, single: bool) -> Node {
     let (mut below, last) = (x, net.layers().len() - 1);
     for (i, layer) in net.layers().iter().enumerate() {
         let mut weights = Sparse::default();
         let rows = layer.weight.outer_iter().zip(&layer.bias);
         rows.for_each(|(row, &bias)| weights.push(row.iter().copied().enumerate(), bias));
-        below = b.combine(below, weights, false);
+        below = b.combine(below, weights, single && i < last);
         if i < last {
             below = b.activate(below, net.activation());
         }

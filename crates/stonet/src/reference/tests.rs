@@ -327,6 +327,28 @@ fn every_method_of_classification() {
     }
 }
 
+/// With many classes the networks are wide enough for single precision: probabilities agree to 1e-5 of themselves.
+#[test]
+fn wide_classifiers_are_single_and_close() {
+    let mut rng = Seed::new(5).rng();
+    let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
+    let z = Array2::from_shape_simple_fn((400, 30), || 4.0 * normal());
+    let labels: Vec<usize> = z.mapv(|z| z + 3.0 * normal()).outer_iter().map(crate::metrics::top_class).collect();
+    let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 30).unwrap();
+    let mut singles = 0;
+    for method in [ClassMethod::Skip, ClassMethod::SkipProb, ClassMethod::PostLinear] {
+        let settings = PostStoNetClassifier { method, ..Default::default() };
+        let fitted = settings.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+        let new = ClassInputs::logits(z.view()).unwrap();
+        let scorer = fitted.scorer(ClassOutput { kind: InputKind::Logits, columns: 30 }).unwrap();
+        singles += usize::from(is_single(&scorer));
+        let (p, expected) = (fitted.probabilities(&new).unwrap(), pool(&fitted.members(), &new));
+        let worst = p.iter().zip(&expected).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f64::max);
+        assert!(worst < 1e-5, "{method}: {worst}");
+    }
+    assert!(singles >= 2, "single precision was chosen {singles} times");
+}
+
 /// What a network gives in other forms goes through the plan as through [`InputKind::logits`].
 #[test]
 fn probabilities_log_probabilities_and_single_columns() {
