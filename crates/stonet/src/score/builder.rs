@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::{Clamp, Input, Node, Op, Output, Plan, Port, Quantity, Sparse, Value};
+use super::op::{Clamp, Op, Sparse};
+use super::plan::{Input, Node, Output, Plan, Port, Quantity, Value};
 use crate::{Activation, InputKind};
 
 /// Appends operations to a plan.

@@ -1,6 +1,6 @@
 //! The arithmetic of a plan on thirty-two rows at a time, column by column, in double and in single precision.
 
-use super::plan::{Clamp, Form, Sparse};
+use super::op::{Clamp, Form, Sparse};
 use crate::Activation;
 use crate::linalg::elementwise::{exp_below, relu_all, sigmoid_all, tanh_all, tanh_in_place};
 use crate::linalg::simd::{dispatch, fma};

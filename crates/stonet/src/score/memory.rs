@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::plan::{Op, Plan};
+use super::op::Op;
+use super::plan::Plan;
 
 /// Where the columns of a value lie.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -8,14 +8,17 @@ mod builder;
 mod columns;
 mod kernels;
 mod memory;
+mod op;
 mod plan;
 mod scorer;
 mod tile;
 
+pub use crate::interval::conformal::Scores;
 pub use asked::Asked;
 pub(crate) use asked::Kept;
 pub(crate) use builder::Builder;
 pub use columns::Column;
 pub(crate) use columns::beside;
-pub use plan::{Clamp, Form, Input, Knots, Node, Op, Output, Plan, Port, Quantity, Sparse, Value};
+pub use op::{Clamp, Form, Knots, Op, Sparse};
+pub use plan::{Input, Node, Output, Plan, Port, Quantity, Value};
 pub use scorer::Scorer;

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::kernels::{LANES, NarrowSparse};
 use super::memory::{Memory, Place};
-use super::plan::{Input, Op, Output, Plan};
+use super::op::Op;
+use super::plan::{Input, Output, Plan};
 use super::tile::Room;
 use super::{Column, Port};
 use crate::interval::conformal::Ends;

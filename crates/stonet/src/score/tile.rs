@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::Column;
 use super::kernels::{self, LANES, NARROW_ZERO, Narrow, Tile, ZERO};
 use super::memory::{Memory, Place};
-use super::plan::{Knots, Node, Op, Plan};
+use super::op::Op;
+use super::plan::{Node, Plan};
 use super::scorer::{Prepared, Scorer, Step};
 use crate::interval::conformal::{At, Ends, Side};
 use crate::linalg::elementwise::exp_in_place;
@@ -187,7 +188,7 @@ impl Room {
         }
     }
 
-    fn clamp(&mut self, from: &Place, to: &Place, clamps: &[super::plan::Clamp]) {
+    fn clamp(&mut self, from: &Place, to: &Place, clamps: &[super::op::Clamp]) {
         if to.single {
             let (x, out) = (&self.wide[from.tiles.clone()], &mut self.narrow[to.tiles.clone()]);
             kernels::clamp_narrow(out, x, clamps);
@@ -240,19 +241,5 @@ fn normalise(out: &mut [Tile], otherwise: &[Tile], least: f64) {
         out.iter_mut().for_each(|column| column[l] = column[l].max(least));
         let sum: f64 = out.iter().map(|column| column[l]).sum();
         out.iter_mut().for_each(|column| column[l] /= sum);
-    }
-}
-
-impl Knots {
-    /// The value at `x`.
-    pub fn at(&self, x: f64) -> f64 {
-        match self.x.partition_point(|&knot| knot <= x) {
-            0 => self.y[0],
-            above if above == self.x.len() => self.y[above - 1],
-            above => {
-                let ([x0, x1], [y0, y1]) = ([self.x[above - 1], self.x[above]], [self.y[above - 1], self.y[above]]);
-                y0 + (y1 - y0) * ((x - x0) / (x1 - x0))
-            }
-        }
     }
 }

@@ -1,0 +1,293 @@
+//! The operations of a plan, and what they are made of.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Node, Port};
+use crate::interval::conformal::{Scores, Side};
+use crate::{Activation, Level};
+
+/// (x − centre) · scale of a column, kept within two ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clamp {
+    /// The column.
+    pub column: usize,
+    /// Subtracted first.
+    pub centre: f64,
+    /// Multiplied next.
+    pub scale: f64,
+    /// The least result.
+    pub low: f64,
+    /// The greatest result.
+    pub high: f64,
+}
+
+/// Linear combinations of columns, by their weights that are not zero.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sparse {
+    /// Where the entries of each combination end.
+    pub(super) ends: Vec<usize>,
+    pub(super) bias: Vec<f64>,
+    pub(super) entries: Vec<(usize, f64)>,
+}
+
+impl Sparse {
+    /// Appends a combination: column numbers with their weights, and a constant.
+    pub(crate) fn push(&mut self, entries: impl IntoIterator<Item = (usize, f64)>, bias: f64) {
+        self.entries.extend(entries.into_iter().filter(|(_, w)| *w != 0.0));
+        self.ends.push(self.entries.len());
+        self.bias.push(bias);
+    }
+
+    /// How many combinations there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The constant and the entries of every combination.
+    pub fn rows(&self) -> impl Iterator<Item = (f64, &[(usize, f64)])> {
+        let start = |i: usize| if i == 0 { 0 } else { self.ends[i - 1] };
+        (0..self.len()).map(move |i| (self.bias[i], &self.entries[start(i)..self.ends[i]]))
+    }
+}
+
+/// (1, a)ᵀ (X̃ᵀX̃)⁻¹ (1, a) over the columns of a support.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Form {
+    /// The columns.
+    pub support: Vec<usize>,
+    /// Their means, subtracted first.
+    pub mean: Vec<f64>,
+    /// The lower triangle of the matrix, twice what is off the diagonal.
+    pub half: Sparse,
+    /// Added to the quadratic form.
+    pub constant: f64,
+}
+
+/// A function that is linear between its knots and constant beyond them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Knots {
+    /// Ascending.
+    pub x: Vec<f64>,
+    /// The values there.
+    pub y: Vec<f64>,
+}
+
+impl Knots {
+    /// The value at `x`.
+    pub fn at(&self, x: f64) -> f64 {
+        match self.x.partition_point(|&knot| knot <= x) {
+            0 => self.y[0],
+            above if above == self.x.len() => self.y[above - 1],
+            above => {
+                let ([x0, x1], [y0, y1]) = ([self.x[above - 1], self.x[above]], [self.y[above - 1], self.y[above]]);
+                y0 + (y1 - y0) * ((x - x0) / (x1 - x0))
+            }
+        }
+    }
+}
+
+/// An operation on columns. Unless another width is named, it gives as many columns as it takes.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Op {
+    /// Columns of an input.
+    Input {
+        /// The table.
+        port: Port,
+        /// Its columns.
+        columns: Vec<usize>,
+    },
+    /// Some columns centred, scaled and clipped, one per clamp.
+    Clamp {
+        /// What is clipped.
+        of: Node,
+        /// One per result.
+        clamps: Vec<Clamp>,
+    },
+    /// Linear combinations, one column each.
+    Combine {
+        /// What is combined.
+        of: Node,
+        /// One per result.
+        weights: Sparse,
+    },
+    /// ψ of every column.
+    Activate {
+        /// ψ's argument.
+        of: Node,
+        /// ψ.
+        activation: Activation,
+    },
+    /// ψ′(y), from a = ψ(y).
+    Slope {
+        /// a.
+        of: Node,
+        /// ψ.
+        activation: Activation,
+    },
+    /// Σ factor · value + constant, column by column.
+    Sum {
+        /// Factors and values of one width.
+        parts: Vec<(f64, Node)>,
+        /// Added to every column.
+        constant: f64,
+    },
+    /// The product of two values, column by column.
+    Product(Node, Node),
+    /// ln(|a − b| + offset) of two columns.
+    LogDistance {
+        /// a.
+        a: Node,
+        /// b.
+        b: Node,
+        /// Keeps the logarithm finite.
+        offset: f64,
+    },
+    /// exp of what is first kept within two ends.
+    Exp {
+        /// The exponent.
+        of: Node,
+        /// The least exponent.
+        low: f64,
+        /// The greatest exponent.
+        high: f64,
+    },
+    /// The square root.
+    SquareRoot {
+        /// Its argument.
+        of: Node,
+    },
+    /// Quadratic forms, one column each.
+    Quadratic {
+        /// a.
+        of: Node,
+        /// One per result.
+        forms: Vec<Form>,
+    },
+    /// D Σ D: a symmetric n × n matrix per row, in n² columns, times the slopes of its row and its column.
+    Sandwich {
+        /// Σ.
+        of: Node,
+        /// The diagonal of D, n columns.
+        slopes: Node,
+    },
+    /// W M Wᵀ + diag(own): a u × u matrix per row, in u² columns.
+    Congruence {
+        /// M in n² columns, or its diagonal in n.
+        of: Node,
+        /// Whether M is diagonal.
+        diagonal: bool,
+        /// W, u combinations of n columns; constants do not count.
+        weights: Sparse,
+        /// Added to the diagonal, u columns.
+        own: Node,
+    },
+    /// exp(z) over its sum across the columns.
+    Softmax {
+        /// z.
+        of: Node,
+    },
+    /// Every column less the mean of all.
+    Centre {
+        /// The columns.
+        of: Node,
+    },
+    /// ln max(x, least).
+    Log {
+        /// x.
+        of: Node,
+        /// The least argument.
+        least: f64,
+    },
+    /// ln max(1 − exp(x), least).
+    LogRest {
+        /// x.
+        of: Node,
+        /// The least argument.
+        least: f64,
+    },
+    /// Every column through its own function.
+    Interpolate {
+        /// The arguments.
+        of: Node,
+        /// One per column.
+        maps: Vec<Knots>,
+    },
+    /// Columns raised to at least `least` and divided by their sum; a row of zeros is taken from `otherwise` first.
+    Normalise {
+        /// The columns.
+        of: Node,
+        /// What stands for a row of zeros.
+        otherwise: Node,
+        /// The least value before the division.
+        least: f64,
+    },
+    /// Columns of several values side by side.
+    Join(Vec<Node>),
+    /// The ends of a conformal interval: lower and upper, two columns.
+    Ends {
+        /// μ_k and s_k of every fold, a column each.
+        folds: Vec<(Node, Node)>,
+        /// The point prediction, which a two-sided interval always holds.
+        centre: Node,
+        /// The scores of the rows that each fold held out.
+        scores: Arc<Scores>,
+        /// 1 − α.
+        level: Level,
+        /// Which ends are finite.
+        side: Side,
+    },
+    /// The number of the largest column, the first of equals: one column.
+    Top {
+        /// The columns.
+        of: Node,
+    },
+}
+
+impl Op {
+    /// The values that it takes.
+    pub fn takes(&self) -> Vec<Node> {
+        match self {
+            Op::Input { .. } => Vec::new(),
+            Op::Clamp { of, .. }
+            | Op::Combine { of, .. }
+            | Op::Activate { of, .. }
+            | Op::Slope { of, .. }
+            | Op::Exp { of, .. }
+            | Op::SquareRoot { of }
+            | Op::Quadratic { of, .. }
+            | Op::Softmax { of }
+            | Op::Centre { of }
+            | Op::Log { of, .. }
+            | Op::LogRest { of, .. }
+            | Op::Interpolate { of, .. }
+            | Op::Top { of } => vec![*of],
+            Op::Sum { parts, .. } => parts.iter().map(|p| p.1).collect(),
+            Op::Product(a, b) | Op::LogDistance { a, b, .. } => vec![*a, *b],
+            Op::Sandwich { of, slopes } => vec![*of, *slopes],
+            Op::Congruence { of, own, .. } => vec![*of, *own],
+            Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
+            Op::Join(parts) => parts.clone(),
+            Op::Ends { folds, centre, .. } => folds.iter().flat_map(|&(m, s)| [m, s]).chain([*centre]).collect(),
+        }
+    }
+}
+
+impl Op {
+    /// Whether its result does not depend on what it takes.
+    pub fn is_constant(&self) -> bool {
+        match self {
+            Op::Clamp { clamps, .. } => clamps.is_empty(),
+            Op::Combine { weights, .. } => weights.entries.is_empty(),
+            Op::Quadratic { forms, .. } => forms.iter().all(|f| f.support.is_empty()),
+            _ => false,
+        }
+    }
+}
