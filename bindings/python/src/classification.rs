@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ndarray::{Array2, ArrayView2, Axis};
-use numpy::{IntoPyArray, PyArray2, PyArray3, PyArray4};
+use numpy::{IntoPyArray, PyArray2, PyArray3, PyArray4, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -20,6 +20,8 @@ use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
+use crate::ready::Ready;
+use crate::tables::Table;
 use crate::{export, seen, settings, work};
 
 /// A fitted post-StoNet classification with the names of its columns and classes.
@@ -254,13 +256,18 @@ impl Classification {
     fn probabilities<'py>(
         &self,
         py: Python<'py>,
-        x: Matrix<'_>,
-        features: Option<Matrix<'_>>,
+        x: Table<'_>,
+        features: Option<Table<'_>>,
         n_jobs: Option<i64>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let rows = self.rows(&x, &features)?;
-        let inputs = rows.inputs()?;
-        Ok(work::run(py, work::jobs(n_jobs)?, || self.head().probabilities(&inputs).raise())?.into_pyarray(py))
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        Ok(self.ready(n_jobs)?.run(py, Some(&x), features.as_ref())?.remove(0))
+    }
+
+    /// What gives the probabilities of a few rows without checks of names and types.
+    #[pyo3(signature = (n_jobs=None))]
+    fn ready(&self, n_jobs: Option<i64>) -> PyResult<Ready> {
+        let kind = self.model.kind.unwrap_or_default();
+        Ready::probabilities(self.head(), kind, &self.model.columns)?.with_jobs(n_jobs)
     }
 
     /// The probabilities, and their bounds rows × classes × 2 × levels.
@@ -386,7 +393,7 @@ impl Classification {
         keep_outputs: bool,
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
-        export::write(&self.model, None, export::Wanted { path, network, tap, output, keep_outputs })
+        export::probabilities(&self.model, export::Wanted { path, network, tap, output, keep_outputs })
     }
 
     /// Names, kind, classes, seed, version, as JSON.

@@ -9,23 +9,28 @@ pub trait Raise<T> {
     fn raise(self) -> PyResult<T>;
 }
 
+/// An error of the mathematics as an exception.
+pub fn raised(error: stonet::Error) -> PyErr {
+    use stonet::Error;
+    match error {
+        // The remedy in the words of Python.
+        Error::NoPrediction { what } => PyValueError::new_err(format!(
+            "{what} starts from the network's own predictions, but there are none; give prediction=, or name prediction_column"
+        )),
+        e @ Error::AbsentClasses { .. } => PyValueError::new_err(format!(
+            "{e}: pass classes=[...]; or pass kind=\"features\" if the columns are features"
+        )),
+        e @ Error::TooManyClasses { .. } => {
+            PyValueError::new_err(format!("{e}: pass kind=\"features\" if the columns are features"))
+        }
+        e @ Error::UnknownLabel { .. } => PyValueError::new_err(format!("{e} by classes=[...]")),
+        e => PyValueError::new_err(e.to_string()),
+    }
+}
+
 impl<T> Raise<T> for stonet::Result<T> {
     fn raise(self) -> PyResult<T> {
-        use stonet::Error;
-        self.map_err(|e| match e {
-            // The remedy in the words of Python.
-            Error::NoPrediction { what } => PyValueError::new_err(format!(
-                "{what} starts from the network's own predictions, but there are none; give prediction=, or name prediction_column"
-            )),
-            Error::AbsentClasses { .. } => PyValueError::new_err(format!(
-                "{e}: pass classes=[...]; or pass kind=\"features\" if the columns are features"
-            )),
-            Error::TooManyClasses { .. } => {
-                PyValueError::new_err(format!("{e}: pass kind=\"features\" if the columns are features"))
-            }
-            Error::UnknownLabel { .. } => PyValueError::new_err(format!("{e} by classes=[...]")),
-            _ => PyValueError::new_err(e.to_string()),
-        })
+        self.map_err(raised)
     }
 }
 

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stonet::Level;
+use stonet::score::Asked;
 use stonet_io::{Fitted, Model};
-use stonet_onnx::{ClassOutput, Error, Head, Joint, Network, classifier, intervals};
+use stonet_onnx::{ClassOutput, Error, Head, Joint, Network, classifier};
 use stonet_repro::files;
 
+use crate::arrays;
 use crate::error::Raise;
 
 /// Where a head goes, and the network in front of it.
@@ -25,8 +26,38 @@ pub struct Wanted<'a> {
     pub keep_outputs: bool,
 }
 
-/// Writes a head as a graph; the level is that of intervals.
-pub fn write(model: &Model, level: Option<f64>, wanted: Wanted<'_>) -> PyResult<()> {
+/// Which intervals a regression's graph gives.
+pub struct Ends<'a> {
+    /// Coverage.
+    pub levels: Vec<f64>,
+    /// `both`, `lower` or `upper`.
+    pub side: &'a str,
+    /// Whether the intervals of all targets hold at once.
+    pub joint: bool,
+}
+
+impl Ends<'_> {
+    fn asked(self) -> PyResult<Asked> {
+        Ok(Asked {
+            levels: arrays::levels(&self.levels)?,
+            side: serde_json::from_value(self.side.into()).raise()?,
+            joint: self.joint,
+        })
+    }
+}
+
+/// Writes a regression as a graph.
+pub fn intervals(model: &Model, ends: Ends<'_>, wanted: Wanted<'_>) -> PyResult<()> {
+    let asked = ends.asked()?;
+    write(model, &asked, wanted)
+}
+
+/// Writes a classification as a graph.
+pub fn probabilities(model: &Model, wanted: Wanted<'_>) -> PyResult<()> {
+    write(model, &Asked::default(), wanted)
+}
+
+fn write(model: &Model, asked: &Asked, wanted: Wanted<'_>) -> PyResult<()> {
     if let (Some(_), Some(names)) = (&wanted.network, model.columns.out_of_order()) {
         return Err(PyValueError::new_err(format!(
             "this head was fitted on {} in this order, and the network gives its columns in the order of their numbers; fit it on columns \
@@ -34,7 +65,7 @@ pub fn write(model: &Model, level: Option<f64>, wanted: Wanted<'_>) -> PyResult<
             names.join(", ")
         )));
     }
-    let head = graph(model, level)?;
+    let head = graph(model, asked)?;
     let bytes = match wanted.network {
         None => head.to_onnx(),
         Some((bytes, name)) => {
@@ -56,12 +87,9 @@ pub fn write(model: &Model, level: Option<f64>, wanted: Wanted<'_>) -> PyResult<
     files::write_bytes(&wanted.path, whole.bytes()).raise()
 }
 
-fn graph(model: &Model, level: Option<f64>) -> PyResult<Head> {
+fn graph(model: &Model, asked: &Asked) -> PyResult<Head> {
     match &model.head {
-        Fitted::Regression(fitted) => {
-            let level = level.map(|l| Level::new(l).raise()).transpose()?.or(model.level);
-            intervals(fitted, level.map_or_else(|| Level::new(0.9).raise(), Ok)?).raise()
-        }
+        Fitted::Regression(fitted) => stonet_onnx::intervals(fitted, asked).raise(),
         Fitted::Classification(fitted) => {
             let output = ClassOutput { kind: model.kind.unwrap_or_default(), columns: model.columns.logits.len() };
             classifier(fitted, output).raise()

@@ -12,9 +12,12 @@ mod export;
 mod metrics;
 mod model;
 mod network;
+mod pools;
+mod ready;
 mod regression;
 mod seen;
 mod settings;
+mod tables;
 mod work;
 
 /// What `import stonet._core` gives.
@@ -37,7 +40,11 @@ mod _core {
     #[pymodule_export]
     use crate::network::OnnxRunner;
     #[pymodule_export]
+    use crate::ready::Ready;
+    #[pymodule_export]
     use crate::regression::Regression;
+    #[pymodule_export]
+    use crate::tables::finite;
 
     use pyo3::prelude::*;
 

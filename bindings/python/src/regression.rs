@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use ndarray::ArrayView2;
-use numpy::{IntoPyArray, PyArray2, PyArray4};
+use numpy::PyArrayDyn;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stonet::metrics::rmse;
+use stonet::score::Asked;
 use stonet::{Calibration, Fingerprints, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, Side, seen_in_training};
 use stonet_io::{Fitted, Model, ModelColumns, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
@@ -15,7 +16,11 @@ use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
+use crate::ready::{Layout, Ready};
+use crate::tables::Table;
 use crate::{export, seen, settings, work};
+
+type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 
 /// A fitted post-StoNet regression with the names of its columns.
 #[pyclass(frozen, module = "stonet._core")]
@@ -39,6 +44,12 @@ impl Regression {
             Fitted::Classification(_) => unreachable!("no such model is let in"),
         }
     }
+}
+
+/// What Python asks for.
+fn asked(levels: &[f64], side: &str, joint: bool) -> PyResult<Asked> {
+    let side: Side = serde_json::from_value(side.into()).raise()?;
+    Ok(Asked { levels: arrays::levels(levels)?, side, joint })
 }
 
 fn new_rows<'a>(x: &'a Matrix<'_>, prediction: &'a Option<Matrix<'_>>) -> PyResult<NewRows<'a>> {
@@ -152,38 +163,53 @@ impl Regression {
     fn predict<'py>(
         &self,
         py: Python<'py>,
-        x: Matrix<'_>,
-        prediction: Option<Matrix<'_>>,
+        x: Table<'_>,
+        prediction: Option<Table<'_>>,
         n_jobs: Option<i64>,
-    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let rows = new_rows(&x, &prediction)?;
-        Ok(work::run(py, work::jobs(n_jobs)?, || self.head().predict(&rows).raise())?.into_pyarray(py))
+    ) -> PyResult<Array<'py>> {
+        let ready = Ready::intervals(self.head(), &Asked::default(), &Layout::Beside, true)?;
+        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref())?;
+        Ok(found.remove(0))
     }
 
     /// The point predictions, and the bounds rows × outputs × 2 × levels.
     #[pyo3(signature = (x, prediction, levels, side="both", joint=false, n_jobs=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-    #[expect(clippy::type_complexity, reason = "a pair of arrays")]
     fn intervals<'py>(
         &self,
         py: Python<'py>,
-        x: Matrix<'_>,
-        prediction: Option<Matrix<'_>>,
+        x: Table<'_>,
+        prediction: Option<Table<'_>>,
         levels: Vec<f64>,
         side: &str,
         joint: bool,
         n_jobs: Option<i64>,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray4<f64>>)> {
-        let levels = arrays::levels(&levels)?;
-        let side: Side = serde_json::from_value(side.into()).raise()?;
-        let rows = new_rows(&x, &prediction)?;
-        let one = |level: &Level| match joint {
-            true => self.head().joint_intervals(&rows, *level, side).raise(),
-            false => self.head().intervals(&rows, *level, side).raise(),
+    ) -> PyResult<(Array<'py>, Array<'py>)> {
+        let ready = Ready::intervals(self.head(), &asked(&levels, side, joint)?, &Layout::Beside, true)?;
+        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref())?;
+        let bounds = found.remove(1);
+        Ok((found.remove(0), bounds))
+    }
+
+    /// What gives predictions and bounds of a few rows without checks of names and types.
+    #[pyo3(signature = (levels, side="both", joint=false, *, within=None, alone=false, predicted=true, n_jobs=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn ready(
+        &self,
+        levels: Vec<f64>,
+        side: &str,
+        joint: bool,
+        within: Option<(Vec<usize>, Vec<usize>)>,
+        alone: bool,
+        predicted: bool,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Ready> {
+        let layout = match within {
+            Some((features, prediction)) => Layout::Within { features, prediction },
+            None if alone => Layout::Alone,
+            None => Layout::Beside,
         };
-        let all = work::run(py, work::jobs(n_jobs)?, || levels.iter().map(one).collect::<PyResult<Vec<_>>>())?;
-        let (prediction, bounds) = arrays::intervals(&all, (rows.features().nrows(), self.head().outputs()));
-        Ok((prediction.into_pyarray(py), bounds.into_pyarray(py)))
+        Ready::intervals(self.head(), &asked(&levels, side, joint)?, &layout, predicted)?.with_jobs(n_jobs)
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
@@ -243,13 +269,15 @@ impl Regression {
         self.model.save(&path).raise()
     }
 
-    /// Writes an ONNX file with intervals at a level.
-    #[pyo3(signature = (path, level, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    /// Writes an ONNX file with intervals at some levels.
+    #[pyo3(signature = (path, levels, side, joint, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn to_onnx(
         &self,
         path: PathBuf,
-        level: f64,
+        levels: Vec<f64>,
+        side: &str,
+        joint: bool,
         network: Option<&[u8]>,
         network_name: PathBuf,
         tap: Option<String>,
@@ -257,7 +285,8 @@ impl Regression {
         keep_outputs: bool,
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
-        export::write(&self.model, Some(level), export::Wanted { path, network, tap, output, keep_outputs })
+        let ends = export::Ends { levels, side, joint };
+        export::intervals(&self.model, ends, export::Wanted { path, network, tap, output, keep_outputs })
     }
 
     /// Names, level, seed, version, as JSON.

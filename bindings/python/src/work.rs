@@ -11,6 +11,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use stonet::Ticker;
 
+use crate::pools;
+
 /// How often the calling thread looks at signals and tells of progress.
 const GLANCE: Duration = Duration::from_millis(50);
 /// How long work that was told to stop is waited for.
@@ -23,19 +25,45 @@ pub fn remember_process() {
     PROCESS.get_or_init(std::process::id);
 }
 
+/// Rows for which the interpreter's lock is kept: one tile of a scorer. Where other threads of Python are busy, a lock that was
+/// given away comes back after the interpreter's switch interval, 5 ms.
+const TILE: usize = 32;
+/// Rows that a scorer gives to one thread in any case.
+const BLOCK: usize = 1024;
+
 /// Runs short work with the interpreter's lock released, on so many threads or on all cores.
 pub fn run<T: Send>(py: Python<'_>, jobs: Option<usize>, work: impl FnOnce() -> PyResult<T> + Send) -> PyResult<T> {
     py.detach(|| pooled(jobs, work)?)
 }
 
-/// Runs work on so many threads or on all cores.
+/// Scores so many rows: a few on the calling thread, many as [`run`] does.
+pub fn score<T: Send>(
+    py: Python<'_>,
+    jobs: Option<usize>,
+    rows: usize,
+    work: impl FnOnce() -> PyResult<T> + Send,
+) -> PyResult<T> {
+    match rows {
+        ..=TILE => caught(work)?,
+        ..=BLOCK => py.detach(|| caught(work)?),
+        _ => run(py, jobs, work),
+    }
+}
+
+/// Runs work on so many threads or on all cores, in a pool that is kept.
 pub fn pooled<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     if jobs.is_none() && PROCESS.get() == Some(&std::process::id()) {
         return caught(work);
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs.unwrap_or(0)).build();
-    let pool = pool.map_err(|e| PyRuntimeError::new_err(format!("no threads to work on: {e}")))?;
-    pool.install(|| caught(work))
+    pools::kept(jobs)?.install(|| caught(work))
+}
+
+/// The same in a pool of its own: long work that is left behind must not keep others waiting.
+fn alone<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    if jobs.is_none() && PROCESS.get() == Some(&std::process::id()) {
+        return caught(work);
+    }
+    pools::new(jobs)?.install(|| caught(work))
 }
 
 /// A panic is a bug of ours; Python hears of it as of any other error.
@@ -100,7 +128,7 @@ pub fn follow<T: Send + 'static>(
     py.detach(|| {
         let (sender, receiver) = channel::<PyResult<T>>();
         std::thread::spawn(move || {
-            let result = pooled(jobs, || work(&|done, total| working.tick(done, total)));
+            let result = alone(jobs, || work(&|done, total| working.tick(done, total)));
             // Nobody waits for work that was left behind.
             let _ = sender.send(result.and_then(|result| result));
         });

@@ -175,7 +175,7 @@ def dying(
 
 def later(head: bytes) -> bytes:
     """The bytes of a head as a later program would write them: another format version, and the checksum that belongs to it."""
-    head = head.replace(b'"format_version":"1"', b'"format_version":"9"').replace(
+    head = head.replace(b'"format_version":"2"', b'"format_version":"9"').replace(
         b'"needs":"0.1.0"', b'"needs":"9.9.0"'
     )
     place = head.index(b'"checksum":"') + len(b'"checksum":"')

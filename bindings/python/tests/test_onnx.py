@@ -227,8 +227,9 @@ class TestExport:
         path = tmp_path / "no.onnx"
         scaled = OnnxNetwork(regressed.place / "net.onnx", scale=2.0)
         for words, act in {
-            "several levels .* not supported yet": lambda: head.to_onnx(path, level=[0.8, 0.9]),
-            "one-sided bounds are not supported yet": lambda: head.to_onnx(path, side="lower"),
+            "level .* different from the other levels": lambda: head.to_onnx(path, level=[0.8, 0.9, 0.8]),
+            "side is 'left'": lambda: head.to_onnx(path, side="left"),  # type: ignore[arg-type]
+            "too few": lambda: head.to_onnx(path, level=[0.9, 0.9999]),
             "no network; give network=": lambda: head.to_onnx(path, tap="h"),
             "scale, mean or std": lambda: head.to_onnx(path, network=scaled),
             "not fitted": lambda: PostStoNetRegressor().to_onnx(path),
@@ -255,7 +256,6 @@ class TestExport:
             head.to_onnx(tmp_path / "no.onnx", network=regressed.place / "net.onnx")
         assert not list(tmp_path.iterdir())
 
-    @pytest.mark.xfail(strict=True, raises=ValueError, reason="plan: several levels in one ONNX file")
     def test_several_levels(self, regressed: Trained, run: Any, tmp_path: Path) -> None:
         head = PostStoNetRegressor(interval="fast").fit(regressed.features, regressed.y)
         head.to_onnx(tmp_path / "head.onnx", level=[0.8, 0.95])
@@ -263,14 +263,36 @@ class TestExport:
         bounds = head.predict_interval(regressed.features, confidence_level=[0.8, 0.95])[1]
         for i, percent in enumerate((80, 95)):
             np.testing.assert_allclose(found[f"lower_{percent}"].ravel(), bounds[:, 0, i], rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(found[f"upper_{percent}"].ravel(), bounds[:, 1, i], rtol=1e-3, atol=1e-3)
+        # The same file as the command's.
+        head.save(tmp_path / "head.stonet")
+        command(tmp_path, "export", "head.stonet", "-o", "command.onnx", "--level", "0.8,0.95")
+        assert (tmp_path / "command.onnx").read_bytes() == (tmp_path / "head.onnx").read_bytes()
 
-    @pytest.mark.xfail(strict=True, raises=ValueError, reason="plan: one-sided bounds in an ONNX file")
     def test_one_side(self, regressed: Trained, run: Any, tmp_path: Path) -> None:
         head = PostStoNetRegressor(interval="fast").fit(regressed.features, regressed.y)
         head.to_onnx(tmp_path / "head.onnx", side="lower")
         found = run(tmp_path / "head.onnx", features=regressed.features)
         bounds = head.predict_interval(regressed.features, side="lower")[1]
+        assert set(found) == {"prediction", "lower"}
         np.testing.assert_allclose(found["lower"].ravel(), bounds[:, 0, 0], rtol=1e-3, atol=1e-3)
+
+    @pytest.mark.parametrize("interval", ["stack", "cv+", "cv", "paper", "fast", "split"])
+    def test_every_kind_with_several_targets_and_joint(
+        self, regressed: Trained, run: Any, tmp_path: Path, interval: Any
+    ) -> None:
+        y = np.column_stack([regressed.y, regressed.y - 2 * regressed.x[:, 2]])
+        output = np.column_stack([regressed.output, regressed.output])
+        quick = {"stonet": {"steps": 100}}
+        head = PostStoNetRegressor(interval=interval, folds=3, settings=quick).fit(regressed.features, y, output)
+        head.to_onnx(tmp_path / "head.onnx", level=[0.6, 0.9], joint=True)
+        found = run(tmp_path / "head.onnx", features=regressed.features, network_prediction=output)
+        point, bounds = head.predict_interval(regressed.features, output, confidence_level=[0.6, 0.9], joint=True)
+        np.testing.assert_allclose(found["prediction"], point, rtol=1e-3, atol=1e-3)
+        for i, percent in enumerate((60, 90)):
+            for j, end in enumerate(("lower", "upper")):
+                assert found[f"{end}_{percent}"].shape == (400, 2)
+                np.testing.assert_allclose(found[f"{end}_{percent}"], bounds[:, :, j, i], rtol=1e-3, atol=1e-3)
 
     def test_probabilities_in(self, classified: Trained, run: Any, tmp_path: Path) -> None:
         p = np.exp(classified.output - classified.output.max(axis=1, keepdims=True))

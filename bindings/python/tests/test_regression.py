@@ -197,7 +197,6 @@ def test_random_states_of_numpy(regression: Any) -> None:
     np.testing.assert_array_equal(make(None), make(1))
 
 
-@pytest.mark.xfail(strict=True, reason="plan: ends must not cross")
 @pytest.mark.parametrize("interval", ["stack", "fast", "cv+"])
 def test_ends_do_not_cross_at_any_level(interval: str) -> None:
     rng = np.random.default_rng(1)

@@ -4,7 +4,6 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -110,37 +109,6 @@ impl Console {
             Some(jobs) => Ok(stonet::check_threads("--jobs", jobs)?),
             None => Ok(()),
         }
-    }
-
-    /// Runs work of unknown length, with a sign of life on standard error once it takes more than a second.
-    pub fn busy<T>(&self, what: &'static str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        let spinner = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
-        let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed} gone")
-            .unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let spinner = spinner.with_style(style).with_message(what);
-        if self.quiet {
-            return work();
-        }
-        let (done, over) = std::sync::mpsc::channel::<()>();
-        let result = std::thread::scope(|scope| {
-            let spinner = &spinner;
-            scope.spawn(move || {
-                // The sender is dropped when the work is over, which ends the wait.
-                let mut wait = PATIENCE;
-                while over.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                    if spinner.is_hidden() {
-                        spinner.set_draw_target(ProgressDrawTarget::stderr());
-                    }
-                    spinner.tick();
-                    wait = Duration::from_millis(100);
-                }
-            });
-            let result = work();
-            drop(done);
-            result
-        });
-        spinner.finish_and_clear();
-        result
     }
 
     /// Something worth knowing, on standard error.

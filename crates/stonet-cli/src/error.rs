@@ -109,6 +109,15 @@ impl Error {
         }
     }
 
+    /// The same error about a row of a file, where it is about a row of a batch that follows so many others.
+    pub fn after_rows(self, rows: usize) -> Self {
+        match self {
+            Error::Core(source) => Error::Core(source.after_rows(rows)),
+            Error::Rows { path, source } => Error::Rows { path, source: source.after_rows(rows) },
+            error => error,
+        }
+    }
+
     /// Rows of a file that a network refuses; `first` is the number of the first one, and `columns` are those that go in.
     pub fn network_rows<'a>(
         path: &'a std::path::Path,

@@ -152,7 +152,6 @@ fn peak(mut command: std::process::Command) -> u64 {
 /// One million rows of nine numbers are 72 MB; streamed, only figures of rows (a length, a hit, a prediction) have to stay.
 #[test]
 #[cfg(target_os = "linux")]
-#[ignore = "plan: evaluate streams"]
 fn memory_of_an_evaluation_is_bounded_by_the_figures_of_its_rows() {
     let desk = Desk::new();
     let table = |rows: usize, seed: u64| {

@@ -1,15 +1,18 @@
 //! Rows per second from file to file: `cargo bench -p stonet-io --bench score`, with STONET_BENCH_ROWS for another number than a million,
 //! and STONET_BENCH_THREADS for one number of threads instead of one and two.
 //!
-//! Fits `paper` on 2000 generated rows of 13 features and the default stack on all 100, writes two Parquet files of 32-bit numbers, one twice as long as the other,
-//! and scores them on one and on two threads. Rows per second of processor time are what one core would do alone, whatever else
+//! Fits `paper` on 2000 generated rows of 13 features, the default stack on all 100, and the default classifier on 10 and on 100 of them as
+//! logits; writes two Parquet files of 32-bit numbers, one twice as long as the other, and scores them on one and on two threads. Rows per second of processor time are what one core would do alone, whatever else
 //! the machine does.
 
 use std::path::Path;
 use std::time::Instant;
 
 use ndarray::{Array2, Axis};
-use stonet::{Calibration, Kind, Level, PostStoNet, Seed};
+use stonet::metrics::top_class;
+use stonet::{
+    Calibration, ClassInputs, ClassRows, InputKind, Kind, Labels, Level, PostStoNet, PostStoNetClassifier, Seed,
+};
 use stonet_io::{
     Cells, Column, Fitted, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Type, Writer, score_file,
 };
@@ -66,6 +69,30 @@ fn fit(settings: &PostStoNet, columns: usize) -> stonet::Result<Model> {
     })
 }
 
+/// A classifier whose logits are the first so many features.
+fn fit_classes(classes: usize) -> stonet::Result<Model> {
+    let logits = Array2::from_shape_fn((2000, classes), |(i, k)| noise(i, k));
+    let noisy = Array2::from_shape_fn((2000, classes), |(i, k)| logits[[i, k]] + 0.3 * noise(i, 300 + k));
+    let labels: Vec<usize> = noisy.outer_iter().map(top_class).collect();
+    let rows = ClassRows::new(ClassInputs::logits(logits.view())?, &labels, classes)?;
+    let fitted = PostStoNetClassifier::default().fit(&rows, Seed::new(1), &|_, _| true)?;
+    Ok(Model {
+        head: Fitted::Classification(Box::new(fitted)),
+        columns: ModelColumns {
+            logits: names()[..classes].to_vec(),
+            targets: vec!["class".into()],
+            ..ModelColumns::default()
+        },
+        kind: Some(InputKind::Logits),
+        labels: Some(Labels::named((0..classes).map(|k| format!("class {k}")).collect())?),
+        level: None,
+        seed: 1,
+        fingerprint: String::new(),
+        fingerprints: None,
+        version: Model::VERSION.into(),
+    })
+}
+
 fn write(path: &Path, rows: usize) -> stonet_io::Result<()> {
     let columns = names().into_iter().chain(["network".into()]).map(|n| Column::new(n, Type::F32)).collect();
     let mut writer = Writer::create(path, columns)?;
@@ -110,7 +137,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Err(_) => vec![1, 2],
     };
     let paper = PostStoNet { kind: Kind::Paper, ..PostStoNet::default() };
-    let heads = [("paper", fit(&paper, RELEVANT)?), ("stack", fit(&PostStoNet::default(), FEATURES)?)];
+    let heads = [
+        ("paper", fit(&paper, RELEVANT)?),
+        ("stack", fit(&PostStoNet::default(), FEATURES)?),
+        ("10 classes", fit_classes(10)?),
+        ("100 classes", fit_classes(100)?),
+    ];
     let million = |rows: usize, seconds: f64| rows as f64 / seconds / 1e6;
     let files: Vec<_> = [rows, 2 * rows].into_iter().map(|n| (n, dir.path().join(format!("{n}.parquet")))).collect();
     for (n, path) in &files {
@@ -122,7 +154,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let reading = Reading { numbers: Some(names()[..columns].to_vec()), ..Reading::default() };
         let (n, path) = &files[0];
         let (read, wall, cpu) = timed(|| {
-            reading.batches(path, 2048)?.try_fold(0.0, |sum, t| Ok::<_, stonet_io::Error>(sum + t?.values()[[0, 0]]))
+            reading.batches(path, 2048)?.try_fold(0.0, |sum, t| Ok::<_, stonet_io::Error>(sum + t?.column("f0")?[0]))
         });
         read?;
         let (wall, cpu) = (million(*n, wall), million(*n, cpu));

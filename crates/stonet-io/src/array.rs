@@ -100,13 +100,14 @@ impl Pieces for Array {
         if rows == 0 {
             return Ok(0);
         }
-        let start = piece.values.len();
+        let start = piece.rows;
         match self.values {
             Values::Stream(_) => self.rows_in_line(rows, piece),
             Values::Random(_) => self.rows_across(rows, piece),
         }
         .map_err(|e| self.failed(e))??;
-        check_finite(&self.path, &piece.values[start..], self.row as u64, &self.names, &self.chosen.gaps.numbers)?;
+        let new = piece.columns.iter().map(|c| &c[start..]);
+        check_finite(&self.path, new, self.row as u64, &self.names, &self.chosen.gaps.numbers)?;
         self.row += rows;
         piece.rows += rows;
         if let (true, Values::Stream(stream)) = (self.row == self.layout.shape[0], &mut self.values) {
@@ -136,7 +137,9 @@ impl Array {
         self.raw.resize(rows * width * element.bytes(), 0);
         stream.read_exact(&mut self.raw)?;
         element.order(&mut self.raw);
-        element.numbers(&self.raw, width, &self.chosen.numbers, &mut piece.values);
+        for (&column, to) in self.chosen.numbers.iter().zip(&mut piece.columns) {
+            element.numbers(&self.raw, width, column, to);
+        }
         for (place, (&column, texts)) in self.chosen.text.iter().zip(&mut piece.texts).enumerate() {
             for (i, row) in self.raw.chunks_exact(width * element.bytes()).enumerate() {
                 match text(element, &row[column * element.bytes()..][..element.bytes()]) {
@@ -151,15 +154,9 @@ impl Array {
 
     /// Reads rows whose columns stand one behind the other.
     fn rows_across(&mut self, rows: usize, piece: &mut Piece) -> io::Result<Result<()>> {
-        let (start, across) = (piece.values.len(), self.chosen.numbers.len());
-        piece.values.resize(start + rows * across, 0.0);
-        let mut column = Vec::with_capacity(rows);
-        for i in 0..across {
+        for (i, to) in piece.columns.iter_mut().enumerate() {
             self.read_column(self.chosen.numbers[i], rows)?;
-            column.clear();
-            self.layout.element.numbers(&self.raw, 1, &[0], &mut column);
-            let places = piece.values[start + i..].iter_mut().step_by(across);
-            places.zip(&column).for_each(|(place, &v)| *place = v);
+            self.layout.element.numbers(&self.raw, 1, 0, to);
         }
         for i in 0..self.chosen.text.len() {
             self.read_column(self.chosen.text[i], rows)?;

@@ -51,14 +51,15 @@ impl Pieces for Beside {
             };
             return Err(Error::OtherRows { path, found, first, expected });
         }
-        let tables: Vec<Table> = tables.into_iter().flatten().collect();
-        for row in 0..count {
-            tables.iter().for_each(|t| piece.values.extend(t.values().row(row)));
-        }
-        let texts = tables.into_iter().flat_map(Table::into_texts);
-        for (all, more) in piece.texts.iter_mut().zip(texts) {
-            piece.characters += more.iter().map(|t| t.len() as u64).sum::<u64>();
-            all.extend(more);
+        let (mut numbers, mut words) = (piece.columns.iter_mut(), piece.texts.iter_mut());
+        for table in tables.into_iter().flatten() {
+            let (columns, texts) = table.into_columns();
+            // What the table has comes first in a pair: at its end nothing more is taken of the others.
+            columns.into_iter().zip(numbers.by_ref()).for_each(|(more, all)| append(all, more));
+            for (more, all) in texts.into_iter().zip(words.by_ref()) {
+                piece.characters += more.iter().map(|t| t.len() as u64).sum::<u64>();
+                append(all, more);
+            }
         }
         piece.rows += count;
         self.rows += count as u64;
@@ -72,4 +73,9 @@ impl Pieces for Beside {
     fn rows(&self) -> Option<u64> {
         self.parts.iter().find_map(Opened::rows)
     }
+}
+
+/// Appends values, without a copy where they are the first.
+fn append<T>(all: &mut Vec<T>, mut more: Vec<T>) {
+    if all.is_empty() { *all = more } else { all.append(&mut more) }
 }

@@ -44,7 +44,7 @@ impl Pieces for Text {
             }
             let Some(row) = self.rows.advance()? else { return Ok(count) };
             let Chosen { numbers, text, gaps, .. } = &self.chosen;
-            if let Err(e) = row.numbers(numbers, &self.names, &gaps.numbers, &mut piece.values) {
+            if let Err(e) = row.numbers(numbers, &self.names, &gaps.numbers, &mut piece.columns) {
                 let words = row.words(numbers).collect();
                 return Err(self.text_columns(e, words));
             }

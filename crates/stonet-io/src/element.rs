@@ -78,18 +78,12 @@ impl Element {
         }
     }
 
-    /// Appends these columns of rows of `width` values; integers beyond 2^53 are rounded, text is not appended at all.
-    pub(crate) fn numbers(self, raw: &[u8], width: usize, columns: &[usize], out: &mut Vec<f64>) {
+    /// Appends one column of rows of `width` values; integers beyond 2^53 are rounded, text is not appended at all.
+    pub(crate) fn numbers(self, raw: &[u8], width: usize, column: usize, out: &mut Vec<f64>) {
         macro_rules! gather {
             ($n:literal, $read:expr, $number:expr) => {{
-                let values = raw.as_chunks::<$n>().0;
-                if columns.len() == width {
-                    out.extend(values.iter().map(|&v| $number($read(v))));
-                } else {
-                    for row in values.chunks_exact(width) {
-                        out.extend(columns.iter().map(|&c| $number($read(row[c]))));
-                    }
-                }
+                let values = raw.as_chunks::<$n>().0.chunks_exact(width);
+                out.extend(values.map(|row| $number($read(row[column]))));
             }};
         }
         for_kind!(self.kind, gather, ())
@@ -141,7 +135,7 @@ mod tests {
         ];
         for (kind, raw, number, text) in cases {
             let mut out = Vec::new();
-            element(kind).numbers(raw, 1, &[0], &mut out);
+            element(kind).numbers(raw, 1, 0, &mut out);
             assert_eq!((out, element(kind).text(raw).as_deref()), (vec![number], Some(text)), "{kind:?}");
         }
         assert_eq!(element(Kind::F64).text(&f64::NAN.to_le_bytes()), None);
@@ -155,8 +149,10 @@ mod tests {
         let mut raw: Vec<u8> = [1i16, 2, 3, 4, 5, 6].iter().flat_map(|v| v.to_be_bytes()).collect();
         let element = Element { kind: Kind::I16, big_endian: true };
         element.order(&mut raw);
-        let mut out = Vec::new();
-        element.numbers(&raw, 3, &[0, 2], &mut out);
-        assert_eq!(out, [1.0, 3.0, 4.0, 6.0]);
+        for (column, wanted) in [(0, [1.0, 4.0]), (2, [3.0, 6.0])] {
+            let mut out = Vec::new();
+            element.numbers(&raw, 3, column, &mut out);
+            assert_eq!(out, wanted);
+        }
     }
 }

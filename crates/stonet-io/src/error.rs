@@ -447,6 +447,26 @@ pub enum Error {
         /// The column.
         column: String,
     },
+    /// A section of a model file that only later programs understand.
+    #[error("{path}: a model file with a section `{section}`, which stonet {needs} or later reads; this is {here}: update it, or fit the model again", path = path.display())]
+    NewerSection {
+        /// The file.
+        path: PathBuf,
+        /// A section that a reader has to understand.
+        section: String,
+        /// The first version of the program that reads it.
+        needs: String,
+        /// The version of this program.
+        here: &'static str,
+    },
+    /// A setting that this head has no use for.
+    #[error("{setting} {why}")]
+    Refused {
+        /// The setting.
+        setting: &'static str,
+        /// Why it is refused.
+        why: &'static str,
+    },
     /// A model file that a later program wrote.
     #[error("{path}: a model file of format version {found}, which stonet {needs} or later reads; this is {here}, which reads versions up to {known}: update it, or fit the model again", path = path.display())]
     NewerModel {

@@ -61,35 +61,46 @@ impl Whole {
         Whole { numbers: whole(numbers), texts: whole(texts), dropping: Dropping::default() }
     }
 
-    /// Leaves out incomplete rows among those from `first` to `rows`; returns how many rows are left. A row has `width` numbers.
+    /// Leaves out incomplete rows among those from `first` to `rows`; returns how many rows are left.
     pub(crate) fn filter(
         &self,
         (first, rows): (usize, usize),
-        values: &mut Vec<f64>,
-        width: usize,
+        columns: &mut [Vec<f64>],
         texts: &mut [Vec<String>],
     ) -> usize {
-        let mut counts = vec![0; self.numbers.len() + self.texts.len()];
-        let mut kept = first;
-        for row in first..rows {
-            let lacks = self.numbers.iter().map(|(i, _)| values[row * width + i].is_nan());
-            let empty = self.texts.iter().map(|(i, _)| texts[*i][row].is_empty());
-            let mut complete = true;
-            for (count, missing) in counts.iter_mut().zip(lacks.chain(empty)) {
-                *count += u64::from(missing);
-                complete &= !missing;
-            }
-            if complete {
-                values.copy_within(row * width..(row + 1) * width, kept * width);
-                texts.iter_mut().for_each(|t| t.swap(row, kept));
-                kept += 1;
-            }
+        let mut complete = vec![true; rows - first];
+        let mut counts = Vec::new();
+        for (i, name) in &self.numbers {
+            counts.push((name, mark(&mut complete, columns[*i][first..].iter().map(|v| v.is_nan()))));
         }
-        let names = self.numbers.iter().chain(&self.texts).map(|(_, name)| name);
-        let columns: Vec<(&String, u64)> = names.zip(counts).collect();
-        self.dropping.add((rows - kept) as u64, (rows - first) as u64, &columns);
-        values.truncate(kept * width);
-        texts.iter_mut().for_each(|t| t.truncate(kept));
-        kept
+        for (i, name) in &self.texts {
+            counts.push((name, mark(&mut complete, texts[*i][first..].iter().map(String::is_empty))));
+        }
+        let dropped = complete.iter().filter(|complete| !**complete).count();
+        self.dropping.add(dropped as u64, complete.len() as u64, &counts);
+        if dropped > 0 {
+            columns.iter_mut().for_each(|c| keep(c, first, &complete));
+            texts.iter_mut().for_each(|t| keep(t, first, &complete));
+        }
+        rows - dropped
     }
+}
+
+/// Notes the rows that lack a value; returns how many do.
+fn mark(complete: &mut [bool], missing: impl Iterator<Item = bool>) -> u64 {
+    let mut count = 0;
+    for (complete, missing) in complete.iter_mut().zip(missing) {
+        count += u64::from(missing);
+        *complete &= !missing;
+    }
+    count
+}
+
+/// Leaves out values from `first` on whose rows are not complete.
+fn keep<T>(values: &mut Vec<T>, first: usize, complete: &[bool]) {
+    let mut row = 0;
+    values.retain(|_| {
+        row += 1;
+        row <= first || complete[row - 1 - first]
+    });
 }

@@ -3,33 +3,23 @@
 mod container;
 mod fingerprint;
 mod numbers;
+mod sections;
 mod seen;
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use stonet::anatomy::View;
-use stonet::{Fingerprints, FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
+use stonet::score::Port;
+use stonet::{ClassOutput, Fingerprints, FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
 
-use crate::location::damaged;
+use crate::table::columns_of;
 use crate::write::write_whole;
-use crate::{Error, Result, Table, explain, open};
+use crate::{Error, Result, Table, open};
 use fingerprint::Fnv;
 
 pub use seen::{class_hashes, regression_hashes, regression_parts};
-
-/// The latest format version, which is written.
-const VERSION: u64 = 1;
-/// The first version of the program that reads it.
-const NEEDS: &str = "0.1.0";
-/// What messages call the format.
-const FORMAT: &str = "StoNet model";
-/// Characters of the text of others in a message.
-const SHOWN: usize = 20;
 
 /// What was fitted.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,19 +90,26 @@ impl ModelColumns {
 /// |---|---|
 /// | `checksum` | first of all; sixteen digits: FNV-1a (64 bits) of the whole file, with zeros in the place of these digits |
 /// | `format` | `stonet` |
-/// | `format_version` | `1` |
-/// | `needs` | the first version of the program that reads this format version |
-/// | `about` | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
-/// | `fingerprints` | may be missing; JSON: the [`FingerprintCounts`](stonet::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
-/// | `head` | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedPostStoNet`] or [`FittedClassifier`] |
+/// | `format_version` | `2` |
+/// | `needs` | the first version of the program that reads this file |
+/// | `required` | JSON: a list of the names of the sections that a reader has to understand |
 ///
-/// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "t0"}` stands for an array with the tensor's shape,
-/// which serde writes as `{"v": 1, "dim": [2, 3], "data": […]}`, and `{"$list": "t1"}` for a plain list. Tensors are called `t0`,
-/// `t1`, …, are of type F64, or U64 where all numbers are counts, and each is used exactly once. So memory while reading is in
+/// Every other key is the name of a section. A reader refuses a file with a required section that it does not know, by the section's name;
+/// it ignores other sections that it does not know, with their tensors. So later versions only add sections. There are these:
+///
+/// | section | required | contents |
+/// |---|---|---|
+/// | `about` | yes | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
+/// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
+/// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedPostStoNet`] or [`FittedClassifier`] |
+///
+/// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "head.0"}` stands for an array with the tensor's shape,
+/// which serde writes as `{"v": 1, "dim": [2, 3], "data": […]}`, and `{"$list": "head.1"}` for a plain list. The tensors of a section
+/// are called by its name and a number, `head.0`, `head.1`, …; those of `head` are of type F64, or U64 where all numbers are counts, and each is used exactly once. So memory while reading is in
 /// proportion to the file, whatever is in it.
 ///
 /// Checksum, `format`, `format_version` and `needs` stay what they are in every version, so that old programs can tell which new one is
-/// needed. New programs go on reading old versions.
+/// needed. New programs go on reading old versions. Version 1 has no `required`, and its tensors are called `t0`, `t1`, ….
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// What was fitted, with its settings.
@@ -225,9 +222,8 @@ impl Model {
             names.extend(beside.iter().cloned());
             parts.push(ordered(found.ok_or_else(|| width("output", beside.len(), widest))?, beside));
         }
-        let views: Vec<ArrayView2<'_, f64>> = parts.iter().map(|p| p.view()).collect();
-        let values = ndarray::concatenate(Axis(1), &views).map_err(|e| Error::Unsound { why: e.to_string() })?;
-        Table::new(source, names, values)
+        let rows = parts.first().map_or(0, Array2::nrows);
+        Table::of_columns(source, names, parts.iter().flat_map(|p| columns_of(p.view())).collect(), rows)
     }
 
     /// Writes the file; it appears whole or not at all.
@@ -241,40 +237,19 @@ impl Model {
         let (file, length) = open::file(path)?;
         let mut bytes = Vec::new();
         file.take(length).read_to_end(&mut bytes).map_err(|source| Error::Unreadable { path: path.into(), source })?;
-        read(path, &bytes)
+        sections::read(path, &bytes)
     }
 
-    /// The bytes of a file. They have been read again: what could not be used later is an error now.
+    /// The bytes of a file. A head that could not be read again, such as one that holds NaN, is an error.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let unsound = |why: String| Error::Unsound { why };
         self.check().map_err(unsound)?;
-        let (task, head) = match &self.head {
-            Fitted::Regression(head) => (Task::Regression, serde_json::to_value(head)),
-            Fitted::Classification(head) => (Task::Classification, serde_json::to_value(head)),
-        };
-        let mut tensors = Vec::new();
-        let head = numbers::take_out(head.map_err(|e| unsound(e.to_string()))?, &mut tensors);
-        let about = serde_json::to_string(&self.about(task)).map_err(|e| unsound(e.to_string()))?;
-        let fingerprints = self.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose();
-        let fingerprints = fingerprints.map_err(|e| unsound(e.to_string()))?;
-        let metadata: Vec<(&str, String)> = [
-            ("format", "stonet".into()),
-            ("format_version", VERSION.to_string()),
-            ("needs", NEEDS.into()),
-            ("about", about),
-            ("head", head.to_string()),
-        ]
-        .into_iter()
-        .chain(fingerprints.map(|text| ("fingerprints", text)))
-        .collect();
-        let bytes = container::write(&metadata, &tensors).map_err(unsound)?;
-        Self::from_bytes(&bytes).map_err(|e| unsound(e.to_string()))?;
-        Ok(bytes)
+        sections::write(self).map_err(unsound)
     }
 
     /// A model from the bytes of a file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        read(Path::new("model"), bytes)
+        sections::read(Path::new("model"), bytes)
     }
 
     fn about(&self, task: Task) -> About {
@@ -313,60 +288,12 @@ impl Model {
                 }
                 count("targets", 1, targets.len())?;
                 count("columns of predictions", 0, prediction.len())?;
-                let seen = head.members().into_iter().filter_map(|(_, member)| match member.correction() {
-                    Some((View::Features(_), net)) => Some(net.inputs()),
-                    _ => None,
-                });
-                seen.into_iter().try_for_each(|wanted| count("features", wanted, features.len()))
+                let output = ClassOutput { kind, columns: logits.len() };
+                match head.plan(output).width(Port::Features) {
+                    Some(wanted) => count("features", wanted, features.len()),
+                    None => Ok(()),
+                }
             }
         }
     }
-}
-
-/// Reads any format version.
-fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
-    let bad = |why: String| damaged(path, FORMAT, why);
-    let parts = container::read(bytes).map_err(bad)?;
-    let text = |key: &str| parts.metadata.get(key).ok_or_else(|| bad(format!("`{key}` is missing in its header")));
-    if text("format")? != "stonet" {
-        return Err(bad("its format is another one".into()));
-    }
-    let found: u64 = text("format_version")?.parse().map_err(|_| bad("its format version is not a number".into()))?;
-    match found {
-        1 => {
-            let fingerprints = parts.metadata.get("fingerprints").map(String::as_str);
-            first_version(text("about")?, text("head")?, fingerprints, parts.tensors).map_err(bad)
-        }
-        0 => Err(bad("its format version is 0".into())),
-        _ => {
-            let needs = text("needs")?.chars().take(SHOWN).filter(|c| !c.is_control()).collect();
-            Err(Error::NewerModel { path: path.into(), found, needs, here: Model::VERSION, known: VERSION })
-        }
-    }
-}
-
-fn first_version(
-    about: &str,
-    head: &str,
-    fingerprints: Option<&str>,
-    mut tensors: HashMap<String, numbers::Tensor<&[u8]>>,
-) -> std::result::Result<Model, String> {
-    let plain = |e: serde_json::Error| format!("in its metadata {}", explain(&e.to_string(), "field"));
-    let about: About = serde_json::from_str(about).map_err(plain)?;
-    // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
-    let head: Value = serde_json::from_str(head).map_err(plain)?;
-    let head = numbers::put_back(head, &mut tensors)?;
-    let fingerprints = fingerprints.map(|text| seen::put_back(text, &mut tensors)).transpose()?;
-    if !tensors.is_empty() {
-        return Err(format!("{} of its tensors belong to nothing", tensors.len()));
-    }
-    let head = match about.task {
-        Task::Regression => Fitted::Regression(serde_json::from_value(head).map_err(plain)?),
-        Task::Classification => Fitted::Classification(serde_json::from_value(head).map_err(plain)?),
-    };
-    let labels = about.labels()?;
-    let About { columns, kind, level, seed, fingerprint, version, .. } = about;
-    let model = Model { head, columns, kind, labels, level, seed, fingerprint, fingerprints, version };
-    model.check()?;
-    Ok(model)
 }

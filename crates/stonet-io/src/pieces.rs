@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use ndarray::Array2;
-
 use crate::header::Header;
 use crate::memory;
 use crate::missing::{Dropping, Whole};
@@ -21,14 +19,24 @@ const BATCH: u64 = 1 << 28;
 /// Bytes of a text beside its characters.
 const TEXT: u64 = 24;
 
-/// Rows that were read: numbers in the order of rows, text in columns.
+/// Rows that a column has room for from the start.
+const ROOM: usize = 1 << 12;
+
+/// Rows that were read, in columns.
 #[derive(Debug, Default)]
 pub(crate) struct Piece {
     pub(crate) rows: usize,
-    pub(crate) values: Vec<f64>,
+    pub(crate) columns: Vec<Vec<f64>>,
     pub(crate) texts: Vec<Vec<String>>,
     /// Characters of all texts, as far as a format counts them.
     pub(crate) characters: u64,
+}
+
+impl Piece {
+    /// No rows yet of these columns of numbers and so many of text.
+    pub(crate) fn new(columns: Vec<Vec<f64>>, texts: usize) -> Self {
+        Piece { columns, texts: vec![Vec::new(); texts], ..Piece::default() }
+    }
 }
 
 /// An open file from which rows come in their order.
@@ -124,12 +132,12 @@ impl Opened {
     /// refused, as is one that does not fit into memory.
     pub(crate) fn all(mut self, file: u64) -> Result<Table> {
         self.limit = Some(memory::limit().min(file.saturating_mul(RATIO).max(FREE)));
-        let mut piece = self.empty();
+        let mut piece = self.empty(0);
         while self.more(ROWS, &mut piece)? > 0 {}
         if piece.rows == 0 {
             return Err(self.no_rows());
         }
-        piece.values.shrink_to_fit();
+        piece.columns.iter_mut().for_each(Vec::shrink_to_fit);
         let dropped = self.dropping().so_far();
         Ok(self.table(piece)?.with_notes(self.left_out, dropped))
     }
@@ -137,8 +145,8 @@ impl Opened {
     /// The next `most` rows, fewer only where rows are very wide and at the end of the file; `None` behind it. A file without rows is an
     /// error.
     pub(crate) fn next(&mut self, most: usize) -> Result<Option<Table>> {
-        let mut piece = self.empty();
         let most = most.min(usize::try_from(BATCH / self.row_bytes()).unwrap_or(most)).max(1);
+        let mut piece = self.empty(most.min(ROOM));
         while piece.rows < most && self.more(most - piece.rows, &mut piece)? > 0 {}
         self.read += piece.rows as u64;
         match piece.rows {
@@ -158,8 +166,8 @@ impl Opened {
         let first = piece.rows;
         let count = self.pieces.fill(most, piece)?;
         if let Some(whole) = &self.whole {
-            let Piece { rows, values, texts, .. } = piece;
-            *rows = whole.filter((first, *rows), values, self.numbers.len(), texts);
+            let Piece { rows, columns, texts, .. } = piece;
+            *rows = whole.filter((first, *rows), columns, texts);
         }
         let rows = piece.rows as u64;
         let needed = rows.saturating_mul(self.row_bytes()).saturating_add(piece.characters);
@@ -168,8 +176,8 @@ impl Opened {
         Ok(count)
     }
 
-    fn empty(&self) -> Piece {
-        Piece { texts: vec![Vec::new(); self.texts.len()], ..Piece::default() }
+    fn empty(&self, room: usize) -> Piece {
+        Piece::new((0..self.numbers.len()).map(|_| Vec::with_capacity(room)).collect(), self.texts.len())
     }
 
     fn no_rows(&self) -> Error {
@@ -181,29 +189,37 @@ impl Opened {
     }
 
     fn table(&self, piece: Piece) -> Result<Table> {
-        let Piece { rows, values, texts, .. } = piece;
-        let values = Array2::from_shape_vec((rows, self.numbers.len()), values).expect("a number for every name");
+        let Piece { rows, columns, texts, .. } = piece;
         let texts = self.texts.iter().cloned().zip(texts).collect();
-        Ok(Table::new(&self.source, self.numbers.clone(), values)?.with_texts(texts))
+        Ok(Table::of_columns(&self.source, self.numbers.clone(), columns, rows)?.with_texts(texts))
     }
 }
 
-/// Fails where one of the numbers is infinite, or missing in a column without gaps; the first of them stands in row `row`, and `columns` names
-/// them.
-pub(crate) fn check_finite(path: &Path, values: &[f64], row: u64, columns: &[String], gaps: &[bool]) -> Result<()> {
-    // The usual case in whole vectors: 0 · v is 0 for a finite v and NaN otherwise. The search is for the message.
-    let (chunks, rest) = values.as_chunks::<8>();
-    let mut sums = [0.0; 8];
-    chunks.iter().for_each(|c| (0..8).for_each(|i| sums[i] += 0.0 * c[i]));
-    if sums.iter().chain(rest.iter()).map(|v| 0.0 * v).sum::<f64>() == 0.0 {
-        return Ok(());
-    }
-    let allowed = |place: usize, v: f64| v.is_finite() || (v.is_nan() && gaps[place % columns.len()]);
-    let Some(place) = values.iter().enumerate().position(|(i, &v)| !allowed(i, v)) else { return Ok(()) };
-    let (row, column) = (row + (place / columns.len()) as u64, columns[place % columns.len()].clone());
-    let path = path.to_owned();
-    Err(match values[place].is_nan() {
+/// Fails where one of the numbers is infinite, or missing in a column without gaps: at the first such row, and there at the first such column.
+/// The first row of these columns has the number `row`; `names` and `gaps` have one entry per column.
+pub(crate) fn check_finite<'c>(
+    path: &Path,
+    columns: impl Iterator<Item = &'c [f64]>,
+    row: u64,
+    names: &[String],
+    gaps: &[bool],
+) -> Result<()> {
+    let bad = columns.enumerate().filter(|(_, values)| !all_finite(values)).filter_map(|(k, values)| {
+        let allowed = |v: f64| v.is_finite() || (v.is_nan() && gaps[k]);
+        values.iter().position(|&v| !allowed(v)).map(|row| (row, k, values[row]))
+    });
+    let Some((place, k, value)) = bad.min_by_key(|&(row, k, _)| (row, k)) else { return Ok(()) };
+    let (path, row, column) = (path.to_owned(), row + place as u64, names[k].clone());
+    Err(match value.is_nan() {
         true => Error::MissingEntry { path, row, column },
         false => Error::InfiniteEntry { path, row, column },
     })
+}
+
+/// Whether all numbers are finite, in whole vectors: 0 · v is 0 for a finite v and NaN otherwise.
+fn all_finite(values: &[f64]) -> bool {
+    let (chunks, rest) = values.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    chunks.iter().for_each(|c| (0..8).for_each(|i| sums[i] += 0.0 * c[i]));
+    sums.iter().chain(rest).map(|v| 0.0 * v).sum::<f64>() == 0.0
 }

@@ -166,17 +166,17 @@ impl<'a> Row<'a> {
         number(self.text(cell)).ok_or_else(|| self.bad_cell(self.text(cell), column))
     }
 
-    /// Reads these cells as numbers onto the end of `values`; `names` are those of all cells, for the messages. Where there may be gaps, a
+    /// Reads these cells as numbers, each onto the end of its column; `names` are those of all cells, for the messages. Where there may be gaps, a
     /// missing number is NaN.
     pub(crate) fn numbers(
         &self,
         cells: &[usize],
         names: &[String],
         gaps: &[bool],
-        values: &mut Vec<f64>,
+        columns: &mut [Vec<f64>],
     ) -> Result<()> {
-        for (&cell, &gap) in cells.iter().zip(gaps) {
-            values.push(match number(self.text(cell)) {
+        for ((&cell, &gap), column) in cells.iter().zip(gaps).zip(columns) {
+            column.push(match number(self.text(cell)) {
                 Some(value) => value,
                 None if gap && says_missing(self.text(cell)) => f64::NAN,
                 None => return Err(self.bad_cell(self.text(cell), &names[cell])),

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use ndarray::Array2;
 use stonet::streams::sampling as streams;
 use stonet::{Reservoir, Seed, Ticker};
 
@@ -68,10 +67,10 @@ impl Reading {
         for table in batches.ahead() {
             let table = table?;
             let texts: Vec<&[String]> = text_names.iter().map(|n| table.text(n)).collect::<Result<_>>()?;
-            for (i, row) in table.values().outer_iter().enumerate() {
+            for i in 0..table.rows() {
                 let number = reservoir.seen();
                 if let Some(place) = reservoir.place() {
-                    kept.put(place, number, row.iter().copied(), texts.iter().map(|t| &t[i]));
+                    kept.put(place, number, table.all_columns().iter().map(|c| c[i]), texts.iter().map(|t| &t[i]));
                 }
             }
             memory::check(path, kept.rows.len() as u64, kept.bytes(), limit)?;
@@ -136,11 +135,10 @@ impl Kept {
         total: u64,
     ) -> Result<Sample> {
         let width = names.len();
-        let mut values = Vec::with_capacity(order.len() * width);
-        order.iter().for_each(|&p| values.extend_from_slice(&self.values[p * width..(p + 1) * width]));
-        let values = Array2::from_shape_vec((order.len(), width), values).expect("a number for every name");
+        let columns = (0..width).map(|k| order.iter().map(|&p| self.values[p * width + k]).collect()).collect();
         let texts = self.texts.iter().map(|all| order.iter().map(|&p| all[p].clone()).collect());
-        let table = Table::new(path, names, values)?.with_texts(text_names.into_iter().zip(texts).collect());
+        let table = Table::of_columns(path, names, columns, order.len())?
+            .with_texts(text_names.into_iter().zip(texts).collect());
         Ok(Sample { table, rows: order.iter().map(|&p| self.rows[p]).collect(), total })
     }
 }

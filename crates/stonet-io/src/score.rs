@@ -3,17 +3,20 @@
 #[cfg(feature = "parquet")]
 mod batch;
 mod file;
+mod resolve;
 
 use std::sync::Arc;
 
-use ndarray::{Array1, s};
-use stonet::score::{self, Asked, Input, Port, Scorer};
-use stonet::{ClassOutput, FittedClassifier, FittedPostStoNet, LabelKind, Labels, Level, Side};
+use ndarray::ArrayView1;
+use stonet::score::{self, Input, Port, Scorer};
+use stonet::{Labels, Level, Side};
 
-use crate::{Cells, Column, Error, Fitted, Model, Result, Table, Type, Writer};
+use crate::{Cells, Column, Model, Result, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
+use resolve::class_type;
+pub use resolve::{Resolved, Setting};
 
 /// What to predict.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -51,49 +54,21 @@ pub struct Scored {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
-    Numbers(Array1<f64>),
+    Numbers(Vec<f64>),
     Text(Vec<String>),
 }
 
 impl ModelScorer {
-    /// Prepares a model; a one-sided bound of Eve's law at a level of 0.5 and below is an error.
+    /// Prepares a model for what [`Model::resolve`] makes of the settings.
     pub fn new(model: &Model, settings: &ScoreSettings) -> Result<Self> {
-        let number = if settings.single { Type::F32 } else { Type::F64 };
-        match &model.head {
-            Fitted::Regression(head) => Self::intervals(model, head, settings, number),
-            Fitted::Classification(head) => Self::classes(model, head, number),
-        }
+        Self::of(model, &model.resolve(settings)?)
     }
 
-    fn intervals(model: &Model, head: &FittedPostStoNet, settings: &ScoreSettings, number: Type) -> Result<Self> {
-        let columns = &model.columns;
-        let mut levels = settings.levels.clone();
-        if levels.is_empty() {
-            levels.push(model.level.map_or_else(|| Level::new(0.9), Ok)?);
-        }
-        let mut names = Vec::new();
-        for target in &columns.targets {
-            let prefix = if columns.targets.len() == 1 { String::new() } else { format!("{target}_") };
-            names.push(format!("{prefix}prediction"));
-            for level in &levels {
-                let ends = [(Side::Upper, "lower"), (Side::Lower, "upper")];
-                let there = ends.iter().filter(|(without, _)| settings.side != *without);
-                names.extend(there.map(|(_, end)| format!("{prefix}{end}_{}", percent(*level))));
-            }
-        }
-        let scorer = head.scorer(&Asked { levels, side: settings.side, joint: settings.joint })?;
-        let outputs = names.into_iter().map(|n| Column::new(n, number)).collect();
-        Ok(ModelScorer { inputs: inputs(model, &scorer), outputs, scorer, labels: None })
-    }
-
-    fn classes(model: &Model, head: &FittedClassifier, number: Type) -> Result<Self> {
-        let unsound = |why: &str| Error::Unsound { why: why.into() };
-        let kind = model.kind.ok_or_else(|| unsound("a classification needs the kind of its inputs"))?;
-        let labels = model.labels.clone().ok_or_else(|| unsound("a classification needs its classes"))?;
-        let mut outputs = vec![Column::new("class", class_type(&labels))];
-        outputs.extend(labels.names().iter().map(|name| Column::new(format!("p_{name}"), number)));
-        let scorer = head.scorer(ClassOutput { kind, columns: model.columns.logits.len() })?;
-        Ok(ModelScorer { inputs: inputs(model, &scorer), outputs, scorer, labels: Some(labels) })
+    /// The same for what was resolved.
+    pub fn of(model: &Model, resolved: &Resolved) -> Result<Self> {
+        let scorer = resolved.scorer(model)?;
+        let labels = resolved.levels().is_none().then(|| model.labels.clone()).flatten();
+        Ok(ModelScorer { inputs: inputs(model, &scorer), outputs: resolved.outputs(model), scorer, labels })
     }
 
     /// The columns to read; others do not matter.
@@ -113,21 +88,24 @@ impl ModelScorer {
 
     /// Predicts for the rows of a table, whose columns are found by their names. All columns that are missing are named at once.
     pub fn score(&self, table: &Table) -> Result<Scored> {
-        let places = table.find(&self.inputs)?;
-        let values = table.values();
-        let column = |&place: &usize| score::Column::F64(values.slice_move(s![.., place]));
+        let columns = table.all_columns();
+        let column = |&place: &usize| score::Column::F64(ArrayView1::from(&columns[place][..]));
+        let columns: Vec<score::Column<'_>> = table.find(&self.inputs)?.iter().map(column).collect();
+        self.run(&columns, table.rows())
+    }
+
+    /// Predicts for rows of the [inputs](Self::inputs) in their order.
+    fn run(&self, columns: &[score::Column<'_>], rows: usize) -> Result<Scored> {
         // A constant reads nothing; its one input tells how many rows there are.
-        let columns: Vec<score::Column<'_>> = places.iter().take(self.scorer.inputs().len()).map(column).collect();
-        let columns = self.scorer.run(&columns, table.rows())?;
-        Ok(Scored { columns: self.values(columns), rows: table.rows() })
+        let columns = self.scorer.run(&columns[..self.scorer.inputs().len()], rows)?;
+        Ok(Scored { columns: self.values(columns), rows })
     }
 
     /// The scorer's columns in the order of the outputs.
     fn values(&self, mut columns: Vec<Vec<f64>>) -> Vec<Values> {
-        let numbers = |column: Vec<f64>| Values::Numbers(column.into());
-        let Some(labels) = &self.labels else { return columns.into_iter().map(numbers).collect() };
+        let Some(labels) = &self.labels else { return columns.into_iter().map(Values::Numbers).collect() };
         let class = columns.pop().map(|best| classes(&best, labels));
-        class.into_iter().chain(columns.into_iter().map(numbers)).collect()
+        class.into_iter().chain(columns.into_iter().map(Values::Numbers)).collect()
     }
 }
 
@@ -147,18 +125,6 @@ fn inputs(model: &Model, scorer: &Scorer) -> Vec<String> {
     names
 }
 
-/// The type of the column of classes. Files of earlier versions do not tell the kind: their classes are text.
-fn class_type(labels: &Labels) -> Type {
-    match labels.kind() {
-        None | Some(LabelKind::Text) => Type::Text,
-        Some(LabelKind::Integer) => Type::Integer,
-        Some(LabelKind::Boolean) => Type::Boolean,
-        Some(LabelKind::Date) => Type::Date,
-        Some(LabelKind::Datetime) => Type::Datetime,
-        Some(LabelKind::Float) => Type::F64,
-    }
-}
-
 /// Classes by their numbers.
 fn classes(best: &[f64], labels: &Labels) -> Values {
     let names = labels.names();
@@ -171,52 +137,17 @@ fn classes(best: &[f64], labels: &Labels) -> Values {
     }
 }
 
-/// 0.9 is `90` and 0.995 is `99.5`.
-fn percent(level: Level) -> String {
-    // 100 · 0.57 is not quite 57.
-    format!("{}", (level.get() * 1e12).round() / 1e10)
-}
-
 impl Scored {
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// These rows, and then others.
-    #[cfg(feature = "parquet")]
-    fn join(parts: Vec<Scored>) -> Option<Scored> {
-        let mut parts = parts.into_iter();
-        let mut whole = parts.next()?;
-        let rest: Vec<Scored> = parts.collect();
-        if rest.is_empty() {
-            return Some(whole);
-        }
-        whole.rows += rest.iter().map(|p| p.rows).sum::<usize>();
-        for (i, column) in whole.columns.iter_mut().enumerate() {
-            let more = rest.iter().map(|p| &p.columns[i]);
-            match column {
-                Values::Numbers(first) => {
-                    let more = more.filter_map(|v| if let Values::Numbers(v) = v { Some(v) } else { None });
-                    *first = first.iter().chain(more.flatten()).copied().collect();
-                }
-                Values::Text(texts) => {
-                    more.for_each(|v| {
-                        if let Values::Text(t) = v {
-                            texts.extend_from_slice(t)
-                        }
-                    });
-                }
-            }
-        }
-        Some(whole)
-    }
-
     /// The columns, as a [`Writer`] takes them.
     pub fn cells(&self) -> Vec<Cells<'_>> {
         fn cells(v: &Values) -> Cells<'_> {
             match v {
-                Values::Numbers(v) => Cells::Numbers(v.view()),
+                Values::Numbers(v) => Cells::Numbers(ArrayView1::from(&v[..])),
                 Values::Text(t) => Cells::Text(t),
             }
         }

@@ -2,18 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use stonet::Dataset;
 
 use crate::header::Header;
 use crate::pattern::list;
 use crate::{Dropped, Error, Result};
 
-/// Columns with distinct names, as read from a file.
+/// Rows that are turned from columns into rows, or back, at once: few enough to stay in the cache.
+const BLOCK: usize = 64;
+
+/// Columns with distinct names, as read from a file; each lies in memory by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     header: Header,
-    values: Array2<f64>,
+    columns: Vec<Vec<f64>>,
+    rows: usize,
     texts: Vec<(String, Vec<String>)>,
     left_out: Vec<String>,
     dropped: Dropped,
@@ -31,12 +35,28 @@ pub struct Choice {
 impl Table {
     /// Checks that there is one name per column and that no two are the same; `source` is the file that messages name.
     pub fn new(source: impl Into<PathBuf>, names: Vec<String>, values: Array2<f64>) -> Result<Self> {
+        Self::of_columns(source, names, columns_of(values.view()), values.nrows())
+    }
+
+    /// The same of columns, each with this many rows.
+    pub fn of_columns(
+        source: impl Into<PathBuf>,
+        names: Vec<String>,
+        columns: Vec<Vec<f64>>,
+        rows: usize,
+    ) -> Result<Self> {
         let header = Header::new(&source.into(), names)?;
-        if header.names.len() != values.ncols() {
-            let what = format!("{}: column names", header.source.display());
-            return Err(stonet::Error::Shape { what, expected: values.ncols(), found: header.names.len() }.into());
+        let shape = |what: &str, expected: usize, found: usize| {
+            let what = format!("{}: {what}", header.source.display());
+            Err(stonet::Error::Shape { what, expected, found }.into())
+        };
+        if header.names.len() != columns.len() {
+            return shape("column names", columns.len(), header.names.len());
         }
-        Ok(Table { header, values, texts: Vec::new(), left_out: Vec::new(), dropped: Dropped::default() })
+        if let Some(other) = columns.iter().find(|c| c.len() != rows) {
+            return shape("rows of a column", rows, other.len());
+        }
+        Ok(Table { header, columns, rows, texts: Vec::new(), left_out: Vec::new(), dropped: Dropped::default() })
     }
 
     /// Columns of text beside the numbers: names that the numbers do not have, and as many entries as there are rows.
@@ -59,9 +79,9 @@ impl Table {
         &self.dropped
     }
 
-    /// The columns of text.
-    pub(crate) fn into_texts(self) -> impl Iterator<Item = Vec<String>> {
-        self.texts.into_iter().map(|(_, texts)| texts)
+    /// The columns of numbers, and those of text.
+    pub(crate) fn into_columns(self) -> (Vec<Vec<f64>>, impl Iterator<Item = Vec<String>>) {
+        (self.columns, self.texts.into_iter().map(|(_, texts)| texts))
     }
 
     /// The file it was read from.
@@ -74,19 +94,24 @@ impl Table {
         &self.header.names
     }
 
-    /// All numbers, rows × columns.
-    pub fn values(&self) -> ArrayView2<'_, f64> {
-        self.values.view()
+    /// A copy of all numbers, rows × columns.
+    pub fn values(&self) -> Array2<f64> {
+        self.select(&(0..self.columns.len()).collect::<Vec<_>>())
+    }
+
+    /// The columns of numbers, in the order of the file.
+    pub(crate) fn all_columns(&self) -> &[Vec<f64>] {
+        &self.columns
     }
 
     /// Number of rows.
     pub fn rows(&self) -> usize {
-        self.values.nrows()
+        self.rows
     }
 
     /// The values of the column with this name.
     pub fn column(&self, name: &str) -> Result<ArrayView1<'_, f64>> {
-        Ok(self.values.column(self.header.column(name)?))
+        Ok(ArrayView1::from(&self.columns[self.header.column(name)?][..]))
     }
 
     /// The entries of the column of text with this name; it must have been [read](crate::Reading) as text.
@@ -135,16 +160,39 @@ impl Table {
         Ok(Dataset::new(self.select(&inputs), self.select(&targets))?)
     }
 
-    /// The values of the columns with these numbers, in this order.
+    /// The values of the columns with these numbers, in this order, as an array whose rows lie in memory one after the other.
     ///
     /// # Panics
     /// If a number is not below the number of columns.
     pub fn select(&self, columns: &[usize]) -> Array2<f64> {
-        // Row by row: ndarray's own `select` along columns strides through the whole table once per column.
-        let mut values = Vec::with_capacity(self.rows() * columns.len());
-        for row in self.values.outer_iter() {
-            values.extend(columns.iter().map(|&i| row[i]));
-        }
-        Array2::from_shape_vec((self.rows(), columns.len()), values).expect("as many values as the shape says")
+        self.gather(columns, self.rows, |row| row)
     }
+
+    /// The same of these rows only.
+    ///
+    /// # Panics
+    /// If a number is not below the number of columns, or of rows.
+    pub fn select_rows(&self, columns: &[usize], rows: &[usize]) -> Array2<f64> {
+        self.gather(columns, rows.len(), |row| rows[row])
+    }
+
+    fn gather(&self, columns: &[usize], rows: usize, from: impl Fn(usize) -> usize) -> Array2<f64> {
+        let mut all = Array2::zeros((rows, columns.len()));
+        for (part, mut block) in all.axis_chunks_iter_mut(Axis(0), BLOCK).enumerate() {
+            for (&k, mut to) in columns.iter().zip(block.columns_mut()) {
+                let column = &self.columns[k];
+                to.iter_mut().enumerate().for_each(|(i, to)| *to = column[from(part * BLOCK + i)]);
+            }
+        }
+        all
+    }
+}
+
+/// The columns of an array, each by itself.
+pub(crate) fn columns_of(values: ArrayView2<'_, f64>) -> Vec<Vec<f64>> {
+    let mut columns = vec![Vec::with_capacity(values.nrows()); values.ncols()];
+    for block in values.axis_chunks_iter(Axis(0), BLOCK) {
+        columns.iter_mut().zip(block.columns()).for_each(|(to, from)| to.extend(from));
+    }
+    columns
 }

@@ -168,7 +168,7 @@ fn images_of_idx_files_are_rows() {
         let table = parse(name, &images).unwrap();
         assert_eq!(
             (table.values(), table.names()),
-            (array![[1.0, 2.0], [3.0, 255.0]].view(), &["c0".into(), "c1".into()][..])
+            (array![[1.0, 2.0], [3.0, 255.0]], &["c0".into(), "c1".into()][..])
         );
     }
     let labels = [&[0, 0, 0x0E, 1, 0, 0, 0, 1][..], &7.0f64.to_be_bytes()].concat();

@@ -159,7 +159,9 @@ fn changed_bytes_are_survived() {
 /// The fixtures that are models.
 fn models() -> Vec<Vec<u8>> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    ["regression_v1", "classification_v1"].map(|n| std::fs::read(dir.join(n).with_extension("stonet")).unwrap()).into()
+    ["regression_v1", "classification_v1", "regression_v2", "classification_v2"]
+        .map(|n| std::fs::read(dir.join(n).with_extension("stonet")).unwrap())
+        .into()
 }
 
 #[test]

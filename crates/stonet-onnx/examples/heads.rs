@@ -9,10 +9,10 @@ use std::path::Path;
 use ndarray::Array2;
 use serde_json::{Map, Value, json};
 
-fn tables(of: &[(&'static str, Array2<f64>)], wanted: &[&str]) -> Value {
+fn tables<N: AsRef<str>>(of: &[(N, Array2<f64>)], wanted: &[&str]) -> Value {
     let rows = |t: &Array2<f64>| t.outer_iter().map(|r| json!(r.to_vec())).collect::<Vec<Value>>();
-    let chosen = of.iter().filter(|(name, _)| wanted.contains(name));
-    Value::Object(chosen.map(|(name, t)| ((*name).into(), json!(rows(t)))).collect::<Map<_, _>>())
+    let chosen = of.iter().filter(|(name, _)| wanted.contains(&name.as_ref()));
+    Value::Object(chosen.map(|(name, t)| (name.as_ref().to_owned(), json!(rows(t)))).collect::<Map<_, _>>())
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

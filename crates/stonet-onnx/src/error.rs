@@ -213,7 +213,7 @@ pub enum Error {
         /// Its size.
         found: usize,
         /// The head's input.
-        input: &'static str,
+        input: String,
         /// Its size.
         expected: usize,
     },

@@ -44,7 +44,7 @@ struct Constant {
 /// What a head reads or writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Port {
-    pub name: &'static str,
+    pub name: String,
     tensor: Tensor,
     element: i64,
     /// Columns; none for one number per row.
@@ -88,16 +88,20 @@ impl Graph {
             return port.tensor;
         }
         let tensor = self.tensor();
-        self.inputs.push(Port { name, tensor, element: FLOAT, width: Some(width) });
+        self.inputs.push(Port { name: name.into(), tensor, element: FLOAT, width: Some(width) });
         tensor
     }
 
-    pub(crate) fn output(&mut self, name: &'static str, tensor: Tensor, width: usize) {
+    /// Rows of so many columns; a tensor that is an input or an output already is copied, since it has one name.
+    pub(crate) fn output(&mut self, name: String, mut tensor: Tensor, width: usize) {
+        while self.inputs.iter().chain(&self.outputs).any(|p| p.tensor == tensor) {
+            tensor = self.op("Identity", &[tensor]);
+        }
         self.outputs.push(Port { name, tensor, element: FLOAT, width: Some(width) });
     }
 
     /// One whole number per row.
-    pub(crate) fn output_index(&mut self, name: &'static str, tensor: Tensor) {
+    pub(crate) fn output_index(&mut self, name: String, tensor: Tensor) {
         self.outputs.push(Port { name, tensor, element: INT64, width: None });
     }
 
@@ -236,13 +240,13 @@ pub struct Head {
 
 impl Head {
     /// What it reads: `features`, `logits`, `network_prediction`, or several of them.
-    pub fn inputs(&self) -> Vec<&'static str> {
-        self.graph.inputs.iter().map(|p| p.name).collect()
+    pub fn inputs(&self) -> Vec<&str> {
+        self.graph.inputs.iter().map(|p| p.name.as_str()).collect()
     }
 
-    /// What it writes: `probabilities` and `class`, or `prediction`, `lower` and `upper`.
-    pub fn outputs(&self) -> Vec<&'static str> {
-        self.graph.outputs.iter().map(|p| p.name).collect()
+    /// What it writes: `probabilities` and `class`, or `prediction` with the ends that were asked for, such as `lower` and `upper`.
+    pub fn outputs(&self) -> Vec<&str> {
+        self.graph.outputs.iter().map(|p| p.name.as_str()).collect()
     }
 
     /// Numbers stored in it.
@@ -257,11 +261,11 @@ impl Head {
     /// A model of its own, in operator set 17; rows are called N.
     pub fn to_onnx(&self) -> Vec<u8> {
         let (inputs, outputs) = self.ports();
-        let own = |ports: &[Port]| ports.iter().map(|p| p.name.to_owned()).collect();
+        let own = |ports: &[Port]| ports.iter().map(|p| p.name.clone()).collect();
         let names = Names { inputs: own(inputs), outputs: own(outputs), prefix: "t" };
         let mut graph = self.nodes(&names).text(tag::GRAPH_NAME, "stonet");
         for (number, ports) in [(tag::GRAPH_INPUT, inputs), (tag::GRAPH_OUTPUT, outputs)] {
-            graph = ports.iter().fold(graph, |g, p| g.message(number, &p.message(p.name, "N")));
+            graph = ports.iter().fold(graph, |g, p| g.message(number, &p.message(&p.name, "N")));
         }
         let opset = Message::default().text(tag::FIRST, "").number(tag::SECOND, OPSET);
         let model = Message::default()

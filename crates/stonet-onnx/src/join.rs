@@ -36,7 +36,7 @@ impl Head {
             if let (Some(expected), Some(found)) = (port.width(), network.row_width(&tensor))
                 && expected != found
             {
-                let (path, input) = (network.path().to_owned(), port.name);
+                let (path, input) = (network.path().to_owned(), port.name.clone());
                 return Err(Error::HeadWidth { path, tensor, found, input, expected });
             }
             let rows = format!("{prefix}in{i}");
@@ -49,7 +49,7 @@ impl Head {
             more = more.message(tag::GRAPH_NODE, &flatten(&single, &rows));
             fed.push(rows);
         }
-        let names: Vec<String> = outputs.iter().map(|p| free(network, p.name)).collect();
+        let names: Vec<String> = outputs.iter().map(|p| free(network, &p.name)).collect();
         more = more.raw(&self.nodes(&Names { inputs: fed, outputs: names.clone(), prefix: &prefix }).into_bytes());
         for (port, name) in outputs.iter().zip(&names) {
             more = more.message(tag::GRAPH_OUTPUT, &port.message(name, "stonet_rows"));
@@ -60,7 +60,7 @@ impl Head {
 
     /// The network's tensor for an input of the head.
     fn source(&self, network: &Network, joint: &Joint, port: &Port) -> Result<String> {
-        let input = port.name;
+        let input = port.name.as_str();
         let named = if input == FEATURES { &joint.features } else { &joint.output };
         if let Some(name) = named {
             return Ok(network.tap(name)?.tensor);
@@ -76,7 +76,7 @@ impl Head {
         }
     }
 
-    fn unnamed(&self, input: &'static str) -> Error {
+    fn unnamed(&self, input: &str) -> Error {
         match input {
             PREDICTION => {
                 Error::HeadInput { input: "the network's own prediction", remedy: "name the output that holds it" }

@@ -44,12 +44,14 @@ mod export;
 mod join;
 
 pub use error::{Error, Result};
-pub use export::{ClassOutput, classifier, intervals, perceptron};
+pub use export::{classifier, intervals, perceptron};
 pub use features::{Features, RunSettings, Runner};
 pub use graph::Head;
 pub use inputs::{Inputs, Preprocess};
 pub use join::Joint;
 pub use network::Network;
 pub use runtime::Runtime;
+pub use stonet::ClassOutput;
+pub use stonet::score::Asked;
 pub use taps::Tap;
 pub use tensor::{Axis, ElementType, Initialiser, Operator, TensorInfo};

@@ -4,7 +4,7 @@ mod common;
 
 use ndarray::{Array2, array, s};
 use stonet::metrics::{class_scores, coverage, mean_length, rmse, winkler};
-use stonet::{Kind, Level, NewRows, Seed, Side};
+use stonet::{ClassInputs, ClassMethod, ClassRows, Kind, Level, NewRows, PostStoNetClassifier, Seed, Side};
 use stonet_report::*;
 
 fn level() -> Level {
@@ -258,4 +258,60 @@ fn faults_are_named() {
     let p = array![[0.5, 0.5]];
     let names = ["a".to_owned()];
     assert!(ClassEvaluation::new(p.view(), &[0], &names, &ClassSettings::default()).is_err());
+}
+
+#[test]
+fn batches_of_any_size_give_the_evaluation_of_all_rows() {
+    let n = 2600; // more than the sample holds
+    let (train, test) = (common::rows(200, 2, 1), common::rows(n, 2, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let regions: Vec<String> = (0..n).map(|i| ["north", "south"][i % 7 % 2].to_owned()).collect();
+    let settings = EvaluateSettings { joint: true, by: Some(("region", &regions)), ..EvaluateSettings::new(level()) };
+    let whole = RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap();
+    assert_eq!((whole.rows, whole.importance.rows), (n, 500));
+    for batch in [97, 700] {
+        let mut judge = RegressionJudge::new(&fitted, Some("region"), &settings).unwrap();
+        for first in (0..n).step_by(batch) {
+            let part = first..(first + batch).min(n);
+            let y = test.y.slice(s![part.clone(), ..]);
+            judge.add(&test.new_rows().part(part.clone()), y, Some(&regions[part])).unwrap();
+        }
+        assert_eq!(judge.finish(None).unwrap(), whole, "batches of {batch}");
+    }
+    // Rows are counted from the first batch on, and a batch that does not fit changes nothing.
+    let mut judge = RegressionJudge::new(&fitted, None, &EvaluateSettings::new(level())).unwrap();
+    let rows = |range| test.new_rows().part(range);
+    judge.add(&rows(0..700), test.y.slice(s![..700, ..]), None).unwrap();
+    let mut missing = test.y.slice(s![700..800, ..]).to_owned();
+    missing[[7, 0]] = f64::NAN;
+    let e = judge.add(&rows(700..800), missing.view(), None).unwrap_err().to_string();
+    assert!(e.contains("row 707, column 0 is NaN"), "{e}");
+    let alone = NewRows::new(test.features.slice(s![700..800, ..])).unwrap();
+    assert!(judge.add(&alone, test.y.slice(s![700..800, ..]), None).is_err());
+    assert!(judge.add(&rows(700..800), test.y.slice(s![700..800, ..]), Some(&regions[..100])).is_err());
+    assert_eq!(judge.rows(), 700);
+}
+
+#[test]
+fn batches_of_classes_give_the_evaluation_of_all_rows() {
+    let n = 2600;
+    let ((z, labels), (new, truth)) = (common::logits(400, 3, 1), common::logits(n, 3, 2));
+    let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 3).unwrap();
+    let classifier = PostStoNetClassifier { method: ClassMethod::Temperature, ..Default::default() };
+    let fitted = classifier.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
+    let names = ["a", "b", "c"].map(str::to_owned);
+    let cameras: Vec<String> = (0..n).map(|i| format!("camera {}", i % 3)).collect();
+    let judge = stonet::metrics::JudgeSettings { resamples: 3, redraws: 5, ..Default::default() };
+    let settings = ClassSettings { by: Some(("camera", &cameras)), judge, ..ClassSettings::default() };
+    let inputs = HeadInputs { logits: Some(new.view()), features: None, names: &names };
+    let whole = ClassEvaluation::of_head(&fitted, &inputs, &truth, &names, &settings).unwrap();
+    assert_eq!((whole.rows, whole.importance.as_ref().unwrap().rows), (n, 500));
+    let mut judge = ClassJudge::new(&fitted, &names, Some("camera"), &settings);
+    for first in (0..n).step_by(450) {
+        let part = first..(first + 450).min(n);
+        let inputs = HeadInputs { logits: Some(new.slice(s![part.clone(), ..])), ..inputs };
+        judge.add(&inputs, &truth[part.clone()], Some(&cameras[part])).unwrap();
+    }
+    assert!(judge.add(&inputs, &truth[..5], Some(&cameras)).is_err());
+    assert_eq!(judge.finish(None).unwrap(), whole);
 }

@@ -119,6 +119,14 @@ impl<'a> NewRows<'a> {
         Ok(NewRows { prediction: Some(prediction), ..self })
     }
 
+    /// The rows of this range that there are.
+    pub fn part(&self, rows: std::ops::Range<usize>) -> Self {
+        let end = rows.end.min(self.features.nrows());
+        let rows = rows.start.min(end)..end;
+        let part = |a: ArrayView2<'a, f64>| a.slice_axis_move(ndarray::Axis(0), rows.clone().into());
+        NewRows { features: part(self.features), prediction: self.prediction.map(part) }
+    }
+
     /// n × p.
     pub fn features(&self) -> ArrayView2<'a, f64> {
         self.features

@@ -484,6 +484,22 @@ impl Error {
         self
     }
 
+    /// The same error about a row of a longer table, where it is about a row of a part that follows so many others.
+    pub fn after_rows(mut self, rows: usize) -> Self {
+        if let Error::NotFinite { row, .. }
+        | Error::Magnitude { row, .. }
+        | Error::Unbounded { row, .. }
+        | Error::Label { row, .. }
+        | Error::NotNormalised { row, .. }
+        | Error::NotAProbability { row, .. }
+        | Error::MissingLabel { row, .. }
+        | Error::UnknownLabel { row, .. } = &mut self
+        {
+            *row += rows;
+        }
+        self
+    }
+
     /// Fails with [`Error::Setting`] unless `ok`.
     pub(crate) fn check<V: std::fmt::Debug>(ok: bool, name: &'static str, value: V, range: &'static str) -> Result<()> {
         if ok { Ok(()) } else { Err(Error::setting(name, value, range)) }

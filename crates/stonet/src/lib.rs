@@ -53,8 +53,6 @@ pub mod mlp;
 
 pub mod baseline;
 
-pub mod anatomy;
-
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
@@ -80,7 +78,8 @@ pub use post_classes::{
     PostStoNetClassifier, ProbabilityCovariance, ProbabilityIntervals, SetScheme, SkipSettings, Trust, Wald,
 };
 pub use post_stonet::{
-    FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, UncalibratedPostStoNet, seen_in_training,
+    FittedPostStoNet, Guarantee, Kind, PostStoNet, Select, UncalibratedPostStoNet, VariancePart, VarianceSource,
+    seen_in_training,
 };
 pub use prediction_set::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
 pub use random::{Rng, Seed};

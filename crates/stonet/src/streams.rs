@@ -206,7 +206,8 @@ scopes! {
         /// Labels redrawn from the probabilities.
         REDRAWS: One = 1;
     }
-    /// Of the evaluation of a classifier.
+    /// Of an evaluation: its sample of rows, and all that follows of a classifier. A regression numbers the shuffles of its columns from 0,
+    /// so the sample has a number above every column.
     evaluation {
         /// Its scores.
         SCORES: One = 0;
@@ -216,6 +217,8 @@ scopes! {
         SUBGROUPS: One = 2;
         /// Permutation importance.
         IMPORTANCE: One = 3;
+        /// The rows that stand for all others where rows themselves are needed.
+        SAMPLE: One = 1 << 48;
     }
     /// Of a sample of rows of a file or folder.
     sampling {

@@ -16,7 +16,6 @@ fn intervals(kind: Kind, levels: &[f64]) -> Vec<Intervals> {
 }
 
 #[test]
-#[ignore = "plan: ends must not cross"]
 fn the_prediction_lies_between_the_ends_and_a_higher_level_holds_a_lower_one() {
     for kind in [Kind::Stack, Kind::Fast, Kind::CvPlus] {
         let all = intervals(kind, &[0.02, 0.05, 0.1, 0.3, 0.5, 0.9]);

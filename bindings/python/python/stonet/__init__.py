@@ -32,7 +32,7 @@ from ._calibrators import (
     VectorScaling,
 )
 from ._classification import PostStoNetClassifier
-from ._core import __version__
+from ._core import Ready, __version__
 from ._files import load
 from ._fits import Fits
 from ._local import benchmark, fit_many
@@ -57,6 +57,7 @@ __all__ = [
     "PostStoNet",
     "PostStoNetClassifier",
     "PostStoNetRegressor",
+    "Ready",
     "RefitConformal",
     "SplitConformal",
     "TemperatureScaling",

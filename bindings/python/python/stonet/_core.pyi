@@ -10,6 +10,7 @@ _Matrix: TypeAlias = NDArray[np.float64]
 _Numbers: TypeAlias = NDArray[np.int64]
 _Progress: TypeAlias = Callable[[int, int], Any]
 
+def finite(values: NDArray[np.floating[Any]]) -> bool: ...
 def load(path: str) -> Regression | Classification: ...
 def network_bytes(path: str) -> bytes: ...
 def rows_needed(level: float) -> int: ...
@@ -41,6 +42,9 @@ class Benchmark:
     def add(self, record: str) -> None: ...
     def finish(self) -> str: ...
 
+class Ready:
+    def __call__(self, x: Any = None, prediction: Any = None, features: Any = None) -> Any: ...
+
 class Regression:
     @staticmethod
     def fit(
@@ -68,6 +72,17 @@ class Regression:
         joint: bool = False,
         n_jobs: int | None = None,
     ) -> tuple[_Matrix, _Matrix]: ...
+    def ready(
+        self,
+        levels: Sequence[float],
+        side: str = "both",
+        joint: bool = False,
+        *,
+        within: tuple[Sequence[int], Sequence[int]] | None = None,
+        alone: bool = False,
+        predicted: bool = True,
+        n_jobs: int | None = None,
+    ) -> Ready: ...
     def evaluate(
         self,
         x: _Matrix,
@@ -94,7 +109,9 @@ class Regression:
     def to_onnx(
         self,
         path: str,
-        level: float,
+        levels: list[float],
+        side: str,
+        joint: bool,
         network: bytes | None = None,
         network_name: str = "",
         tap: str | None = None,
@@ -125,6 +142,7 @@ class Classification:
         progress: _Progress | None = None,
     ) -> tuple[Classification, list[str]]: ...
     def probabilities(self, x: _Matrix, features: _Matrix | None, n_jobs: int | None = None) -> _Matrix: ...
+    def ready(self, n_jobs: int | None = None) -> Ready: ...
     def probability_intervals(
         self, x: _Matrix, features: _Matrix | None, levels: Sequence[float], n_jobs: int | None = None
     ) -> tuple[_Matrix, _Matrix]: ...

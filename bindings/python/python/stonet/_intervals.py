@@ -37,6 +37,8 @@ class IntervalRegressor(Estimator):
 
     _type: ClassVar[str] = "regressor"
     _needs_features: ClassVar[bool] = True
+    # Whether new rows are read in whatever layout and precision they are.
+    _any_layout: ClassVar[bool] = False
     level: float
     prediction_column: Any
     n_jobs: int | None
@@ -46,9 +48,9 @@ class IntervalRegressor(Estimator):
     _alone: bool = False
     _predicted: bool = True
 
-    def _rows(self, X: Any, prediction: Any, fit: bool) -> Rows:
-        """Return checked rows."""
-        rows = self._predictions_alone(prediction, fit) if X is None else self._table(X, prediction, fit)
+    def _rows(self, X: Any, prediction: Any, fit: bool, plain: bool = True) -> Rows:
+        """Return checked rows; they are not copied for their layout or precision where `plain` is false."""
+        rows = self._predictions_alone(prediction, fit) if X is None else self._table(X, prediction, fit, plain)
         if fit:
             self._alone, self._predicted = X is None, rows.prediction is not None
         elif rows.prediction is not None and not self._predicted:
@@ -74,30 +76,39 @@ class IntervalRegressor(Estimator):
             return Rows(np.empty((len(values), 0)), values, [], names)
         return Rows(values, values, names, names)
 
-    def _table(self, X: Any, prediction: Any, fit: bool) -> Rows:
+    def _new(self, X: Any, prediction: Any) -> Rows:
+        """Return checked rows to predict for."""
+        return self._rows(X, prediction, fit=False, plain=not self._any_layout)
+
+    def _table(self, X: Any, prediction: Any, fit: bool, plain: bool) -> Rows:
         """Return rows of X; the prediction is an argument or a column of X."""
         if not fit and self._alone:
             raise ValueError(f"X is given, but this {type(self).__name__} was fitted with X=None, on prediction= alone")
-        values = check.matrix(X, min_rows=2 if fit else 1)
+        values = check.matrix(X, min_rows=2 if fit else 1, plain=plain)
         if fit:
             check.remember_columns(self, X, values.shape[1])
         else:
             check.check_columns(self, X, values.shape[1])
-        own = check.column_names(X)
-        names = own or [f"c{i}" for i in range(values.shape[1])]
+        # Names are kept by the fit; nothing else asks for them.
+        names = (check.column_names(X) or [f"c{i}" for i in range(values.shape[1])]) if fit else []
         if self.prediction_column is None:
-            return Rows(values, self._beside(prediction, len(values)), names, [])
+            return Rows(values, self._beside(prediction, len(values), plain), names, [])
         if prediction is not None:
             raise ValueError("prediction was given twice: as an argument and as prediction_column of X")
-        places = [self._place(c) for c in _listed(self.prediction_column)]
-        rest = [i for i in range(values.shape[1]) if i not in places]
+        rest, places = self._places(values.shape[1])
         if not rest and self._needs_features:
             raise ValueError(
                 f"X has n_features={values.shape[1]}, all of them prediction_column: there is nothing to learn from"
             )
         features = np.ascontiguousarray(values[:, rest])
         picked = np.ascontiguousarray(values[:, places])
-        return Rows(features, picked, [names[i] for i in rest], [names[i] for i in places])
+        own, beside = ([names[i] for i in columns] if fit else [] for columns in (rest, places))
+        return Rows(features, picked, own, beside)
+
+    def _places(self, columns: int) -> tuple[list[int], list[int]]:
+        """Return the columns of X that are features, and those that are `prediction_column`."""
+        places = [self._place(c) for c in _listed(self.prediction_column)]
+        return [i for i in range(columns) if i not in places], places
 
     def _place(self, column: Any) -> int:
         """Return the place of a column that is named or numbered."""
@@ -112,10 +123,10 @@ class IntervalRegressor(Estimator):
         return place % self.n_features_in_
 
     @staticmethod
-    def _beside(prediction: Any, rows: int) -> NDArray[np.float64] | None:
+    def _beside(prediction: Any, rows: int, plain: bool) -> NDArray[np.float64] | None:
         if prediction is None:
             return None
-        values = check.predictions(prediction)
+        values = check.predictions(prediction, plain=plain)
         check.same_rows(rows, len(values))
         return values
 
@@ -129,10 +140,12 @@ class IntervalRegressor(Estimator):
     def _ends(self, X: Any, prediction: Any, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
         """Return predictions and bounds of checked rows, with a warning where bounds are infinite."""
         arguments.choice("side", side, Side)
-        point, bounds = self._bounds(self._rows(X, prediction, fit=False), levels, side, joint)
-        wanted = {"both": slice(None), "lower": slice(0, 1), "upper": slice(1, 2)}[side]
+        point, bounds = self._bounds(self._new(X, prediction), levels, side, joint)
+        ends = bounds if side == "both" else bounds[..., 0 if side == "lower" else 1, :]
+        if _core.finite(ends):
+            return point, bounds
         for i, level in enumerate(levels):
-            if not np.isfinite(bounds[..., wanted, i]).all():
+            if not np.isfinite(ends[..., i]).all():
                 warnings.warn(too_few(level, *self._too_few(level, joint)), UserWarning, stacklevel=outside())
         return point, bounds
 
@@ -157,7 +170,7 @@ class IntervalRegressor(Estimator):
             The predictions.
         """
         self._fitted()
-        values = self._point(self._rows(X, prediction, fit=False))
+        values = self._point(self._new(X, prediction))
         return values[:, 0] if self.n_outputs_ == 1 else values
 
     def predict_interval(

@@ -77,6 +77,7 @@ class OnnxNetwork:
     output: str | None = None
     _bytes: bytes = field(default=b"", init=False, repr=False, compare=False)
     _digest: str = field(default="", init=False, repr=False, compare=False)
+    _json: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         data = _core.network_bytes(fspath(self.path))
@@ -84,6 +85,12 @@ class OnnxNetwork:
         object.__setattr__(self, "_digest", hashlib.sha256(data).hexdigest())
 
     def _running(self) -> str:
+        """Return how it is run, as JSON that is made once: a network never changes."""
+        if not self._json:
+            object.__setattr__(self, "_json", self._described())
+        return self._json
+
+    def _described(self) -> str:
         return to_json(
             {
                 "name": os.path.basename(fspath(self.path)),

@@ -117,18 +117,19 @@ class Calibrator(Estimator):
         self.cv_results_ = json.loads(head.kappa_paths())
         self.trust_ = head.trust()
 
-    def _beside(self, features: Any, rows: int) -> NDArray[np.float64] | None:
+    def _beside(self, features: Any, rows: int, plain: bool = True) -> NDArray[np.float64] | None:
         if features is None:
             return None
-        values = check.matrix(features, "features")
+        values = check.matrix(features, "features", plain=plain)
         check.same_rows(rows, len(values))
         return values
 
-    def _new(self, X: Any, features: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    def _new(self, X: Any, features: Any, plain: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Return checked rows; they are not copied for their layout or precision where `plain` is false."""
         self._fitted()
-        values = check.matrix(X)
+        values = check.matrix(X, plain=plain)
         check.check_columns(self, X, values.shape[1])
-        return values, self._beside(features, len(values))
+        return values, self._beside(features, len(values), plain)
 
     def predict(self, X: Any, features: Any = None) -> NDArray[Any]:
         """Predict the most probable class.
@@ -164,7 +165,32 @@ class Calibrator(Estimator):
         ndarray of shape (n_samples, n_classes)
             Columns in the order of ``classes_``.
         """
-        return self._fitted_head().probabilities(*self._new(X, features), self.n_jobs)
+        return self._fitted_head().probabilities(*self._new(X, features, plain=False), self.n_jobs)
+
+    def ready(self) -> _core.Ready:
+        """Return a light object that gives the probabilities of one row, or of a few, without the checks of an estimator.
+
+        ``ready(x)``, or ``ready(x, features=f)`` where the fit had features, returns the array of `predict_proba`, bit by bit. ``x`` is one
+        row of shape (n_features_in_,) or several. Names of columns are not looked at, and a NaN or an infinity is an error only in a column
+        that is used. The object is safe between threads; it is not pickled: pickle the head.
+
+        Returns
+        -------
+        stonet.Ready
+            To be called with rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stonet import TemperatureScaling
+        >>> rng = np.random.default_rng(1)
+        >>> y = rng.integers(0, 3, size=300)
+        >>> logits = 9 * np.eye(3)[np.where(rng.random(300) < 0.2, (y + 1) % 3, y)]
+        >>> ready = TemperatureScaling().fit(logits, y).ready()
+        >>> ready(logits[0]).shape
+        (1, 3)
+        """
+        return self._fitted_head().ready(self.n_jobs)
 
     def predict_frame(self, X: Any, features: Any = None) -> Any:
         """Predict into a data frame with the columns of `stonet predict`: class, and p_<class> for every class.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from os import PathLike, fspath
 from typing import Any, ClassVar, NamedTuple, NoReturn
@@ -15,8 +16,9 @@ from . import _core
 from . import _validate as check
 from ._arguments import Interval, Side, Trainer
 from ._base import seed_of, to_json
+from ._compat import outside
 from ._export import to_onnx
-from ._intervals import IntervalRegressor, Rows
+from ._intervals import IntervalRegressor, Rows, too_few
 from ._progress import reporter
 from ._splits import numbered
 
@@ -110,6 +112,7 @@ class PostStoNetRegressor(IntervalRegressor):
     """
 
     _multi_output: ClassVar[bool] = True
+    _any_layout: ClassVar[bool] = True
     _head: _core.Regression
 
     def __init__(
@@ -273,6 +276,55 @@ class PostStoNetRegressor(IntervalRegressor):
         (level,) = check.levels(None if confidence_level is None else [confidence_level], self.level)
         return Guarantee(*head.guarantee(level))
 
+    def ready(self, confidence_level: Any = None, side: Side = "both", joint: bool = False) -> _core.Ready:
+        """Return a light object that gives the intervals of one row, or of a few, without the checks of an estimator.
+
+        ``ready(x)``, or ``ready(x, prediction=d)`` where the fit had a prediction, returns the arrays of `predict_interval` at these levels,
+        bit by bit. ``x`` is one row of shape (n_features_in_,) or several of shape (n_samples, n_features_in_), and ``prediction`` a number,
+        one row or several. Names of columns are not looked at, and a NaN or an infinity is an error only in a column that is used. The
+        warning about infinite intervals comes here and not per call. The object is safe between threads; it is not pickled: pickle the head.
+
+        Parameters
+        ----------
+        confidence_level : float or list of float, optional
+            One or several levels between 0 and 1; that of the constructor if not given.
+        side : {"both", "lower", "upper"}
+            Which ends are finite.
+        joint : bool
+            Whether the intervals of a row hold all its targets at once (Bonferroni), and not each by itself.
+
+        Returns
+        -------
+        stonet.Ready
+            To be called with rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stonet import PostStoNetRegressor
+        >>> rng = np.random.default_rng(1)
+        >>> features = rng.normal(size=(300, 5))
+        >>> head = PostStoNetRegressor(interval="fast").fit(features, features[:, 0] + 0.3 * rng.normal(size=300))
+        >>> ready = head.ready(confidence_level=0.9)
+        >>> y_pred, intervals = ready(features[0])
+        >>> y_pred.shape, intervals.shape
+        ((1,), (1, 2, 1))
+        >>> bool((intervals == head.predict_interval(features[:1])[1]).all())
+        True
+        """
+        head = self._fitted()
+        levels = check.levels(confidence_level, self.level)
+        arguments.choice("side", side, Side)
+        for level in levels:
+            few = head.too_few(level, joint)
+            if few is not None:
+                warnings.warn(too_few(level, *few), UserWarning, stacklevel=outside())
+        within = None if self.prediction_column is None else self._places(self.n_features_in_)
+        ready: _core.Ready = head.ready(
+            levels, side, joint, within=within, alone=self._alone, predicted=self._predicted, n_jobs=self.n_jobs
+        )
+        return ready
+
     def to_onnx(
         self,
         path: str | PathLike[str],
@@ -280,11 +332,14 @@ class PostStoNetRegressor(IntervalRegressor):
         *,
         level: Any = None,
         side: Side = "both",
+        joint: bool = False,
         tap: str | None = None,
         output: str | None = None,
         keep_outputs: bool = False,
     ) -> None:
         """Write an ONNX file with the outputs ``prediction``, ``lower`` and ``upper``, in standard operators.
+
+        With several levels the ends are called ``lower_80``, ``upper_80`` and so on. Each output has one column per target.
 
         Parameters
         ----------
@@ -292,10 +347,12 @@ class PostStoNetRegressor(IntervalRegressor):
             Where to; the file appears whole or not at all.
         network : path-like or OnnxNetwork, optional
             The network to put the head behind: one file from its raw inputs to intervals. The head alone if not given.
-        level : float, optional
-            Coverage, one level per file; that of the fit if not given.
-        side : {"both"}
-            Which ends; bounds with one end cannot be exported yet.
+        level : float or list of float, optional
+            Coverage, one level or several different ones; that of the fit if not given.
+        side : {"both", "lower", "upper"}
+            Which ends; a one-sided file has only its end.
+        joint : bool, default=False
+            Whether the intervals of a row hold all targets at once.
         tap : str, optional
             The tensor with the features; the last hidden layer if not given.
         output : str, optional
@@ -304,15 +361,9 @@ class PostStoNetRegressor(IntervalRegressor):
             Whether the network's own outputs stay outputs.
         """
         levels = check.levels(level, self.level)
-        if len(levels) > 1:
-            raise ValueError(
-                f"level is {level!r}; several levels in one ONNX file are not supported yet: write one file per level"
-            )
-        if arguments.choice("side", side, Side) != "both":
-            raise ValueError(
-                f"side is {side!r}; ONNX files with one-sided bounds are not supported yet: export side='both'"
-            )
-        to_onnx(self._fitted(), path, network, tap, output, keep_outputs, level=levels[0])
+        side = arguments.choice("side", side, Side)
+        wanted = {"levels": levels, "side": side, "joint": bool(joint)}
+        to_onnx(self._fitted(), path, network, tap, output, keep_outputs, **wanted)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the `.stonet` file that the command reads; it appears whole or not at all.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ SOURCE = "rows"
 # Heads that a process keeps ready: as what they are asked for, and as bytes.
 _ready: Kept[tuple[Any, ...], _core.Scorer] = Kept(8)
 _heads: Kept[int, tuple[Any, Head]] = Kept(8)
+_files: Kept[tuple[str, int, int, int], Head] = Kept(8)
 
 
 class Head(NamedTuple):
@@ -80,10 +82,12 @@ def _rows(values: Any) -> Any:
 
 def head_bytes(head: Any) -> tuple[Head, Any]:
     """Return the `.stonet` bytes of a head and, where it brings one, its network."""
-    if isinstance(head, bytes | bytearray | memoryview):
+    if isinstance(head, bytes):
+        return _heads.get(id(head), lambda: (head, Head.of(head)))[1], None
+    if isinstance(head, bytearray | memoryview):
         return Head.of(bytes(head)), None
     if isinstance(head, str | PathLike):
-        return Head.of(_core.load(fspath(head)).to_bytes()), None
+        return _of_file(fspath(head)), None
     network = None
     if isinstance(head, PostStoNet):
         head, network = head._fitted(), head._network()
@@ -96,6 +100,20 @@ def head_bytes(head: Any) -> tuple[Head, Any]:
         f"head is a {type(head).__name__}; give a fitted PostStoNetRegressor or PostStoNetClassifier, "
         "or the path of a .stonet file"
     )
+
+
+def _of_file(path: str) -> Head:
+    """Return the head of a file, which is read again only if it is another file or has changed."""
+
+    def read() -> Head:
+        return Head.of(_core.load(path).to_bytes())
+
+    try:
+        found = os.stat(path)
+    except OSError:
+        # The error of the reader names the file and the remedy.
+        return read()
+    return _files.get((os.path.abspath(path), found.st_ino, found.st_mtime_ns, found.st_size), read)
 
 
 def plan(

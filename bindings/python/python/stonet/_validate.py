@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _arguments as arguments
+from . import _core
 from ._compat import outside, warn_of_conversion
 
 Matrix = NDArray[np.float64]
 
+# What is read where it lies, in any layout.
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 # What pandas calls the index of a frame that was written and read again.
 _ROW_NUMBERS = re.compile(r"Unnamed: 0(\.\d+)*|__index_level_\d+__")
 
@@ -44,30 +47,31 @@ def numbers(values: Any, name: str) -> NDArray[Any]:
     return array
 
 
-def _array(values: Any, name: str) -> NDArray[Any]:
-    array = numbers(values, name)
+def _array(values: Any, name: str, plain: bool = True) -> NDArray[Any]:
+    array = values if type(values) is np.ndarray and values.dtype in _FLOATS else numbers(values, name)
+    if not plain and array.dtype in _FLOATS and array.flags.aligned:
+        return array
     # Row by row and 8 bytes a number: whatever comes, results are the same. What is so already is not copied.
     return np.ascontiguousarray(array, dtype=np.float64) if array.ndim else array
 
 
 def refuse_nonfinite(array: NDArray[Any], name: str) -> None:
     """Raise ValueError that names the first NaN or infinity."""
-    # A sum is finite unless one of its terms is not, or it overflows; only then is it worth looking at each.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(array.sum()):
-            return
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad) == 0:
+    if _core.finite(array):
         return
+    bad = np.argwhere(~np.isfinite(array))
     place = ", ".join(f"{axis} {int(i)}" for axis, i in zip(("row", "column"), bad[0], strict=False))
     nan = bool(np.isnan(array[tuple(bad[0])]))
     what = "NaN" if nan else f"infinity or a value too large for {array.dtype!r}"
     raise ValueError(f"Input {name} contains {what}.\nIt is in {place} (from 0); remove or impute such rows.")
 
 
-def matrix(values: Any, name: str = "X", min_rows: int = 1, min_columns: int = 1) -> Matrix:
-    """Return rows of finite numbers, row by row in memory; copied only where they are not so already."""
-    array = _array(values, name)
+def matrix(values: Any, name: str = "X", min_rows: int = 1, min_columns: int = 1, plain: bool = True) -> Matrix:
+    """Return rows of finite numbers; copied only where they are not so already.
+
+    They have 64 bits and lie row by row in memory, unless `plain` is false: then floats of 32 bits and any layout stay as they are.
+    """
+    array = _array(values, name, plain)
     if array.ndim == 0:
         raise ValueError(f"Expected 2D array, got scalar array instead:\narray={array}.")
     if array.ndim == 1:
@@ -87,10 +91,10 @@ def matrix(values: Any, name: str = "X", min_rows: int = 1, min_columns: int = 1
     return array
 
 
-def predictions(prediction: Any, min_rows: int = 1) -> Matrix:
+def predictions(prediction: Any, min_rows: int = 1, plain: bool = True) -> Matrix:
     """Return the network's own predictions, rows × outputs."""
     values = np.asarray(prediction)
-    return matrix(values.reshape(-1, 1) if values.ndim == 1 else values, "prediction", min_rows)
+    return matrix(values.reshape(-1, 1) if values.ndim == 1 else values, "prediction", min_rows, plain=plain)
 
 
 def weights(sample_weight: Any, rows: int) -> NDArray[np.float64]:

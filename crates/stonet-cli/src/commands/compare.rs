@@ -99,7 +99,7 @@ impl Compare {
         }
         let (validation, test) = self.sources(console)?;
         let rows = RegressionFile::read(&validation, &self.columns)?;
-        let test = RegressionFile::like(&test, &rows.columns, None)?;
+        let test = RegressionFile::like(&test, &rows.columns)?;
         let seen = self.overlap(&rows.hashes()?, &test.hashes()?, console)?;
         let (calibration, new) = (rows.calibration()?, test.new_rows()?);
         let network = test.prediction.as_ref().map(|d| d.view());
@@ -120,7 +120,7 @@ impl Compare {
         let (validation, test) = self.sources(console)?;
         let rows = ClassFile::read(&validation, &self.columns, Some(&test))?;
         rows.warnings.iter().for_each(|w| console.warn(w));
-        let test = ClassFile::like(&test, &rows.columns, rows.kind, &rows.classes, None)?;
+        let test = ClassFile::like(&test, &rows.columns, rows.kind, &rows.classes)?;
         let seen = self.overlap(&rows.hashes, &test.hashes, console)?;
         let calibration = rows.calibration()?;
         let judged = TestRows { inputs: test.inputs()?, labels: &test.labels };

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use stonet::{FittedClassifier, FittedPostStoNet, Level, Seed};
 use stonet_io::{Fitted, Model};
 use stonet_report::{
-    About, ClassEvaluation, ClassSettings, EvaluateSettings, HeadInputs, Metrics, RegressionEvaluation, Requirement,
-    class_report, regression_report,
+    About, ClassEvaluation, ClassJudge, ClassSettings, EvaluateSettings, HeadInputs, Metrics, RegressionEvaluation,
+    RegressionJudge, Requirement, class_report, regression_report,
 };
 
 use crate::Outcome;
@@ -18,7 +18,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::report;
-use crate::rows::{ClassFile, RegressionFile, Source};
+use crate::rows::{Batch, ClassFile, RegressionFile, Source};
 use crate::seen::SeenArg;
 
 /// Judge a head on rows with known answers that neither it nor the network has seen
@@ -108,23 +108,30 @@ impl Evaluate {
         let asked = self.level.map(Level::new).transpose()?.or(model.level);
         let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
-        let rows =
-            console.busy("reading rows", || RegressionFile::like(&source, &model.columns, self.by.as_deref()))?;
-        let seen = model.overlap(&rows.hashes()?, || rows.fingerprint());
-        self.seen.check(seen.as_ref(), &self.rows, console)?;
-        let new = rows.new_rows()?;
         let settings = EvaluateSettings {
             joint: self.joint,
             feature_names: model.columns.features.clone(),
             target_names: model.columns.targets.clone(),
-            by: self.by.as_deref().zip(rows.by.as_deref()),
             seed: Seed::new(self.seed.seed),
             ..EvaluateSettings::new(level)
         };
-        let evaluation = console.run("evaluate", |tick| {
-            let settings = EvaluateSettings { tick: Some(tick), ..settings };
-            RegressionEvaluation::new(fitted, &new, rows.y.view(), &settings).map_err(Error::rows(&self.rows))
+        let mut judge = RegressionJudge::new(fitted, self.by.as_deref(), &settings)?;
+        let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
+        let reading = RegressionFile::reading_like(&model.columns, self.by.as_deref());
+        source.stream(reading, model, |batch: &Batch<'_>| {
+            let rows = RegressionFile::of(&source, model.columns.clone(), batch.table, &batch.rows())?;
+            hashes.extend(rows.hashes()?);
+            if batch.whole {
+                fingerprint = rows.fingerprint();
+            }
+            let by = self.by.as_deref().map(|by| batch.table.text(by)).transpose()?;
+            // The judge counts rows from the first batch on.
+            judge.add(&rows.new_rows()?, rows.y.view(), by).map_err(Error::rows(&self.rows))
         })?;
+        let seen = model.overlap(&hashes, || fingerprint);
+        self.seen.check(seen.as_ref(), &self.rows, console)?;
+        drop(hashes);
+        let evaluation = console.run("evaluate", |tick| judge.finish(Some(tick)).map_err(Error::rows(&self.rows)))?;
         self.tell(model, &RegressionEvaluation { seen, ..evaluation }, console)
     }
 
@@ -138,22 +145,27 @@ impl Evaluate {
             return Err(Error::flag("HEAD", "has no classes; fit it again"));
         };
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
-        let read = || ClassFile::like(&source, &model.columns, kind, labels, self.by.as_deref());
-        let rows = console.busy("reading rows", read)?;
-        let overlap = model.overlap(&rows.hashes, || rows.fingerprint());
-        self.seen.check(overlap.as_ref(), &self.rows, console)?;
-        let names = [rows.columns.logit_names(), rows.columns.features.clone()].concat();
-        let seen = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
-        let evaluation = console.run("evaluate", |tick| {
-            let settings = ClassSettings {
-                by: self.by.as_deref().zip(rows.by.as_deref()),
-                seed: Seed::new(self.seed.seed),
-                tick: Some(tick),
-                ..ClassSettings::default()
-            };
-            ClassEvaluation::of_head(fitted, &seen, &rows.labels, labels.names(), &settings)
-                .map_err(Error::rows(&self.rows))
+        let settings = ClassSettings { seed: Seed::new(self.seed.seed), ..ClassSettings::default() };
+        let mut judge = ClassJudge::new(fitted, labels.names(), self.by.as_deref(), &settings);
+        let names = [model.columns.logit_names(), model.columns.features.clone()].concat();
+        let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
+        let reading = ClassFile::reading_like(&model.columns, self.by.as_deref());
+        source.stream(reading, model, |batch: &Batch<'_>| {
+            let rows = ClassFile::known(&source, &model.columns, kind, labels, batch.table, &batch.rows())
+                .map_err(|e| e.after_rows(batch.first))?;
+            hashes.extend(&rows.hashes);
+            if batch.whole {
+                fingerprint = rows.fingerprint();
+            }
+            let by = self.by.as_deref().map(|by| batch.table.text(by)).transpose()?;
+            let inputs = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
+            // The judge counts rows from the first batch on.
+            judge.add(&inputs, &rows.labels, by).map_err(Error::rows(&self.rows))
         })?;
+        let overlap = model.overlap(&hashes, || fingerprint);
+        self.seen.check(overlap.as_ref(), &self.rows, console)?;
+        drop(hashes);
+        let evaluation = console.run("evaluate", |tick| judge.finish(Some(tick)).map_err(Error::rows(&self.rows)))?;
         let evaluation = ClassEvaluation { seen: overlap, ..evaluation };
         self.tell(model, &evaluation, console)
     }

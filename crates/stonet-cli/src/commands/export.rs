@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
-use stonet::Level;
-use stonet_io::{Fitted, Model};
-use stonet_onnx::{ClassOutput, Joint, Network, classifier, intervals};
+use stonet::Side;
+use stonet_io::{Fitted, Model, Resolved};
+use stonet_onnx::{Joint, Network, classifier, intervals};
 use stonet_repro::files;
 
+use crate::asked::AskedArgs;
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
@@ -16,7 +17,7 @@ use crate::output;
 /// Write a head as an ONNX graph; with --network one file goes from raw inputs to intervals or probabilities
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.9\n  stonet export head.stonet -o sure.onnx --network network.onnx"
+    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.8,0.95\n  stonet export head.stonet -o sure.onnx --network network.onnx"
 )]
 pub struct Export {
     /// The head, made by `stonet fit`
@@ -36,9 +37,8 @@ pub struct Export {
     /// Keep the network's own outputs
     #[arg(long, requires = "network")]
     keep_outputs: bool,
-    /// Coverage; that of the fit if not given
-    #[arg(long)]
-    level: Option<f64>,
+    #[command(flatten)]
+    asked: AskedArgs,
 }
 
 /// What `export --json` prints.
@@ -50,7 +50,11 @@ struct Summary {
     network: Option<String>,
     inputs: Vec<String>,
     outputs: Vec<String>,
+    /// The only level, where there is one.
     level: Option<f64>,
+    levels: Vec<f64>,
+    side: Side,
+    joint: bool,
     tap: Option<String>,
     network_output: Option<String>,
     keep_outputs: bool,
@@ -68,20 +72,14 @@ impl Export {
         if self.network.is_some() {
             in_order(&model)?;
         }
-        let (head, level) = match &model.head {
-            Fitted::Regression(fitted) => {
-                let asked = self.level.map(Level::new).transpose()?.or(model.level);
-                let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
-                (intervals(fitted, level)?, Some(level.get()))
-            }
-            Fitted::Classification(fitted) => {
-                if self.level.is_some() {
-                    return Err(Error::flag("--level", "is for intervals, and this head gives class probabilities"));
-                }
-                let kind = model.kind.unwrap_or_default();
-                (classifier(fitted, ClassOutput { kind, columns: model.columns.logits.len() })?, None)
-            }
+        let settings = self.asked.settings(true)?;
+        let resolved = self.asked.resolve(&model, &settings)?;
+        let head = match (&model.head, &resolved) {
+            (Fitted::Regression(fitted), Resolved::Intervals { asked, .. }) => intervals(fitted, asked)?,
+            (Fitted::Classification(fitted), Resolved::Classes { output, .. }) => classifier(fitted, *output)?,
+            _ => return Err(Error::flag("HEAD", "does not fit what was asked of it")),
         };
+        let levels: Vec<f64> = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
         let bytes = match &self.network {
             None => head.to_onnx(),
             Some(path) => {
@@ -111,7 +109,10 @@ impl Export {
             network: self.network.as_ref().map(|n| n.display().to_string()),
             inputs: names(whole.inputs()),
             outputs: names(whole.outputs()),
-            level,
+            level: if let [only] = levels[..] { Some(only) } else { None },
+            levels,
+            side: settings.side,
+            joint: settings.joint,
             tap: self.tap.clone(),
             network_output: self.network_output.clone(),
             keep_outputs: self.keep_outputs,

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
-use stonet::{Level, Side};
-use stonet_io::{Fitted, Model, ModelScorer, ScoreSettings, score_file};
+use stonet::Side;
+use stonet_io::{Model, ModelScorer, score_file};
 
 use crate::args::{FORMATS, WithArg};
+use crate::asked::AskedArgs;
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
@@ -28,15 +29,8 @@ pub struct Predict {
     /// Where predictions go: .csv, .csv.gz, .parquet, .arrow, .feather, .npy, or `-` for CSV on standard output
     #[arg(short, long, default_value = "-", value_name = "FILE")]
     output: PathBuf,
-    /// Coverage, one or several; that of the fit if not given
-    #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
-    level: Vec<f64>,
-    /// Which ends
-    #[arg(long, value_enum, default_value_t = End::Both)]
-    side: End,
-    /// Intervals that hold all targets of a row at once
-    #[arg(long)]
-    joint: bool,
+    #[command(flatten)]
+    asked: AskedArgs,
     /// Columns of the input that stand in front of the predictions
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     keep: Vec<String>,
@@ -45,17 +39,6 @@ pub struct Predict {
     single: bool,
     #[command(flatten)]
     with: WithArg,
-}
-
-/// Which ends an interval has.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum End {
-    /// Both
-    Both,
-    /// A lower bound only
-    Lower,
-    /// An upper bound only
-    Upper,
 }
 
 /// What `predict --json` prints.
@@ -86,8 +69,9 @@ impl Predict {
         let read = [vec![self.head.as_path()], output::with(&self.rows, &self.with.files)].concat();
         output::check(&self.output, &read)?;
         let model = Model::load(&self.head)?;
-        let settings = self.settings(&model)?;
-        let scorer = ModelScorer::new(&model, &settings)?;
+        let settings = self.asked.settings(self.single)?;
+        let resolved = self.asked.resolve(&model, &settings)?;
+        let scorer = ModelScorer::of(&model, &resolved)?;
         if let Some(both) = self.keep.iter().find(|k| scorer.outputs().iter().any(|o| o.name == **k)) {
             let why = format!("names `{both}`, as one of the columns of predictions is called; rename it in the rows");
             return Err(Error::flag("--keep", why));
@@ -103,7 +87,7 @@ impl Predict {
         }
         let [head, input, output] = [&self.head, &self.rows, &self.output].map(|p| p.display().to_string());
         let columns: Vec<String> = self.keep.iter().chain(scorer.outputs().iter().map(|c| &c.name)).cloned().collect();
-        let levels = settings.levels.iter().map(|l| l.get()).collect();
+        let levels = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
         let summary = Summary {
             schema: "stonet.predict/1",
             head,
@@ -120,23 +104,5 @@ impl Predict {
             seconds,
         };
         console.result(&summary, || format!("{}: {rows} rows in {seconds:.1} s\n", summary.output))
-    }
-
-    fn settings(&self, model: &Model) -> Result<ScoreSettings> {
-        let mut levels = self.level.iter().map(|&l| Level::new(l)).collect::<stonet::Result<Vec<_>>>()?;
-        let side = match self.side {
-            End::Both => Side::Both,
-            End::Lower => Side::Lower,
-            End::Upper => Side::Upper,
-        };
-        if let Fitted::Classification(_) = model.head {
-            let given = [("--level", !levels.is_empty()), ("--side", side != Side::Both), ("--joint", self.joint)];
-            if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) {
-                return Err(Error::flag(flag, "is for intervals, and this head gives class probabilities"));
-            }
-        } else if levels.is_empty() {
-            levels.push(model.level.map_or_else(|| Level::new(0.9), Ok)?);
-        }
-        Ok(ScoreSettings { levels, side, joint: self.joint, single: self.single })
     }
 }

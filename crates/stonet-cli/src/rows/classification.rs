@@ -24,8 +24,6 @@ pub struct ClassFile {
     pub warnings: Vec<String>,
     /// What tells each row from others.
     pub hashes: Vec<u64>,
-    /// Subgroups to judge apart.
-    pub by: Option<Vec<String>>,
 }
 
 impl ClassFile {
@@ -130,20 +128,30 @@ impl ClassFile {
     }
 
     /// The columns and classes that a head was fitted on, found by name.
-    pub fn like(
+    pub fn like(source: &Source, columns: &ModelColumns, kind: InputKind, classes: &Labels) -> Result<Self> {
+        let reading = Self::reading_like(columns, None);
+        let (table, rows) = source.read(reading).map_err(|e| hints::absent_target(e, &columns.targets))?;
+        Self::known(source, columns, kind, classes, &table, &rows)
+    }
+
+    /// What has to be read for the columns that a head was fitted on, and for a column of subgroups.
+    pub fn reading_like(columns: &ModelColumns, by: Option<&str>) -> Reading {
+        let text = columns.targets.iter().cloned().chain(by.map(str::to_owned)).collect();
+        Reading { numbers: Some(columns.inputs()), text, ..Reading::default() }
+    }
+
+    /// Columns and classes that are known, in rows of a table that has them.
+    pub fn known(
         source: &Source,
         columns: &ModelColumns,
         kind: InputKind,
         classes: &Labels,
-        by: Option<&str>,
+        table: &Table,
+        rows: &[usize],
     ) -> Result<Self> {
-        let text = columns.targets.iter().cloned().chain(by.map(str::to_owned)).collect();
-        let reading = Reading { numbers: Some(columns.inputs()), text, ..Reading::default() };
-        let (table, rows) = source.read(reading).map_err(|e| hints::absent_target(e, &columns.targets))?;
-        let texts = words(&table, &columns.targets[0], &rows)?;
+        let texts = words(table, &columns.targets[0], rows)?;
         let labels = classes.encode(&texts).map_err(Error::rows(&source.path))?;
-        let file = Self::of(source, columns.clone(), kind, classes.clone(), labels, &table, &rows)?;
-        Ok(ClassFile { by: by.map(|b| words(&table, b, &rows)).transpose()?, ..file })
+        Self::of(source, columns.clone(), kind, classes.clone(), labels, table, rows)
     }
 
     fn of(
@@ -171,7 +179,6 @@ impl ClassFile {
             labels,
             hashes,
             warnings: Vec::new(),
-            by: None,
         })
     }
 

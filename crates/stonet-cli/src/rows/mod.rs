@@ -5,10 +5,12 @@ pub mod hints;
 pub mod kept;
 mod parts;
 mod regression;
+mod stream;
 
 pub use classification::ClassFile;
 pub use parts::{Part, Source, dropped, left_out, tell};
 pub use regression::RegressionFile;
+pub use stream::Batch;
 
 /// Groups numbered in the order of their first row.
 pub fn number_groups(names: &[String]) -> Vec<usize> {

@@ -108,8 +108,7 @@ pub fn dropped(path: &Path, dropped: &Dropped, console: &Console) {
 
 /// The values of named columns in these rows.
 pub fn numbers(table: &Table, names: &[String], rows: &[usize]) -> Result<ndarray::Array2<f64>> {
-    let columns = table.columns(names)?;
-    Ok(table.select(&columns).select(ndarray::Axis(0), rows))
+    Ok(table.select_rows(&table.columns(names)?, rows))
 }
 
 /// The entries of a column of text in these rows.

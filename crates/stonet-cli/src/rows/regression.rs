@@ -19,8 +19,6 @@ pub struct RegressionFile {
     pub y: Array2<f64>,
     pub prediction: Option<Array2<f64>>,
     pub groups: Option<Vec<usize>>,
-    /// Subgroups to judge apart.
-    pub by: Option<Vec<String>>,
 }
 
 impl RegressionFile {
@@ -78,13 +76,16 @@ impl RegressionFile {
     }
 
     /// The columns that a head was fitted on, found by name.
-    pub fn like(source: &Source, columns: &ModelColumns, by: Option<&str>) -> Result<Self> {
-        let wanted = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
-        let reading =
-            Reading { numbers: Some(wanted), text: by.map(str::to_owned).into_iter().collect(), ..Reading::default() };
+    pub fn like(source: &Source, columns: &ModelColumns) -> Result<Self> {
+        let reading = Self::reading_like(columns, None);
         let (table, rows) = source.read(reading).map_err(|e| hints::absent_target(e, &columns.targets))?;
-        let file = Self::of(source, columns.clone(), &table, &rows)?;
-        Ok(RegressionFile { by: by.map(|b| words(&table, b, &rows)).transpose()?, ..file })
+        Self::of(source, columns.clone(), &table, &rows)
+    }
+
+    /// What has to be read for the columns that a head was fitted on, and for a column of subgroups.
+    pub fn reading_like(columns: &ModelColumns, by: Option<&str>) -> Reading {
+        let wanted = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
+        Reading { numbers: Some(wanted), text: by.map(str::to_owned).into_iter().collect(), ..Reading::default() }
     }
 
     /// These columns, in rows of a table that has them.
@@ -96,7 +97,6 @@ impl RegressionFile {
             y: numbers(table, &columns.targets, rows)?,
             prediction: prediction.transpose()?,
             groups: None,
-            by: None,
             columns,
         })
     }

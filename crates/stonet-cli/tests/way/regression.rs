@@ -88,7 +88,7 @@ fn predictions_are_the_same_in_every_format_and_levels_nest() {
     }
     desk.run(&format!("{predict} -o single.npy --single"));
     let single = desk.table("single.npy", &[]);
-    assert!(single.values().iter().zip(wanted.values()).all(|(a, b)| *a == f64::from(*b as f32)));
+    assert!(single.values().iter().zip(&wanted.values()).all(|(a, b)| *a == f64::from(*b as f32)));
     // Columns in front, one end only, and other columns in another order.
     let kept = desk.run("predict head.stonet test.csv --keep id,region --side lower");
     assert_eq!(kept.lines().next(), Some("id,region,prediction,lower_90"));
@@ -197,6 +197,20 @@ fn several_targets_are_held_one_by_one_or_all_at_once() {
         assert!(wider(column("all.csv", "lower"), column("each.csv", "lower")), "{target}");
         assert!(wider(column("each.csv", "upper"), column("all.csv", "upper")), "{target}");
     }
+    // The same boxes at two levels in one file; the ends of CV+ are rounded outwards.
+    let export = "export head.stonet -o boxes.onnx --level 0.8,0.9 --joint";
+    let exported = desk.json(export);
+    assert_eq!((&exported["level"], &exported["joint"]), (&serde_json::Value::Null, &true.into()));
+    assert_eq!((&exported["levels"], &exported["side"]), (&serde_json::json!([0.8, 0.9]), &"both".into()));
+    assert_eq!(exported["outputs"][4], "upper_90: f32 N × 2");
+    desk.run("features boxes.onnx test.parquet --inputs f*,z* --tap lower_90 -o found.csv");
+    for (column, target) in [("f0", "price"), ("f1", "rent")] {
+        let wanted = desk.column("all.csv", &format!("{target}_lower_90"));
+        assert!(apart(&wanted, &desk.column("found.csv", column)) < 1e-2, "{target}");
+    }
+    desk.refuses(&export.replace("0.8,0.9", "0.9,0.9"), &["level", "0.9", "different from the other levels"]);
+    let bound = desk.json("export head.stonet -o bound.onnx --side upper");
+    assert_eq!(bound["outputs"], serde_json::json!(["prediction: f32 N × 2", "upper: f32 N × 2"]));
     let judged = desk.json("evaluate head.stonet test.parquet --joint");
     assert_eq!(judged["evaluation"]["joint"], true);
     // Bonferroni: both at once with at least the level; 180 rows, 450 of the fit.

@@ -4,6 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::DataType;
+use stonet::score::Column;
 
 /// Calls `$f!` with the Arrow type and the way to f64, for every type of plain numbers.
 macro_rules! for_number {
@@ -45,25 +46,33 @@ pub(crate) fn is_text(kind: &DataType) -> bool {
     }
 }
 
-/// Every `step`-th value from `start` on, `count` of them; null becomes NaN, and integers beyond 2^53 are rounded.
-pub(crate) fn numbers(array: &dyn Array, start: usize, step: usize, count: usize) -> Vec<f64> {
+/// Every `step`-th value from `start` on, `count` of them.
+fn numbers(array: &dyn Array, start: usize, step: usize, count: usize) -> Vec<f64> {
+    let mut values = Vec::with_capacity(count);
+    append_numbers(array, start, step, count, &mut values);
+    values
+}
+
+/// Appends every `step`-th value from `start` on, `count` of them; null becomes NaN, and integers beyond 2^53 are rounded.
+pub(crate) fn append_numbers(array: &dyn Array, start: usize, step: usize, count: usize, out: &mut Vec<f64>) {
     macro_rules! plain {
         ($type:ty, $number:expr) => {
-            gather::<$type>(array.as_primitive(), start, step, count, $number)
+            gather::<$type>(array.as_primitive(), start, step, count, $number, out)
         };
     }
+    let first = out.len();
     // The decimal that an integer and a number of digits stand for, rounded once.
     let decimal = |scale: i8| {
         let unit = 10f64.powi(i32::from(scale).abs());
         move |v: i128| if scale < 0 { v as f64 * unit } else { v as f64 / unit }
     };
-    let mut values = for_number!(
+    for_number!(
         array.data_type(),
         plain,
         match array.data_type() {
             DataType::Boolean => {
                 let array = array.as_boolean();
-                (0..count).map(|i| f64::from(u8::from(array.value(start + i * step)))).collect()
+                out.extend((0..count).map(|i| f64::from(u8::from(array.value(start + i * step)))));
             }
             &DataType::Decimal32(_, scale) => {
                 let decimal = decimal(scale);
@@ -78,40 +87,27 @@ pub(crate) fn numbers(array: &dyn Array, start: usize, step: usize, count: usize
                 let dictionary = array.as_any_dictionary();
                 let values = numbers(dictionary.values(), 0, 1, dictionary.values().len());
                 let keys = numbers(dictionary.keys(), start, step, count);
-                keys.iter().map(|&k| values.get(k as usize).copied().unwrap_or(f64::NAN)).collect()
+                out.extend(keys.iter().map(|&k| values.get(k as usize).copied().unwrap_or(f64::NAN)));
             }
-            _ => vec![f64::NAN; count],
+            _ => out.resize(first + count, f64::NAN),
         }
     );
     if array.null_count() > 0 {
         let nulls = (0..count).filter(|i| array.is_null(start + i * step));
-        nulls.for_each(|i| values[i] = f64::NAN);
+        nulls.for_each(|i| out[first + i] = f64::NAN);
     }
-    values
 }
 
-/// Puts floating-point numbers from `start` on into place `column` of these rows; false where there are others, or nulls.
-pub(crate) fn copy_floats<'r>(
-    array: &dyn Array,
-    start: usize,
-    rows: impl Iterator<Item = &'r mut [f64]>,
-    column: usize,
-) -> bool {
+/// The buffer of an array of floating-point numbers without nulls; none where there are others.
+pub(crate) fn floats(array: &dyn Array) -> Option<Column<'_>> {
     if array.null_count() > 0 {
-        return false;
+        return None;
     }
     match array.data_type() {
-        DataType::Float32 => {
-            let values = &array.as_primitive::<Float32Type>().values()[start..];
-            rows.zip(values).for_each(|(row, &v)| row[column] = f64::from(v));
-        }
-        DataType::Float64 => {
-            let values = &array.as_primitive::<Float64Type>().values()[start..];
-            rows.zip(values).for_each(|(row, &v)| row[column] = v);
-        }
-        _ => return false,
+        DataType::Float32 => Some(Column::F32((&array.as_primitive::<Float32Type>().values()[..]).into())),
+        DataType::Float64 => Some(Column::F64((&array.as_primitive::<Float64Type>().values()[..]).into())),
+        _ => None,
     }
-    true
 }
 
 fn gather<T: ArrowPrimitiveType>(
@@ -120,8 +116,14 @@ fn gather<T: ArrowPrimitiveType>(
     step: usize,
     count: usize,
     number: impl Fn(T::Native) -> f64,
-) -> Vec<f64> {
-    array.values()[start..].iter().step_by(step).take(count).map(|&v| number(v)).collect()
+    out: &mut Vec<f64>,
+) {
+    let values = &array.values()[start..];
+    match step {
+        // Without strides the loop is one of whole vectors.
+        1 => out.extend(values.iter().take(count).map(|&v| number(v))),
+        _ => out.extend(values.iter().step_by(step).take(count).map(|&v| number(v))),
+    }
 }
 
 /// The values as text, without blanks around them; `None` for null, NaN and nothing at all.

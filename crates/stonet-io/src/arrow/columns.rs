@@ -3,8 +3,9 @@
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use stonet::score::Column;
 
-use super::cells::{copy_floats, is_number, is_text, numbers, texts};
+use super::cells::{append_numbers, floats, is_number, is_text, texts};
 use crate::header::Header;
 use crate::location::Location;
 use crate::pieces::{Piece, check_finite};
@@ -13,8 +14,6 @@ use crate::{Error, Result};
 
 /// Rows that are decoded at once.
 pub(crate) const ROWS: usize = 1024;
-/// Bytes that are turned from columns into rows at once: few enough to stay in the cache.
-const CACHE: usize = 1 << 15;
 /// Longest list that is laid out in columns.
 const LONGEST: i32 = 1 << 16;
 /// Columns that a table may have.
@@ -89,23 +88,12 @@ impl Columns {
 
     /// The same of a batch whose first row is this one.
     pub(crate) fn append_from(&self, first: u64, batch: &RecordBatch, piece: &mut Piece) -> Result<()> {
-        let (rows, across, start) = (batch.num_rows(), self.numbers.len(), piece.values.len());
-        piece.values.resize(start + rows * across, 0.0);
-        let most = (CACHE / (8 * across.max(1))).clamp(16, ROWS);
-        for from in (0..rows).step_by(most) {
-            let count = most.min(rows - from);
-            let block = &mut piece.values[start + from * across..][..count * across];
-            for (i, leaf) in self.numbers.iter().enumerate() {
-                let rows = block.chunks_exact_mut(across);
-                if leaf.place.is_none() && copy_floats(batch.column(leaf.column), from, rows, i) {
-                    continue;
-                }
-                let column = leaf.numbers(batch.column(leaf.column), from, count);
-                let column = column.map_err(|(row, found)| self.ragged(first + row as u64, leaf, found))?;
-                block[i..].iter_mut().step_by(across).zip(&column).for_each(|(place, &v)| *place = v);
-            }
+        let (rows, start) = (batch.num_rows(), piece.rows);
+        for (leaf, out) in self.numbers.iter().zip(&mut piece.columns) {
+            self.numbers_of(first, leaf, batch.column(leaf.column), out)?;
         }
-        check_finite(&self.at.path, &piece.values[start..], first, &self.names, &self.gaps.numbers)?;
+        let new = piece.columns.iter().map(|c| &c[start..]);
+        check_finite(&self.at.path, new, first, &self.names, &self.gaps.numbers)?;
         for ((leaf, out), &gaps) in self.texts.iter().zip(&mut piece.texts).zip(&self.gaps.text) {
             for (i, text) in texts(batch.column(leaf.column)).into_iter().enumerate() {
                 piece.characters += text.as_ref().map_or(0, |t| t.len() as u64);
@@ -117,6 +105,32 @@ impl Columns {
         }
         piece.rows += rows;
         Ok(())
+    }
+
+    /// The chosen columns of numbers of a batch that has the columns of the projection, as they lie in Arrow's buffers where these hold plain numbers. They may
+    /// hold values that are missing or infinite: see [`check`](Self::check).
+    pub(crate) fn numbers<'b>(&self, first: u64, batch: &'b RecordBatch) -> Result<Vec<Numbers<'b>>> {
+        let one = |leaf: &Leaf| {
+            let array = batch.column(leaf.column);
+            if let Some(column) = leaf.place.is_none().then(|| floats(array)).flatten() {
+                return Ok(Numbers::There(column));
+            }
+            let mut values = Vec::with_capacity(array.len());
+            self.numbers_of(first, leaf, array, &mut values)?;
+            Ok(Numbers::Converted(values))
+        };
+        self.numbers.iter().map(one).collect()
+    }
+
+    /// Fails where one of these columns has a value that is missing or infinite.
+    pub(crate) fn check(&self, first: u64, columns: &[Numbers<'_>]) -> Result<()> {
+        let wide: Vec<Vec<f64>> = columns.iter().map(Numbers::to_vec).collect();
+        check_finite(&self.at.path, wide.iter().map(Vec::as_slice), first, &self.names, &self.gaps.numbers)
+    }
+
+    /// Appends the numbers of one column.
+    fn numbers_of(&self, first: u64, leaf: &Leaf, array: &ArrayRef, out: &mut Vec<f64>) -> Result<()> {
+        leaf.append(array, out).map_err(|(row, found)| self.ragged(first + row as u64, leaf, found))
     }
 
     fn ragged(&self, row: u64, leaf: &Leaf, found: usize) -> Error {
@@ -158,34 +172,68 @@ pub(crate) fn leaves(
     Ok((leaves, header))
 }
 
+/// A column of numbers for a while.
+pub(crate) enum Numbers<'b> {
+    /// In the buffer of an array.
+    There(Column<'b>),
+    /// Converted from another type.
+    Converted(Vec<f64>),
+}
+
+impl Numbers<'_> {
+    /// The column wherever it lies.
+    pub(crate) fn view(&self) -> Column<'_> {
+        match self {
+            Numbers::There(Column::F64(values)) => Column::F64(values.reborrow()),
+            Numbers::There(Column::F32(values)) => Column::F32(values.reborrow()),
+            Numbers::Converted(values) => Column::F64((&values[..]).into()),
+        }
+    }
+
+    fn to_vec(&self) -> Vec<f64> {
+        match self.view() {
+            Column::F64(values) => values.to_vec(),
+            Column::F32(values) => values.iter().map(|&v| f64::from(v)).collect(),
+        }
+    }
+}
+
 impl Leaf {
-    /// The numbers of some rows; fails with a row and its length where a list is not as long as the first.
-    fn numbers(&self, column: &ArrayRef, from: usize, count: usize) -> std::result::Result<Vec<f64>, (usize, usize)> {
-        let Some((place, length)) = self.place else { return Ok(numbers(column, from, 1, count)) };
+    /// Appends the numbers of all rows; fails with a row and its length where a list is not as long as the first.
+    fn append(&self, column: &ArrayRef, out: &mut Vec<f64>) -> std::result::Result<(), (usize, usize)> {
+        let count = column.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let Some((place, length)) = self.place else {
+            append_numbers(column, 0, 1, count, out);
+            return Ok(());
+        };
         let (items, start) = match column.data_type() {
-            DataType::FixedSizeList(..) => (column.as_fixed_size_list().values(), from * length),
+            DataType::FixedSizeList(..) => (column.as_fixed_size_list().values(), 0),
             _ => {
                 let lengths = |i| list_at(column, i).map_or(length, |list| list.len());
-                if let Some(row) = (from..from + count).find(|&row| !column.is_null(row) && lengths(row) != length) {
+                if let Some(row) = (0..count).find(|&row| !column.is_null(row) && lengths(row) != length) {
                     return Err((row, lengths(row)));
                 }
-                match column.as_list_opt::<i32>() {
-                    Some(lists) => (lists.values(), lists.value_offsets()[from] as usize),
-                    None => {
-                        let lists = column.as_list::<i64>();
-                        (lists.values(), lists.value_offsets()[from] as usize)
-                    }
-                }
+                (list_items(column), list_at(column, 0).map_or(0, |list| list.start))
             }
         };
-        if column.null_count() == 0 {
-            return Ok(numbers(items, start + place, length, count));
-        }
         // A null may be shorter than its neighbours, and anyway is an error: only the rows in front of it matter.
-        let sound = (from..from + count).take_while(|&row| column.is_valid(row)).count();
-        let mut values = numbers(items, start + place, length, sound);
-        values.resize(count, f64::NAN);
-        Ok(values)
+        let nulls = column.null_count() > 0;
+        let sound = if nulls { (0..count).take_while(|&row| column.is_valid(row)).count() } else { count };
+        let end = out.len() + count;
+        append_numbers(items, start + place, length, sound, out);
+        out.resize(end, f64::NAN);
+        Ok(())
+    }
+}
+
+/// The items of all lists, one list behind the other.
+fn list_items(column: &ArrayRef) -> &ArrayRef {
+    match column.as_list_opt::<i32>() {
+        Some(lists) => lists.values(),
+        None => column.as_list::<i64>().values(),
     }
 }
 

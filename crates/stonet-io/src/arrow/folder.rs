@@ -184,10 +184,10 @@ fn unknown(at: &Location, name: &str, opened: &Opened) -> Error {
 impl Part {
     fn fill(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
         let Some([numbers, texts]) = &self.order else { return self.opened.fill(most, piece) };
-        let mut own = Piece { texts: vec![Vec::new(); texts.len()], ..Piece::default() };
+        let mut own = Piece::new(vec![Vec::new(); numbers.len()], texts.len());
         let count = self.opened.fill(most, &mut own)?;
-        if !numbers.is_empty() {
-            own.values.chunks_exact(numbers.len()).for_each(|row| piece.values.extend(numbers.iter().map(|&i| row[i])));
+        for (all, &i) in piece.columns.iter_mut().zip(numbers) {
+            all.append(&mut own.columns[i]);
         }
         for (all, &i) in piece.texts.iter_mut().zip(texts) {
             all.append(&mut own.texts[i]);

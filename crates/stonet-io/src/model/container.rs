@@ -23,18 +23,18 @@ pub(super) struct Parts<'a> {
     pub(super) tensors: HashMap<String, Tensor<&'a [u8]>>,
 }
 
-/// A file with these metadata, in this order, and these tensors, called `t0`, `t1`, …; the same bytes for the same arguments.
-pub(super) fn write(metadata: &[(&str, String)], tensors: &[Tensor<Vec<u8>>]) -> Result<Vec<u8>, String> {
+/// A file with these metadata and these named tensors, in this order; the same bytes for the same arguments.
+pub(super) fn write(metadata: &[(&str, String)], tensors: &[(String, Tensor<Vec<u8>>)]) -> Result<Vec<u8>, String> {
     let mut header = format!("{START}{}\"", "0".repeat(16));
     for (key, text) in metadata {
         header += &format!(",{}:{}", quoted(key)?, quoted(text)?);
     }
     header.push('}');
     let mut end = 0;
-    for (i, tensor) in tensors.iter().enumerate() {
-        let (from, shape, kind) = (end, &tensor.shape, tensor.dtype);
+    for (name, tensor) in tensors {
+        let (from, shape, kind, name) = (end, &tensor.shape, tensor.dtype, quoted(name)?);
         end += tensor.bytes.len();
-        write!(header, r#","t{i}":{{"dtype":"{kind:?}","shape":{shape:?},"data_offsets":[{from},{end}]}}"#)
+        write!(header, r#",{name}:{{"dtype":"{kind:?}","shape":{shape:?},"data_offsets":[{from},{end}]}}"#)
             .map_err(|e| e.to_string())?;
     }
     header.push('}');
@@ -46,7 +46,7 @@ pub(super) fn write(metadata: &[(&str, String)], tensors: &[Tensor<Vec<u8>>]) ->
     let mut bytes = Vec::with_capacity(8 + header.len() + end);
     bytes.extend_from_slice(&(header.len() as u64).to_le_bytes());
     bytes.extend_from_slice(header.as_bytes());
-    tensors.iter().for_each(|t| bytes.extend_from_slice(&t.bytes));
+    tensors.iter().for_each(|(_, t)| bytes.extend_from_slice(&t.bytes));
     seal(&mut bytes);
     Ok(bytes)
 }

@@ -7,9 +7,9 @@ use serde_json::{Map, Number, Value, json};
 
 /// Shorter arrays stay in the JSON, where they take less room than a tensor's entry in the header.
 const LONG: usize = 16;
-/// The key that stands for an `ndarray` value: `{"$tensor": "t0"}`.
+/// The key that stands for an `ndarray` value: `{"$tensor": "head.0"}`.
 const ARRAY: &str = "$tensor";
-/// The key that stands for a plain list: `{"$list": "t0"}`.
+/// The key that stands for a plain list: `{"$list": "head.1"}`.
 const LIST: &str = "$list";
 
 /// Numbers of a type and a shape, little-endian.
@@ -19,9 +19,32 @@ pub(super) struct Tensor<B> {
     pub(super) bytes: B,
 }
 
-/// The value without its long arrays, which are appended to `tensors`; number i is called `t{i}`. Keys come out sorted, so that the
-/// text does not depend on how `serde_json` was built.
-pub(super) fn take_out(value: Value, tensors: &mut Vec<Tensor<Vec<u8>>>) -> Value {
+/// Tensors of sections that are to be written, each with the section's name in front of its own: `head.0`, `head.1`, ….
+#[derive(Default)]
+pub(super) struct Tensors {
+    pub(super) all: Vec<(String, Tensor<Vec<u8>>)>,
+    section: &'static str,
+    /// Where those of the section begin.
+    from: usize,
+}
+
+impl Tensors {
+    /// Begins a section.
+    pub(super) fn section(&mut self, name: &'static str) {
+        (self.section, self.from) = (name, self.all.len());
+    }
+
+    /// Adds a tensor to the section; returns its name.
+    pub(super) fn push(&mut self, tensor: Tensor<Vec<u8>>) -> String {
+        let name = format!("{}.{}", self.section, self.all.len() - self.from);
+        self.all.push((name.clone(), tensor));
+        name
+    }
+}
+
+/// The value without its long arrays, which become tensors of the section. Keys come out sorted, so that the text does not depend on how
+/// `serde_json` was built.
+pub(super) fn take_out(value: Value, tensors: &mut Tensors) -> Value {
     match value {
         Value::Object(map) => match array_of(&map) {
             Some(tensor) => stand_in(ARRAY, tensor, tensors),
@@ -39,9 +62,8 @@ pub(super) fn take_out(value: Value, tensors: &mut Vec<Tensor<Vec<u8>>>) -> Valu
     }
 }
 
-fn stand_in(key: &str, tensor: Tensor<Vec<u8>>, tensors: &mut Vec<Tensor<Vec<u8>>>) -> Value {
-    tensors.push(tensor);
-    json!({ key: format!("t{}", tensors.len() - 1) })
+fn stand_in(key: &str, tensor: Tensor<Vec<u8>>, tensors: &mut Tensors) -> Value {
+    json!({ key: tensors.push(tensor) })
 }
 
 /// The array behind what `ndarray` makes of it: `{"v": 1, "dim": [2, 3], "data": […]}`.
@@ -110,13 +132,15 @@ mod tests {
     use super::*;
 
     fn there_and_back(value: &Value) -> (Value, Vec<Dtype>, Value) {
-        let mut tensors = Vec::new();
+        let mut tensors = Tensors::default();
+        tensors.section("head");
         let left = take_out(value.clone(), &mut tensors);
-        let types = tensors.iter().map(|t| t.dtype).collect();
-        let named = tensors.iter().enumerate();
-        let mut named = named
-            .map(|(i, t)| (format!("t{i}"), Tensor { dtype: t.dtype, shape: t.shape.clone(), bytes: &t.bytes[..] }))
-            .collect();
+        let types = tensors.all.iter().map(|(_, t)| t.dtype).collect();
+        let mut named = HashMap::new();
+        for (name, tensor) in &tensors.all {
+            let (dtype, shape) = (tensor.dtype, tensor.shape.clone());
+            named.insert(name.clone(), Tensor { dtype, shape, bytes: &tensor.bytes[..] });
+        }
         let back = put_back(left.clone(), &mut named).unwrap();
         assert!(named.is_empty());
         (left, types, back)
@@ -135,7 +159,7 @@ mod tests {
         });
         let (left, types, back) = there_and_back(&value);
         assert_eq!(types, [Dtype::U64, Dtype::F64, Dtype::F64]);
-        assert_eq!((&left["z"], &left["lists"][0]), (&json!({"$tensor": "t2"}), &json!({"$list": "t1"})));
+        assert_eq!((&left["z"], &left["lists"][0]), (&json!({"$tensor": "head.2"}), &json!({"$list": "head.1"})));
         assert_eq!(back.to_string(), value.to_string());
         let zero = &back["z"]["data"][20];
         assert!(zero.as_f64().unwrap().is_sign_negative(), "{zero}");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use stonet::{FingerprintCounts, Fingerprints, Overlap, row_hashes};
 
 use super::Model;
-use super::numbers::Tensor;
+use super::numbers::{Tensor, Tensors};
 use crate::Result;
 
 /// Fingerprints as they stand in the header.
@@ -20,11 +20,11 @@ struct Listed {
     list: String,
 }
 
-/// The text for the header; the values are appended to `tensors`.
-pub(super) fn take_out(set: &Fingerprints, tensors: &mut Vec<Tensor<Vec<u8>>>) -> serde_json::Result<String> {
+/// The text for the header; the values become a tensor of the section.
+pub(super) fn take_out(set: &Fingerprints, tensors: &mut Tensors) -> serde_json::Result<String> {
     let bytes = set.values().iter().flat_map(|v| v.to_le_bytes()).collect();
-    tensors.push(Tensor { dtype: Dtype::U32, shape: vec![set.values().len()], bytes });
-    serde_json::to_string(&Listed { counts: set.counts(), list: format!("t{}", tensors.len() - 1) })
+    let list = tensors.push(Tensor { dtype: Dtype::U32, shape: vec![set.values().len()], bytes });
+    serde_json::to_string(&Listed { counts: set.counts(), list })
 }
 
 /// The fingerprints behind a text of the header, whose tensor is used up.

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
-use rayon::prelude::*;
+use stonet::score;
 
 use super::file::further_down;
-use super::{ModelScorer, ScoreSettings, Scored};
+use super::{ModelScorer, ScoreSettings, Scored, Values};
 use crate::arrow::columns::{self, Columns};
 use crate::header::Header;
 use crate::location::{Format, Location};
@@ -81,6 +81,8 @@ pub struct BatchScorer {
     columns: Columns,
     /// The wanted columns in the order of the network, where there is one.
     inputs: Vec<String>,
+    /// Where the scorer's inputs stand among the columns; empty where a network stands in between.
+    places: Vec<usize>,
     /// Columns of the batches that stand in front of the predictions.
     kept: Vec<usize>,
     outputs: SchemaRef,
@@ -127,7 +129,9 @@ impl BatchScorer {
         let ask = Ask { reading: &reading, among: false, name: None };
         let (columns, _, _) = Columns::new(&at, schema, &ask, first)?;
         let inputs = if inputs.is_empty() { columns.names().to_vec() } else { inputs };
-        Ok(BatchScorer { source: at.path, scorer, columns, inputs, kept, outputs, schema: shown })
+        let place = |name: &String| columns.names().iter().position(|n| n == name);
+        let places = scorer.inputs().iter().filter_map(place).collect();
+        Ok(BatchScorer { source: at.path, scorer, columns, inputs, places, kept, outputs, schema: shown })
     }
 
     /// The schema of what comes out for batches of a schema, without a look at the inputs.
@@ -172,16 +176,18 @@ impl BatchScorer {
 
     /// Predictions for a batch of the schema, on the threads of the current rayon pool. `first_row` is the number of its first row in messages.
     pub fn score(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
-        let rows = batch.num_rows();
-        let most = self.scorer.batch_rows();
-        let starts: Vec<usize> = (0..rows).step_by(most).collect();
-        let part = |&from: &usize| {
-            let part = batch.slice(from, most.min(rows - from));
-            let first = first_row + from as u64;
-            self.scorer.score(&self.table(&part, first)?).map_err(|e| further_down(e, first as usize))
-        };
-        let parts: Vec<Scored> = starts.par_iter().map(part).collect::<Result<_>>()?;
-        self.beside(batch, Scored::join(parts))
+        if batch.num_rows() == 0 {
+            return self.beside(batch, None);
+        }
+        let chosen = self.chosen(batch)?;
+        let numbers = self.columns.numbers(first_row, &chosen)?;
+        let columns: Vec<score::Column<'_>> = self.places.iter().map(|&i| numbers[i].view()).collect();
+        let scored = self.scorer.run(&columns, batch.num_rows()).map_err(|e| {
+            // What is missing or infinite is named by its column.
+            let bad = self.columns.check(first_row, &numbers);
+            bad.err().unwrap_or_else(|| further_down(e, first_row as usize))
+        })?;
+        self.beside(batch, Some(scored))
     }
 
     /// The inputs of a network for a batch, in its order.
@@ -210,25 +216,33 @@ impl BatchScorer {
         &self.source
     }
 
+    /// The columns of a batch that are read.
+    fn chosen(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        batch.project(&self.columns.projection).map_err(|e| self.wrong(e))
+    }
+
+    fn wrong(&self, why: impl ToString) -> Error {
+        Error::Damaged { path: self.source.clone(), format: Format::Arrow.name(), why: why.to_string() }
+    }
+
     fn table(&self, batch: &RecordBatch, first_row: u64) -> Result<Table> {
-        let wrong = |why: String| Error::Damaged { path: self.source.clone(), format: Format::Arrow.name(), why };
-        let mut piece = Piece::default();
-        let chosen = batch.project(&self.columns.projection).map_err(|e| wrong(e.to_string()))?;
-        self.columns.append_from(first_row, &chosen, &mut piece)?;
-        let shape = (piece.rows, self.columns.names().len());
-        let values = ndarray::Array2::from_shape_vec(shape, piece.values).map_err(|e| wrong(e.to_string()))?;
-        Table::new(&self.source, self.columns.names().to_vec(), values)
+        let names = self.columns.names();
+        let mut piece = Piece::new(vec![Vec::new(); names.len()], 0);
+        self.columns.append_from(first_row, &self.chosen(batch)?, &mut piece)?;
+        Table::of_columns(&self.source, names.to_vec(), piece.columns, piece.rows)
     }
 
     /// Kept columns and predictions side by side.
     fn beside(&self, batch: &RecordBatch, scored: Option<Scored>) -> Result<RecordBatch> {
         let Some(scored) = scored else { return Ok(RecordBatch::new_empty(self.schema())) };
-        let wrong = |why: String| Error::Damaged { path: self.source.clone(), format: Format::Arrow.name(), why };
         let mut arrays: Vec<_> = self.kept.iter().map(|&i| batch.column(i).clone()).collect();
-        arrays.extend(
-            columnar::arrays(&self.outputs, &scored.cells(), 0..scored.rows()).map_err(|e| wrong(e.to_string()))?,
-        );
-        RecordBatch::try_new(self.schema(), arrays).map_err(|e| wrong(e.to_string()))
+        for (values, field) in scored.columns.into_iter().zip(self.outputs.fields()) {
+            arrays.push(match values {
+                Values::Numbers(v) => columnar::owned(v, field),
+                Values::Text(t) => columnar::parsed(&t, field).map_err(|e| self.wrong(e))?,
+            });
+        }
+        RecordBatch::try_new(self.schema(), arrays).map_err(|e| self.wrong(e))
     }
 }
 

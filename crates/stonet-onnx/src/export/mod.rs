@@ -1,15 +1,18 @@
-//! Fitted models written as graphs of standard operators in f32.
+//! Fitted models written as graphs of standard operators in f32: a head by its plan, a plain network layer by layer.
 
-mod classes;
-mod eve;
+mod arithmetic;
+mod forms;
+mod lowering;
 mod perceptron;
-mod pieces;
 mod ranks;
-mod stack;
 
-pub use classes::{ClassOutput, classifier};
+use stonet::score::{Asked, Quantity};
+use stonet::{ClassOutput, FittedClassifier, FittedPostStoNet, Side};
+
+use crate::graph::Head;
+use crate::{Error, Result};
+use lowering::Lowering;
 pub use perceptron::perceptron;
-pub use stack::intervals;
 
 /// The note with the names of a plain network's inputs, as a JSON list.
 pub(crate) const COLUMNS: &str = "stonet.inputs";
@@ -21,3 +24,49 @@ pub(crate) const LOGITS: &str = "logits";
 pub(crate) const PROBABILITIES: &str = "network_probabilities";
 /// The network's own predictions.
 pub(crate) const PREDICTION: &str = "network_prediction";
+
+/// The graph from `features` (and `network_prediction`, where the model reads it) to `prediction` and the ends that are asked for, one column per
+/// target each. The ends are `lower` and `upper`; with several levels they are `lower_80`, `upper_80`, `lower_95`, …; a one-sided bound has one end.
+///
+/// Where there are more than 400 scores per fold they are compressed, so that ends are at or beyond those of the model itself.
+pub fn intervals(fitted: &FittedPostStoNet, asked: &Asked) -> Result<Head> {
+    let names: Vec<String> = asked.levels.iter().map(|level| level.percent()).collect();
+    if let Some(i) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
+        return Err(Error::setting("level", asked.levels[i].get(), "different from the other levels"));
+    }
+    let plan = fitted.plan(asked)?;
+    let mut lowering = Lowering::new(&plan);
+    lowering.output("prediction".into(), |q| matches!(q, Quantity::Prediction { .. }))?;
+    for (number, name) in names.iter().enumerate() {
+        let suffix = if names.len() == 1 { String::new() } else { format!("_{name}") };
+        lowering.output(format!("lower{suffix}"), |q| matches!(q, Quantity::Lower { level, .. } if level == number))?;
+        lowering.output(format!("upper{suffix}"), |q| matches!(q, Quantity::Upper { level, .. } if level == number))?;
+    }
+    let levels: Vec<String> = asked.levels.iter().map(|l| l.get().to_string()).collect();
+    lowering.finish(vec![
+        ("stonet.task", "regression".into()),
+        ("stonet.intervals", fitted.settings().kind.to_string()),
+        ("stonet.level", levels.join(",")),
+        ("stonet.side", side(asked.side).into()),
+        ("stonet.joint", asked.joint.to_string()),
+    ])
+}
+
+/// The graph from the network's `logits` or `network_probabilities`, its `features`, or both to `probabilities` and `class` (the number of the
+/// most probable one).
+pub fn classifier(fitted: &FittedClassifier, output: ClassOutput) -> Result<Head> {
+    let plan = fitted.plan(output);
+    let mut lowering = Lowering::new(&plan);
+    lowering.output("probabilities".into(), |q| matches!(q, Quantity::Probability { .. }))?;
+    lowering.class("class")?;
+    lowering
+        .finish(vec![("stonet.task", "classification".into()), ("stonet.method", fitted.settings().method.to_string())])
+}
+
+fn side(side: Side) -> &'static str {
+    match side {
+        Side::Both => "both",
+        Side::Lower => "lower",
+        Side::Upper => "upper",
+    }
+}

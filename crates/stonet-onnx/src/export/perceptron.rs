@@ -32,7 +32,7 @@ pub fn perceptron(
     }
     let mut graph = Graph::default();
     let raw = graph.input("inputs", expected);
-    let mut a = graph.standardised(raw, inputs);
+    let mut a = graph.standardised(raw, inputs.mean(), inputs.sd());
     let last = network.layers().len() - 1;
     for (i, layer) in network.layers().iter().enumerate() {
         // The last layer takes in the scale of the targets, so that a prediction is the output of a linear layer.
@@ -48,7 +48,7 @@ pub fn perceptron(
             a = graph.activation(a, network.activation());
         }
     }
-    graph.output(if targets.is_some() { PREDICTION } else { LOGITS }, a, network.outputs());
+    graph.output(if targets.is_some() { PREDICTION } else { LOGITS }.into(), a, network.outputs());
     let names = serde_json::to_string(columns).map_err(|e| Error::setting("column names", e, "text"))?;
     graph.finish(vec![("stonet.task", "network".into()), (COLUMNS, names)])
 }

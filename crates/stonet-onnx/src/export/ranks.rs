@@ -3,8 +3,8 @@
 //! A block of neighbouring scores is replaced by its largest, which counts as many times: no rank of the whole becomes smaller, so no interval
 //! shrinks. Blocks are single scores around the rank that matters if the folds agree, and grow with the distance from it.
 
-use stonet::anatomy::Scores;
-use stonet::{Level, conformal_rank};
+use stonet::score::Scores;
+use stonet::{Level, Side};
 
 use crate::graph::{Graph, Tensor};
 use crate::{Error, Result};
@@ -13,41 +13,33 @@ use crate::{Error, Result};
 const KEPT: usize = 400;
 /// What covers the rounding of f32 in μ, s and their sum.
 const ROUNDING: f64 = 1e-5;
+/// Whole numbers up to this are exact in f32, and so are their sums.
+const EXACT: f64 = 16_777_216.0;
 
 /// Scores of one fold, descending, and how much each counts.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Compressed {
+struct Compressed {
     values: Vec<f64>,
     counts: Vec<f64>,
 }
 
-/// What the upper end is among μ_k + R s_k.
+/// What an end is among μ_k + R s_k.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ranks {
     folds: Vec<Compressed>,
     /// The end is the first, from the top, with more than this at or above it.
     above: f64,
-    /// Whether every score counts once.
-    plain: bool,
+    /// Whether the point prediction is always inside.
+    holds_centre: bool,
 }
 
 impl Ranks {
-    pub(super) fn new(scores: &Scores, level: Level) -> Result<Self> {
-        Self::keeping(scores, level, KEPT)
+    pub(super) fn new(scores: &Scores, level: Level, side: Side) -> Result<Self> {
+        Self::keeping(scores, level, side, KEPT)
     }
 
-    fn keeping(scores: &Scores, level: Level, kept: usize) -> Result<Self> {
-        let folds: Vec<Compressed> = scores.absolute().map(|(v, w)| Compressed::all(v, w)).collect();
-        let total: f64 = folds.iter().map(|f| f.counts.iter().sum::<f64>()).sum();
-        let weighted = scores.grouped();
-        let above = if weighted {
-            // The mass that is not needed; a trifle less, since masses are summed in f32.
-            (total - level.get() * (scores.units() as f64 + 1.0)) * (1.0 - 1e-4)
-        } else {
-            let n = total as usize;
-            conformal_rank(n, level).map_or(-1.0, |rank| (n - rank) as f64)
-        };
-        if above < 0.0 {
+    fn keeping(scores: &Scores, level: Level, side: Side, kept: usize) -> Result<Self> {
+        let Some(above) = scores.above(level) else {
             return Err(Error::NotExportable {
                 what: format!("an interval at level {}", level.get()),
                 why: format!(
@@ -56,14 +48,27 @@ impl Ranks {
                 ),
                 remedy: "choose a lower level, or calibrate on more rows",
             });
-        }
-        let folds: Vec<Compressed> = folds.into_iter().map(|f| f.to(kept, above / total)).collect();
-        let plain = !weighted && folds.iter().all(|f| f.counts.iter().all(|&c| c == 1.0));
-        Ok(Ranks { folds, above, plain })
+        };
+        let folds: Vec<Compressed> = scores.deciding(side).into_iter().map(Compressed::all).collect();
+        let total: f64 = folds.iter().map(Compressed::mass).sum();
+        let folds = folds.into_iter().map(|f| f.to(kept, above / total)).collect();
+        Ok(Ranks { folds, above, holds_centre: side == Side::Both })
     }
 
-    /// The upper end at every row, where `at[k]` are the columns μ_k and s_k.
-    pub(super) fn upper(&self, graph: &mut Graph, at: &[(Tensor, Tensor)]) -> Tensor {
+    /// The upper or the lower end at every row, where `at[k]` are the columns μ_k and s_k.
+    pub(super) fn end(&self, graph: &mut Graph, at: &[(Tensor, Tensor)], centre: Tensor, upper: bool) -> Tensor {
+        let (end, outer) = if upper {
+            (self.upper(graph, at), "Max")
+        } else {
+            // The lower end is the upper one of −y, with its sign changed.
+            let turned: Vec<(Tensor, Tensor)> = at.iter().map(|&(m, s)| (graph.op("Neg", &[m]), s)).collect();
+            let end = self.upper(graph, &turned);
+            (graph.op("Neg", &[end]), "Min")
+        };
+        if self.holds_centre { graph.op(outer, &[end, centre]) } else { end }
+    }
+
+    fn upper(&self, graph: &mut Graph, at: &[(Tensor, Tensor)]) -> Tensor {
         if let [(mean, scale)] = at {
             let half = graph.times(*scale, self.alone());
             return graph.op("Add", &[*mean, half]);
@@ -76,21 +81,29 @@ impl Ranks {
             parts.push(graph.op("Add", &[*mean, spread]));
         }
         let all = graph.beside(&parts);
-        if self.plain {
+        if self.counts().all(|c| c == 1.0) {
             let rank = self.above as usize;
             let k = graph.ints([rank as i64 + 1]);
             let [top, _] = graph.call("TopK", &[all, k], &[("axis", 1), ("largest", 1), ("sorted", 1)]);
             return graph.columns(top, &[rank]);
         }
-        let counts: Vec<f64> = self.folds.iter().flat_map(|f| f.counts.iter().copied()).collect();
-        let (size, counts) = (counts.len(), graph.floats(&[counts.len()], counts));
+        self.counted(graph, all)
+    }
+
+    fn counts(&self) -> impl Iterator<Item = f64> {
+        self.folds.iter().flat_map(|f| f.counts.iter().copied())
+    }
+
+    /// The first of the candidates, from the top, that has too much at or above it, where they do not count once each.
+    fn counted(&self, graph: &mut Graph, candidates: Tensor) -> Tensor {
+        let size = self.counts().count();
+        let counts = graph.floats(&[size], self.counts());
         let k = graph.ints([size as i64]);
-        let [sorted, order] = graph.call("TopK", &[all, k], &[("axis", 1), ("largest", 1), ("sorted", 1)]);
+        let [sorted, order] = graph.call("TopK", &[candidates, k], &[("axis", 1), ("largest", 1), ("sorted", 1)]);
         let [counts] = graph.call("Gather", &[counts, order], &[("axis", 0)]);
         let axis = graph.ints([1]);
         let masses = graph.op("CumSum", &[counts, axis]);
-        // Counts are whole numbers unless rows are weighted, so that a half apart nothing is in doubt.
-        let limit = graph.number(self.above + 0.5 * f64::from(u8::from(self.above.fract() == 0.0)));
+        let limit = graph.number(self.limit());
         let over = graph.op("Less", &[masses, limit]);
         let [over] = graph.call("Cast", &[over], &[("to", crate::tensor::FLOAT)]);
         let place = graph.row_sums(over, size);
@@ -99,32 +112,40 @@ impl Ranks {
         end
     }
 
+    /// The mass from the top, in f32, below which the end is not reached.
+    fn limit(&self) -> f64 {
+        let exact = self.counts().all(|c| c.fract() == 0.0) && self.counts().sum::<f64>() <= EXACT;
+        // A half between whole numbers leaves nothing in doubt. Other masses are rounded when they are added up, so the limit is a trifle less.
+        if exact { self.above.floor() + 0.5 } else { self.above * (1.0 - 1e-4) }
+    }
+
     /// The score that decides where there is one fold.
     fn alone(&self) -> f64 {
-        let fold = &self.folds[0];
+        let Some(fold) = self.folds.first() else { return 0.0 };
         let mut mass = 0.0;
-        for (value, count) in fold.values.iter().zip(&fold.counts) {
-            mass += count;
-            if mass > self.above {
-                return *value;
-            }
-        }
-        fold.values.last().copied().unwrap_or(0.0)
+        let reached = fold.values.iter().zip(&fold.counts).find(|(_, count)| {
+            mass += **count;
+            mass > self.above
+        });
+        reached.map(|(value, _)| value).or(fold.values.last()).copied().unwrap_or(0.0)
     }
 }
 
 impl Compressed {
-    fn all(ascending: &[f64], weights: Option<&[f64]>) -> Self {
-        let counts = match weights {
-            Some(w) => w.iter().rev().copied().collect(),
-            None => vec![1.0; ascending.len()],
-        };
-        Compressed { values: ascending.iter().rev().copied().collect(), counts }
+    /// All of them, given ascending.
+    fn all((mut values, mut counts): (Vec<f64>, Vec<f64>)) -> Self {
+        values.reverse();
+        counts.reverse();
+        Compressed { values, counts }
+    }
+
+    fn mass(&self) -> f64 {
+        self.counts.iter().sum()
     }
 
     /// The same in at most so many blocks, finest where a share of the mass lies above.
     fn to(self, most: usize, share: f64) -> Self {
-        let middle = share * self.counts.iter().sum::<f64>();
+        let middle = share * self.mass();
         let mut growth = 0.01;
         let mut blocks = self.clone();
         while blocks.values.len() > most {
@@ -153,9 +174,9 @@ impl Compressed {
     }
 }
 
-/// No smaller in f32, by more than what f32 can lose elsewhere.
+/// Larger in f32, by more than what f32 can lose elsewhere: an upper end goes up, whatever the sign of the score.
 fn outwards(score: f64) -> f64 {
-    let widened = score * (1.0 + ROUNDING);
+    let widened = score + ROUNDING * score.abs();
     let single = widened as f32;
     f64::from(if f64::from(single) < widened { single.next_up() } else { single })
 }
@@ -192,25 +213,28 @@ mod tests {
         for (weights, units) in [(None, 20_000), (Some(weights), 8_750)] {
             let parts = serde_json::json!({ "signed": signed, "weights": weights, "units": units });
             let scores: Scores = serde_json::from_value(parts).unwrap();
-            for level in [0.5, 0.9, 0.99] {
+            let sides = [Side::Both, Side::Lower, Side::Upper];
+            for (level, side) in [0.3, 0.5, 0.9, 0.99].into_iter().flat_map(|l| sides.map(|s| (l, s))) {
                 let level = Level::new(level).unwrap();
-                let (few, all) = (Ranks::new(&scores, level).unwrap(), Ranks::keeping(&scores, level, 4000).unwrap());
+                let few = Ranks::new(&scores, level, side).unwrap();
+                let all = Ranks::keeping(&scores, level, side, 4000).unwrap();
                 assert!(
                     few.folds.iter().all(|f| f.values.len() <= KEPT)
                         && all.folds.iter().all(|f| f.values.len() == 4000)
                 );
-                let (mut sum, mut exact) = (0.0, 0.0);
+                let mut apart = Vec::new();
                 for spread in [0.0, 0.05, 0.3] {
                     for _ in 0..30 {
                         let at: Vec<(f64, f64)> =
                             (0..5).map(|_| (spread * normal(), (spread * normal()).exp())).collect();
                         let (short, long) = (end(&few.folds, few.above, &at), end(&all.folds, all.above, &at));
                         assert!(short >= long, "{short} {long}");
-                        sum += short;
-                        exact += long;
+                        apart.push(short - long);
                     }
                 }
-                assert!(sum / exact < 1.005, "{level:?}: {}", sum / exact);
+                // Scores are of order 1.
+                let mean = apart.iter().sum::<f64>() / apart.len() as f64;
+                assert!(mean < 0.005, "{level:?} {side:?}: {mean}");
             }
         }
     }
@@ -224,10 +248,13 @@ mod tests {
         let scores: Scores = serde_json::from_value(serde_json::json!({ "buckets": buckets, "units": 8 })).unwrap();
         // ⌈9 · level⌉ of 0.5 (3 times), 1 (2), 1.5 (2), 2.
         for (level, end) in [(0.3, 0.5), (0.34, 1.0), (0.55, 1.0), (0.56, 1.5), (0.77, 1.5), (0.8, 2.0)] {
-            let ranks = Ranks::new(&scores, Level::new(level).unwrap()).unwrap();
+            let ranks = Ranks::new(&scores, Level::new(level).unwrap(), Side::Both).unwrap();
             assert_eq!(ranks.alone(), end, "{level}");
         }
-        assert!(Ranks::new(&scores, Level::new(0.9).unwrap()).is_err());
+        // Signed, the bounds are those of the same ranks: ⌈9 · 0.3⌉ = 3 is −1.5 from below, and from above 0.5 with its sign changed.
+        let bound = |side| Ranks::new(&scores, Level::new(0.3).unwrap(), side).unwrap().alone();
+        assert_eq!((bound(Side::Upper), bound(Side::Lower)), (-1.5, -0.5));
+        assert!(Ranks::new(&scores, Level::new(0.9).unwrap(), Side::Both).is_err());
     }
 
     #[test]
@@ -235,6 +262,8 @@ mod tests {
         for v in [0.1, 1.0, 3.3e-7, 12345.678] {
             let rounded = outwards(v);
             assert!(rounded > v && rounded < v * (1.0 + 2.0 * ROUNDING) && rounded == f64::from(rounded as f32));
+            let negative = outwards(-v);
+            assert!(negative > -v && negative < -v * (1.0 - 2.0 * ROUNDING) && negative == f64::from(negative as f32));
         }
         assert_eq!(outwards(0.0), 0.0);
     }

@@ -2,8 +2,9 @@
 
 use ndarray::{Array1, Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
+use stonet::score::Asked;
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Level, NewRows, PostStoNet,
+    Calibration, ClassInputs, ClassMethod, ClassRows, FittedPostStoNet, InputKind, Kind, Level, NewRows, PostStoNet,
     PostStoNetClassifier, Seed, Side, StoNetSettings,
 };
 use stonet_onnx::{ClassOutput, Head, classifier, intervals};
@@ -13,7 +14,7 @@ pub struct Case {
     pub name: String,
     pub head: Head,
     pub inputs: Vec<(&'static str, Array2<f64>)>,
-    pub outputs: Vec<(&'static str, Array2<f64>)>,
+    pub outputs: Vec<(String, Array2<f64>)>,
     /// Whether ends may be further out than the model's.
     pub compressed: bool,
 }
@@ -69,7 +70,7 @@ pub fn classifiers() -> Vec<Case> {
                 name: format!("{method}-{inputs}"),
                 head: classifier(&fitted, ClassOutput { kind: InputKind::Logits, columns: 4 }).unwrap(),
                 inputs: vec![("logits", new_logits.clone()), ("features", new_features.clone())],
-                outputs: vec![("probabilities", p), ("class", class)],
+                outputs: vec![("probabilities".into(), p), ("class".into(), class)],
                 compressed: false,
             });
         }
@@ -92,33 +93,76 @@ pub fn number_data(rows: usize, outputs: usize, seed: u64) -> (Array2<f64>, Arra
     (x, y, d)
 }
 
-/// One kind of interval.
-pub fn interval(settings: &PostStoNet, rows: usize, outputs: usize, with_network: bool, groups: bool) -> Case {
+/// A fitted regression, and new rows for it.
+pub struct Fit {
+    pub name: String,
+    pub fitted: FittedPostStoNet,
+    pub x: Array2<f64>,
+    pub d: Option<Array2<f64>>,
+}
+
+/// Levels on both sides, one at 0.9.
+pub fn at(levels: &[f64]) -> Asked {
+    Asked::at(&levels.iter().map(|&l| Level::new(l).unwrap()).collect::<Vec<_>>())
+}
+
+/// One kind of interval; nothing where it cannot be fitted so, which kinds without the network's predictions say.
+pub fn try_fit(settings: &PostStoNet, rows: usize, outputs: usize, network: bool, groups: bool) -> Option<Fit> {
     let (x, y, d) = number_data(rows, outputs, 7);
-    let groups: Option<Vec<usize>> = groups.then(|| (0..rows).map(|i| i / 3 % 60).collect());
+    let numbers: Vec<usize> = (0..rows).map(|i| i / 3 % 60).collect();
     let mut data = Calibration::new(x.view(), y.view()).unwrap();
-    if with_network {
+    if network {
         data = data.with_prediction(d.view()).unwrap();
     }
-    if let Some(groups) = &groups {
-        data = data.with_groups(groups).unwrap();
+    if groups {
+        data = data.with_groups(&numbers).unwrap();
     }
-    let fitted = settings.fit(&data, Seed::new(5), &|_, _| true).unwrap();
+    let fitted = settings.fit(&data, Seed::new(5), &|_, _| true).ok()?;
     let (x, _, d) = number_data(400, outputs, 90);
-    let mut new = NewRows::new(x.view()).unwrap();
-    if with_network {
-        new = new.with_prediction(d.view()).unwrap();
+    let name = format!("{}-{rows}-{outputs}-{network}-{groups}", settings.kind).replace('+', "plus");
+    Some(Fit { name, fitted, x, d: network.then_some(d) })
+}
+
+impl Fit {
+    fn called(self, more: &str) -> Self {
+        Fit { name: format!("{}-{more}", self.name), ..self }
     }
-    let level = Level::new(0.9).unwrap();
-    let i = fitted.intervals(&new, level, Side::Both).unwrap();
-    let kind = settings.kind;
-    Case {
-        name: format!("{kind}-{rows}-{outputs}-{with_network}-{}", groups.is_some()).replace('+', "plus"),
-        head: intervals(&fitted, level).unwrap(),
-        inputs: vec![("features", x), ("network_prediction", d)],
-        outputs: vec![("prediction", i.prediction), ("lower", i.lower), ("upper", i.upper)],
-        compressed: !matches!(kind, Kind::Paper | Kind::Cv | Kind::Split),
+
+    /// What is asked for, as a graph and as the model says it.
+    pub fn case(&self, asked: &Asked) -> Case {
+        let mut new = NewRows::new(self.x.view()).unwrap();
+        if let Some(d) = &self.d {
+            new = new.with_prediction(d.view()).unwrap();
+        }
+        let all = self.fitted.all_intervals(&new, asked).unwrap();
+        let mut outputs = vec![("prediction".to_owned(), all[0].prediction.clone())];
+        for i in all {
+            let suffix = if asked.levels.len() == 1 { String::new() } else { format!("_{}", i.level.percent()) };
+            for (end, table, without) in [("lower", i.lower, Side::Upper), ("upper", i.upper, Side::Lower)] {
+                if asked.side != without {
+                    outputs.push((format!("{end}{suffix}"), table));
+                }
+            }
+        }
+        let names: Vec<String> = asked.levels.iter().map(|l| l.percent()).collect();
+        let joint = if asked.joint { "-joint" } else { "" };
+        Case {
+            name: format!("{}-{:?}-{}{joint}", self.name, asked.side, names.join("-")),
+            head: intervals(&self.fitted, asked).unwrap(),
+            inputs: [("features", self.x.clone())]
+                .into_iter()
+                .chain(self.d.clone().map(|d| ("network_prediction", d)))
+                .collect(),
+            outputs,
+            compressed: !matches!(self.fitted.settings().kind, Kind::Paper | Kind::Cv | Kind::Split),
+        }
     }
+}
+
+/// One kind of interval at level 0.9.
+#[allow(dead_code)]
+pub fn interval(settings: &PostStoNet, rows: usize, outputs: usize, with_network: bool, groups: bool) -> Case {
+    try_fit(settings, rows, outputs, with_network, groups).unwrap().case(&at(&[0.9]))
 }
 
 /// A short training.
@@ -127,34 +171,43 @@ pub fn quick(kind: Kind) -> PostStoNet {
     PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() }
 }
 
-/// Every kind of interval, with and without the network's predictions, one output and two, rows alone and in groups, few and many.
-pub fn regressions() -> Vec<Case> {
-    let mut cases = Vec::new();
+/// Fits of every kind, with and without the network's predictions, one output and two, rows alone and in groups, few and many.
+fn fits() -> Vec<Fit> {
+    let mut all = Vec::new();
     for kind in Kind::ALL {
-        cases.push(interval(&quick(kind), 240, 1, true, false));
+        for (outputs, network, groups) in [(1, true, false), (2, true, false), (1, false, true)] {
+            all.extend(try_fit(&quick(kind), 240, outputs, network, groups));
+        }
     }
-    for (kind, rows, outputs, network, groups) in [
-        (Kind::Stack, 240, 2, true, false),
-        (Kind::Stack, 240, 1, false, true),
-        (Kind::Split, 240, 1, true, true),
-        (Kind::Paper, 240, 2, false, false),
-        (Kind::Fast, 9000, 1, true, false),
-    ] {
-        cases.push(interval(&quick(kind), rows, outputs, network, groups));
-    }
+    let missing = [(Kind::Paper, 2, false), (Kind::Cv, 1, false), (Kind::Split, 1, true)];
+    all.extend(
+        missing
+            .map(|(kind, outputs, groups)| try_fit(&quick(kind), 240, outputs, kind == Kind::Split, groups).unwrap()),
+    );
+    all.extend(try_fit(&quick(Kind::Fast), 9000, 1, true, false));
     for hidden in [vec![], vec![6, 5], vec![5, 4, 3]] {
         let mut deep = quick(Kind::Cv);
         deep.stonet.hidden = hidden.clone();
-        let mut case = interval(&deep, 240, 2, false, false);
-        case.name = format!("{}-deep-{}", case.name, hidden.len());
-        cases.push(case);
+        all.extend(try_fit(&deep, 240, 2, false, false).map(|f| f.called(&format!("deep-{}", hidden.len()))));
     }
-    let mut constant = quick(Kind::Fast);
-    constant.learned_scale = false;
-    let mut case = interval(&constant, 240, 1, true, false);
-    case.name += "-constant";
-    cases.push(case);
-    cases
+    let constant = PostStoNet { learned_scale: false, ..quick(Kind::Fast) };
+    all.extend(try_fit(&constant, 240, 1, true, false).map(|f| f.called("constant")));
+    all
+}
+
+/// Every fit with every side, one level and several, low ones too, every target by itself and all at once.
+pub fn regressions() -> Vec<Case> {
+    let asked = [
+        at(&[0.9]),
+        at(&[0.05, 0.8, 0.925]),
+        at(&[0.6, 0.9]).with_side(Side::Lower),
+        at(&[0.9]).with_side(Side::Upper),
+        Asked { joint: true, ..at(&[0.8, 0.9]) },
+    ];
+    // Boxes of one target are its intervals.
+    let fits = fits();
+    let pairs = fits.iter().flat_map(|f| asked.iter().map(move |a| (f, a)));
+    pairs.filter(|(f, a)| !a.joint || f.fitted.outputs() > 1).map(|(f, a)| f.case(a)).collect()
 }
 
 /// The largest difference of two tables, in units of the wanted entry or of 1, whichever is larger.

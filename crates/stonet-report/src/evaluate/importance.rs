@@ -20,12 +20,14 @@ pub type Predict<'a> = &'a dyn Fn(ArrayView2<'_, f64>) -> Result<Array2<f64>>;
 /// Inputs whose columns are to be explained, and what predicts from them.
 #[derive(Clone, Copy)]
 pub struct Explain<'a> {
-    /// One row per evaluated row.
+    /// Rows of inputs.
     pub inputs: ArrayView2<'a, f64>,
     /// One per column.
     pub names: &'a [String],
     /// The prediction.
     pub predict: Predict<'a>,
+    /// The numbers of these rows among those that are evaluated; none where they are all of them.
+    pub rows: Option<&'a [usize]>,
 }
 
 /// One column's part.
@@ -95,8 +97,12 @@ pub fn permutation(
             found: explain.names.len(),
         });
     }
-    let rows = spread(x.nrows(), ROWS);
-    let mut inputs = x.select(Axis(0), &rows);
+    if let Some(rows) = explain.rows.filter(|rows| rows.len() != x.nrows()) {
+        return Err(Error::Shape { what: "numbers of the rows".into(), expected: x.nrows(), found: rows.len() });
+    }
+    let chosen = spread(x.nrows(), ROWS);
+    let mut inputs = x.select(Axis(0), &chosen);
+    let rows: Vec<usize> = chosen.into_iter().map(|i| explain.rows.map_or(i, |rows| rows[i])).collect();
     let before = (explain.predict)(inputs.view())?;
     let base = (loss.of)(&rows, before.view());
     let columns = candidates(inputs.view(), before.view(), used);
@@ -180,7 +186,7 @@ mod tests {
         };
         let loss = Loss { measure: "mse", fraction: false, of: &loss };
         let names = names(4);
-        let explain = Explain { inputs: x.view(), names: &names, predict: &predict };
+        let explain = Explain { inputs: x.view(), names: &names, predict: &predict, rows: None };
         let found = permutation(&explain, &[true; 4], &loss, Seed::new(1), &Steps::new(None)).unwrap();
         assert_eq!((found.rows, found.columns, found.tried), (500, 4, 4));
         let order: Vec<&str> = found.features.iter().map(|f| f.name.as_str()).collect();
@@ -209,7 +215,7 @@ mod tests {
         };
         let loss = Loss { measure: "", fraction: false, of: &loss };
         let names = names(900);
-        let explain = Explain { inputs: x.view(), names: &names, predict: &predict };
+        let explain = Explain { inputs: x.view(), names: &names, predict: &predict, rows: None };
         let found = permutation(&explain, &[true; 900], &loss, Seed::new(1), &Steps::new(None)).unwrap();
         assert_eq!((found.tried, found.features.len(), found.features[0].name.as_str()), (44, 20, "x777"));
     }

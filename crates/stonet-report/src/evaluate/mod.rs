@@ -6,23 +6,25 @@ mod importance;
 mod kappa;
 mod regression;
 mod requirement;
+mod sample;
 pub(crate) mod seen;
 mod steps;
 mod strata;
+mod sum;
 mod text;
 mod variance;
 
 pub use binomial::{CONFIDENCE, Judgement, Proportion, binomial_band};
 pub(crate) use classes::named;
 pub use classes::{
-    CLASS_METRICS, ClassEvaluation, ClassGroup, ClassRow, ClassSettings, ConfidenceBin, Confusion, HeadInputs,
-    MemberWeight, ReliabilityRow,
+    CLASS_METRICS, ClassEvaluation, ClassGroup, ClassJudge, ClassRow, ClassSettings, ConfidenceBin, Confusion,
+    HeadInputs, MemberWeight, ReliabilityRow,
 };
 pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};
 pub use regression::{
     CurvePoint, EvaluateSettings, IntervalScores, LEVELS, MemberWeights, REGRESSION_METRICS, RegressionEvaluation,
-    SampleRow, Subgroup, TargetEvaluation,
+    RegressionJudge, SampleRow, Subgroup, TargetEvaluation,
 };
 pub use requirement::{Metrics, Requirement};
 pub use seen::sentence as overlap_sentence;

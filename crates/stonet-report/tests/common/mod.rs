@@ -120,7 +120,7 @@ pub fn classes() -> ClassEvaluation {
     let settings = ClassSettings {
         network: Some(own.view()),
         by: Some(("camera", &cameras)),
-        explain: Some(Explain { inputs: new.view(), names: &columns, predict: &predict }),
+        explain: Some(Explain { inputs: new.view(), names: &columns, predict: &predict, rows: None }),
         ..ClassSettings::default()
     };
     let mut e = ClassEvaluation::new(p.view(), &truth, &names, &settings).unwrap();

@@ -51,6 +51,12 @@ impl Level {
         self.0
     }
 
+    /// In percent, as in the names of columns: `90` for 0.9 and `99.5` for 0.995.
+    pub fn percent(self) -> String {
+        // 100 · 0.57 is not quite 57.
+        format!("{}", (self.0 * 1e12).round() / 1e10)
+    }
+
     /// Φ⁻¹(1 − α/2).
     pub fn z(self) -> f64 {
         normal::upper_quantile(0.5 * (1.0 - self.0))

@@ -28,17 +28,19 @@ pub(super) fn plan(intervals: &EveIntervals, asked: &Asked) -> Result<Plan> {
     let (mean, sd) = (scaling.y.mean().to_vec(), scaling.y.sd().to_vec());
     let centre = b.diagonal_line(centre, &sd, &mean);
     let half = b.diagonal_line(half, &sd, &vec![0.0; targets]);
-    (0..targets).for_each(|target| b.output(Quantity::Prediction { target }, centre, target, true));
-    for (level, &wanted) in asked.levels.iter().enumerate() {
-        let z = quantile(asked.each(wanted, targets)?, asked.side)?;
-        for (end, sign) in [(Side::Upper, -1.0), (Side::Lower, 1.0)].into_iter().filter(|(e, _)| *e != asked.side) {
-            let node = b.sum(vec![(1.0, centre), (sign * z, half)], 0.0);
-            for target in 0..targets {
-                let quantity = match end {
-                    Side::Upper => Quantity::Lower { target, level },
-                    _ => Quantity::Upper { target, level },
-                };
-                b.output(quantity, node, target, true);
+    let mut ends = Vec::new();
+    for &level in &asked.levels {
+        let z = quantile(asked.each(level, targets)?, asked.side)?;
+        ends.push([-z, z].map(|z| b.sum(vec![(1.0, centre), (z, half)], 0.0)));
+    }
+    for target in 0..targets {
+        b.output(Quantity::Prediction { target }, centre, target, true);
+        for (level, &[lower, upper]) in ends.iter().enumerate() {
+            if asked.side != Side::Upper {
+                b.output(Quantity::Lower { target, level }, lower, target, true);
+            }
+            if asked.side != Side::Lower {
+                b.output(Quantity::Upper { target, level }, upper, target, true);
             }
         }
     }
@@ -180,7 +182,7 @@ impl PredictInterval for EveIntervals {
     fn intervals(&self, x: ArrayView2<'_, f64>, level: Level) -> Result<Intervals> {
         let expected = self.scaling().x.columns();
         if x.ncols() != expected {
-            return Err(Error::shape("feature columns", expected, x.ncols()));
+            return Err(Error::shape("input columns", expected, x.ncols()));
         }
         let asked = Asked::at(&[level]);
         let scorer = Scorer::new(plan(self, &asked)?);

@@ -7,12 +7,14 @@ mod eve_plan;
 mod guarantee;
 mod predict;
 mod sample;
+mod variance;
 
 use serde::{Deserialize, Serialize};
 
 pub use eve::Select;
 pub use guarantee::{Guarantee, seen_in_training};
 pub use sample::UncalibratedPostStoNet;
+pub use variance::{VariancePart, VarianceSource};
 
 use crate::names::named;
 use crate::score::{Asked, Kept};
@@ -351,7 +353,8 @@ impl FittedPostStoNet {
     }
 
     /// The stacks behind the other kinds, one per output.
-    pub fn stacks(&self) -> Option<&[FittedStack]> {
+    #[cfg(test)]
+    pub(crate) fn stacks(&self) -> Option<&[FittedStack]> {
         match &self.model {
             Model::Stacks(stacks) => Some(stacks),
             Model::Eve { .. } => None,

@@ -53,13 +53,19 @@ impl FittedPostStoNet {
         scorer.map_or_else(|_| (0..self.features).collect(), |s| s.plan().columns(Port::Features).collect())
     }
 
-    fn run(&self, scorer: &Scorer, rows: &NewRows<'_>) -> Result<Vec<Vec<f64>>> {
+    /// Fails where rows have another number of columns than those of the fit.
+    pub(super) fn check_columns(&self, rows: &NewRows<'_>) -> Result<()> {
         if rows.features.ncols() != self.features {
             return Err(Error::shape("feature columns", self.features, rows.features.ncols()));
         }
-        if let Some(d) = rows.prediction.filter(|d| d.ncols() != self.outputs()) {
-            return Err(Error::shape("columns of the predictions", self.outputs(), d.ncols()));
+        match rows.prediction.filter(|d| d.ncols() != self.outputs()) {
+            Some(d) => Err(Error::shape("columns of the predictions", self.outputs(), d.ncols())),
+            None => Ok(()),
         }
+    }
+
+    fn run(&self, scorer: &Scorer, rows: &NewRows<'_>) -> Result<Vec<Vec<f64>>> {
+        self.check_columns(rows)?;
         if rows.prediction.is_none() && scorer.plan().columns(Port::Prediction).next().is_some() {
             return Err(Error::NoPrediction { what: crate::stack::NAME });
         }

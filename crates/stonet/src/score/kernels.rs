@@ -120,16 +120,17 @@ fn clamp_body<const FMA: bool>(out: &mut [Tile], x: &[Tile], clamps: &[Clamp]) {
 }
 
 dispatch! {
-    /// The same with results in single precision; the differences are in double precision, so that offsets cost no digits.
+    /// The same with results in single precision; the arithmetic is in double precision, so that offsets cost no digits.
     fn clamp_narrow(out: &mut [Narrow], x: &[Tile], clamps: &[Clamp]) = clamp_narrow_body
 }
 
 #[inline(always)]
 fn clamp_narrow_body<const FMA: bool>(out: &mut [Narrow], x: &[Tile], clamps: &[Clamp]) {
     for (out, c) in out.iter_mut().zip(clamps) {
-        let (x, scale, low, high) = (&x[c.column], c.scale as f32, c.low as f32, c.high as f32);
+        let (x, low, high) = (&x[c.column], c.low as f32, c.high as f32);
         for l in 0..LANES {
-            let z = (x[l] - c.centre) as f32 * scale;
+            // Features and scales of any magnitude; only what comes out is of order one.
+            let z = ((x[l] - c.centre) * c.scale) as f32;
             let z = if z < low { low } else { z };
             out[l] = if z > high { high } else { z };
         }
@@ -290,7 +291,7 @@ mod tests {
         let many: Vec<(usize, f64)> = (0..40).map(|k| (k, (k as f64 * 0.7).cos())).collect();
         let rows = [vec![(0, 1.5), (3, 0.0), (4, -2.0)], vec![], vec![(2, 0.25)], many];
         let sparse = weights(&rows);
-        assert_eq!((sparse.len(), sparse.rows().nth(0)), (4, Some((0.0, &[(0, 1.5), (4, -2.0)][..]))));
+        assert_eq!((sparse.len(), sparse.rows().next()), (4, Some((0.0, &[(0, 1.5), (4, -2.0)][..]))));
         let single = NarrowSparse::new(&sparse);
         for &set in InstructionSet::ALL {
             let _ = forced(set, || {

@@ -13,7 +13,6 @@ mod plan;
 mod scorer;
 mod tile;
 
-pub use crate::interval::conformal::Scores;
 pub use asked::Asked;
 pub(crate) use asked::Kept;
 pub(crate) use builder::Builder;
@@ -22,3 +21,5 @@ pub(crate) use columns::beside;
 pub use op::{Clamp, Form, Knots, Op, Sparse};
 pub use plan::{Input, Node, Output, Plan, Port, Quantity, Value};
 pub use scorer::Scorer;
+
+pub use crate::interval::conformal::Scores;

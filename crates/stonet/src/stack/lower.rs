@@ -21,6 +21,9 @@ const SINGLE_ROUNDING: f64 = 2e-7;
 /// stays below 1e-5 of their length.
 const SINGLE_ERROR: f64 = 2e-5;
 
+/// Sizes of weights, in units of the target, that single precision can hold with all their digits.
+const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
+
 /// Predictions of all targets, and ends at every level.
 pub(crate) fn plan(stacks: &[FittedStack], features: usize, asked: &Asked) -> Result<Plan> {
     let mut b = Builder::default();
@@ -281,6 +284,7 @@ impl FoldModel {
                     }
             })
             .sum();
-        SINGLE_ROUNDING * size <= SINGLE_ERROR * low.exp()
+        // Weights in units of the target must have digits in single precision.
+        SINGLE_RANGE.contains(&size) && SINGLE_ROUNDING * size <= SINGLE_ERROR * low.exp()
     }
 }

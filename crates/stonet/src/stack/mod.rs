@@ -90,12 +90,14 @@ pub struct FoldModel {
 
 impl FoldModel {
     /// Members with their weights: μ is the weighted sum of their predictions.
-    pub fn members(&self) -> &[(f64, Member)] {
+    #[cfg(test)]
+    pub(crate) fn members(&self) -> &[(f64, Member)] {
         &self.members
     }
 
     /// s.
-    pub fn scale_model(&self) -> &ScaleModel {
+    #[cfg(test)]
+    pub(crate) fn scale_model(&self) -> &ScaleModel {
         &self.scale
     }
 
@@ -162,12 +164,13 @@ impl FittedStack {
     }
 
     /// What each fold predicts with; the point prediction is their mean.
-    pub fn folds(&self) -> &[FoldModel] {
+    pub(crate) fn folds(&self) -> &[FoldModel] {
         &self.folds
     }
 
     /// The scores of the rows that each fold held out.
-    pub fn scores(&self) -> &Scores {
+    #[cfg(test)]
+    pub(crate) fn scores(&self) -> &Scores {
         &self.scores
     }
 

@@ -134,9 +134,9 @@ impl Fit {
         if self.method.is_some() {
             return Err(Error::flag("--method", "is for --task classification; intervals are chosen by --interval"));
         }
-        let mut post: PostStoNet = self.read_settings()?;
+        let (mut post, named): (PostStoNet, _) = self.read_settings()?;
         post.level = level.unwrap_or(post.level);
-        post.kind = self.kind(post.kind)?;
+        post.kind = self.kind(post.kind, named.contains_key("kind"))?;
         post.folds = self.folds.unwrap_or(post.folds);
         post.select = self.select.or(post.select);
         post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
@@ -152,7 +152,8 @@ impl Fit {
         let (rows, drawn) = match self.sample_rows()? {
             None => (RegressionFile::read(&source, &self.columns)?, None),
             Some(most) => {
-                let drawn = self.draw(&source, RegressionFile::reading(&self.columns)?, most, console);
+                let reading = RegressionFile::reading(&self.columns)?;
+                let drawn = self.draw(&source, reading, (most, post.split_share), console);
                 let (table, drawn) = drawn.map_err(|e| RegressionFile::hints(e, &self.columns))?;
                 let all: Vec<usize> = (0..table.rows()).collect();
                 (RegressionFile::chosen(&source, &self.columns, &table, &all)?, Some(drawn))
@@ -214,7 +215,7 @@ impl Fit {
         if let Some((flag, _)) = regression.into_iter().find(|(_, given)| *given) {
             return Err(Error::flag(flag, "is for --task regression; probabilities are chosen by --method"));
         }
-        let mut post: PostStoNetClassifier = self.read_settings()?;
+        let (mut post, _): (PostStoNetClassifier, _) = self.read_settings()?;
         post.method = self.method.unwrap_or(post.method);
         post.folds = self.folds.or(post.folds);
         Ok(post)
@@ -226,7 +227,7 @@ impl Fit {
         let (rows, total) = match self.sample_rows()? {
             None => (ClassFile::read(&source, &self.columns, None)?, None),
             Some(most) => {
-                let drawn = self.draw(&source, ClassFile::reading(&self.columns)?, most, console);
+                let drawn = self.draw(&source, ClassFile::reading(&self.columns)?, (most, 1.0), console);
                 let (table, drawn) = drawn.map_err(|e| ClassFile::hints(e, &self.columns))?;
                 let all: Vec<usize> = (0..table.rows()).collect();
                 if drawn.others() > 0 {
@@ -270,16 +271,22 @@ impl Fit {
         Ok((model, Summary { fingerprint, ..summary }))
     }
 
-    /// The settings of a file, or the default ones.
-    fn read_settings<T: DeserializeOwned + Default>(&self) -> Result<T> {
-        let Some(path) = &self.settings else { return Ok(T::default()) };
+    /// The settings of a file, or the default ones, and those that the file names.
+    fn read_settings<T: DeserializeOwned + Default>(&self) -> Result<(T, toml::Table)> {
+        let Some(path) = &self.settings else { return Ok(Default::default()) };
         let settings = |place: String, why: String| Error::Settings { path: path.clone(), place, why };
         let text =
             std::fs::read_to_string(path).map_err(|e| settings(String::new(), format!("cannot be read: {e}")))?;
-        toml::from_str(&text).map_err(|e| {
+        let wrong = |e: toml::de::Error| {
             let (place, why) = wrong_settings::explained(&text, &e);
             settings(place, why)
-        })
+        };
+        let named: toml::Table = toml::from_str(&text).map_err(wrong)?;
+        match named.clone().try_into() {
+            Ok(read) => Ok((read, named)),
+            // The text knows the line of what is wrong.
+            Err(e) => Err(wrong(toml::from_str::<T>(&text).err().unwrap_or(e))),
+        }
     }
 
     fn model(

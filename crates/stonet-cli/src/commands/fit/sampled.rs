@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
 use stonet::streams::regression;
-use stonet::{Kind, PostStoNet, Seed, UncalibratedPostStoNet};
+use stonet::{Kind, Seed, UncalibratedPostStoNet};
 use stonet_io::{ModelColumns, Reading, Sample, Sampling, Table};
 
 use super::Fit;
@@ -27,12 +26,6 @@ pub struct Drawn {
     pub total: u64,
 }
 
-/// What a file of settings says about the kind of intervals.
-#[derive(Default, Deserialize)]
-struct Named {
-    kind: Option<Kind>,
-}
-
 impl Fit {
     /// How many rows are drawn; none where all are fitted.
     pub(super) fn sample_rows(&self) -> Result<Option<usize>> {
@@ -43,12 +36,12 @@ impl Fit {
         }
     }
 
-    /// The kind of intervals that flags ask for, where the settings have this one.
-    pub(super) fn kind(&self, settings: Kind) -> Result<Kind> {
+    /// The kind of intervals that flags ask for, where the settings have this one; `named` tells whether they name it.
+    pub(super) fn kind(&self, settings: Kind, named: bool) -> Result<Kind> {
         if self.sample_rows()?.is_none() {
             return Ok(self.interval.unwrap_or(settings));
         }
-        match self.interval.or(self.read_settings::<Named>()?.kind) {
+        match self.interval.or(named.then_some(settings)) {
             None | Some(Kind::Split) => Ok(Kind::Split),
             Some(other) => Err(Error::flag(
                 "--interval",
@@ -60,12 +53,12 @@ impl Fit {
         }
     }
 
-    /// Draws rows while they are read once.
+    /// Draws rows while they are read once: at most this many, and this share of all, so that enough is left to calibrate.
     pub(super) fn draw(
         &self,
         source: &Source,
         reading: Reading,
-        most: usize,
+        (most, share): (usize, f64),
         console: &Console,
     ) -> Result<(Table, Drawn)> {
         let regression = self.task == Task::Regression;
@@ -83,8 +76,6 @@ impl Fit {
                  give the rows as one file, without --sample",
             ));
         }
-        // Enough has to be left to calibrate.
-        let share = if regression { self.read_settings::<PostStoNet>()?.split_share } else { 1.0 };
         let sampling = Sampling { most, share, seed: Seed::new(self.seed.seed).child(regression::SAMPLE) };
         let reading = source.reading(reading);
         let sample = console.run("read", |tick| reading.sample(&source.path, &sampling, tick));

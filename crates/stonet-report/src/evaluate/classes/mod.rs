@@ -10,13 +10,13 @@ use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge,
 use stonet::streams::evaluation as streams;
 use stonet::{Error, KappaPath, Overlap, Result, Seed, Ticker};
 
-pub use head::HeadInputs;
+pub use head::{ClassJudge, HeadInputs};
 
 use super::binomial::{Proportion, binomial_band};
 use super::importance::{Explain, Importance, Loss, permutation};
 use super::requirement::Metrics;
 use super::steps::Steps;
-use super::strata::subgroups;
+use super::strata::Groups;
 use tables::{class_rows, confidence_bins, confusions, guesses};
 
 /// Numbers of a [`ClassEvaluation`] that can be required.
@@ -29,7 +29,8 @@ const MEASURE: &str = "growth of the negative log-likelihood, in nats";
 pub struct ClassSettings<'a> {
     /// The network's own probabilities, before calibration.
     pub network: Option<ArrayView2<'a, f64>>,
-    /// A column's name and its value in every row: calibration is also given for each of its values.
+    /// A column's name and its value in every row: calibration is also given for each of its values. A [`ClassJudge`] takes both
+    /// elsewhere.
     pub by: Option<(&'a str, &'a [String])>,
     /// Inputs to explain.
     pub explain: Option<Explain<'a>>,
@@ -186,10 +187,28 @@ impl ClassEvaluation {
         names: &[String],
         settings: &ClassSettings<'_>,
     ) -> Result<Self> {
+        let steps = Steps::new(settings.tick);
+        let groups = settings.by.map(|(column, values)| {
+            let mut groups = Groups::default();
+            groups.add(values);
+            (column, groups)
+        });
+        Self::judged(p, labels, names, groups.as_ref().map(|(column, groups)| (*column, groups)), settings, &steps)
+    }
+
+    /// The same with subgroups by number.
+    fn judged(
+        p: ArrayView2<'_, f64>,
+        labels: &[usize],
+        names: &[String],
+        by: Option<(&str, &Groups)>,
+        settings: &ClassSettings<'_>,
+        steps: &Steps<'_>,
+    ) -> Result<Self> {
         if names.len() != p.ncols() {
             return Err(Error::Shape { what: "names of the classes".into(), expected: p.ncols(), found: names.len() });
         }
-        let (bins, seed, steps) = (settings.judge.bins, settings.seed, Steps::new(settings.tick));
+        let (bins, seed) = (settings.judge.bins, settings.seed);
         steps.announce(2 + usize::from(settings.network.is_some()));
         // First, because it checks everything.
         let scores = judge(p, labels, &settings.judge, seed.child(streams::SCORES))?;
@@ -204,9 +223,9 @@ impl ClassEvaluation {
         let guesses = guesses(p);
         let rows = labels.len();
         let right = guesses.iter().zip(labels).filter(|((k, _), y)| k == *y).count();
-        let subgroups = match settings.by {
+        let subgroups = match by {
             None => None,
-            Some((column, values)) => Some((column.to_owned(), groups(p, labels, values, &settings.judge, seed)?)),
+            Some((column, by)) => Some((column.to_owned(), groups(p, labels, by, &settings.judge, seed)?)),
         };
         steps.done()?;
         Ok(ClassEvaluation {
@@ -228,7 +247,7 @@ impl ClassEvaluation {
             subgroups,
             importance: settings
                 .explain
-                .map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE), &steps))
+                .map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE), steps))
                 .transpose()?,
             settings: serde_json::Value::Null,
             weights: Vec::new(),
@@ -278,10 +297,14 @@ fn reliability_rows(p: ArrayView2<'_, f64>, labels: &[usize], bins: usize) -> Re
 fn groups(
     p: ArrayView2<'_, f64>,
     labels: &[usize],
-    values: &[String],
+    by: &Groups,
     settings: &JudgeSettings,
     seed: Seed,
 ) -> Result<Vec<ClassGroup>> {
+    if by.rows() != labels.len() {
+        let what = "rows of the column of subgroups".into();
+        return Err(Error::Shape { what, expected: labels.len(), found: by.rows() });
+    }
     let one = |(g, (name, rows)): (usize, (String, Vec<usize>))| {
         let own = p.select(Axis(0), &rows);
         let own_labels: Vec<usize> = rows.iter().map(|&r| labels[r]).collect();
@@ -291,11 +314,15 @@ fn groups(
         let accuracy = Proportion::new((scores.accuracy * rows.len() as f64).round(), rows.len());
         Ok(ClassGroup { name, accuracy, ece: scores.ece, floor: (floor.mean, floor.high) })
     };
-    subgroups(values, labels.len())?.into_iter().enumerate().map(one).collect()
+    by.largest().into_iter().enumerate().map(one).collect()
 }
 
 fn importance(explain: &Explain<'_>, labels: &[usize], seed: Seed, steps: &Steps<'_>) -> Result<Importance> {
-    if explain.inputs.nrows() != labels.len() {
+    let known = match explain.rows {
+        Some(rows) => rows.iter().all(|&r| r < labels.len()),
+        None => explain.inputs.nrows() == labels.len(),
+    };
+    if !known {
         let what = "rows of the inputs".into();
         return Err(Error::Shape { what, expected: labels.len(), found: explain.inputs.nrows() });
     }

@@ -1,14 +1,16 @@
-//! The computations behind an evaluation of intervals.
+//! The computations behind an evaluation of intervals, from the figures of all rows.
 
-use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array2, ArrayView2, Axis, s};
 use stonet::metrics::{covered, mean_length, median_length, rmse, winkler};
-use stonet::{Error, FittedPostStoNet, Intervals, Level, NewRows, Result, Seed, Side};
+use stonet::{Error, FittedPostStoNet, Intervals, Level, NewRows, Result, Seed};
 
-use super::{CurvePoint, IntervalScores, LEVELS, SampleRow, Subgroup, TargetEvaluation};
+use super::curve::{Tally, row_hit};
+use super::judge::rows_of;
+use super::{IntervalScores, LEVELS, SampleRow, Subgroup, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
 use crate::evaluate::importance::{Explain, Importance, Loss, permutation, spread};
 use crate::evaluate::steps::Steps;
-use crate::evaluate::strata::{fifths, subgroups};
+use crate::evaluate::strata::{Groups, fifths, ranked};
 
 /// Rows drawn with their intervals.
 const SAMPLE: usize = 200;
@@ -18,22 +20,24 @@ const OWN_PREDICTION: &str = "(the network's own prediction)";
 const MEASURE: &str = "growth of the mean squared error, as a part of the target's variance";
 
 /// What every computation below needs.
-pub(super) struct Job<'a, 'r> {
+pub(super) struct Job<'a> {
     pub fitted: &'a FittedPostStoNet,
-    pub rows: &'a NewRows<'r>,
+    /// At the level of each target by itself.
+    pub intervals: &'a Intervals,
     pub y: ArrayView2<'a, f64>,
-    pub joint: bool,
-    pub steps: Steps<'a>,
+    /// The network's own predictions.
+    pub network: Option<ArrayView2<'a, f64>>,
+    pub steps: &'a Steps<'a>,
 }
 
-pub(super) fn check_values(rows: &NewRows<'_>, y: ArrayView2<'_, f64>) -> Result<()> {
-    if y.nrows() == 0 {
-        let remedy = "give rows with known values that were used for nothing before";
-        return Err(Error::TooFewRows { what: "an evaluation", needed: 1, found: 0, remedy });
-    }
+/// Fails where values are missing, or do not fit the rows or the head.
+pub(super) fn check_values(rows: &NewRows<'_>, y: ArrayView2<'_, f64>, targets: usize) -> Result<()> {
+    let shape = |what: &str, expected, found| Err(Error::Shape { what: what.into(), expected, found });
     if y.nrows() != rows.features().nrows() {
-        let what = "rows of the targets".into();
-        return Err(Error::Shape { what, expected: rows.features().nrows(), found: y.nrows() });
+        return shape("rows of the targets", rows.features().nrows(), y.nrows());
+    }
+    if y.ncols() != targets {
+        return shape("target columns", targets, y.ncols());
     }
     match y.indexed_iter().find(|(_, v)| !v.is_finite()) {
         None => Ok(()),
@@ -67,114 +71,91 @@ pub(super) fn scores(
     })
 }
 
-fn column(a: &Array2<f64>, j: usize) -> Array2<f64> {
-    a.slice(s![.., j..j + 1]).to_owned()
-}
-
 fn one_output(i: &Intervals, j: usize) -> Intervals {
-    Intervals {
-        prediction: column(&i.prediction, j),
-        lower: column(&i.lower, j),
-        upper: column(&i.upper, j),
-        level: i.level,
-    }
+    let column = |a: &Array2<f64>| a.slice(s![.., j..j + 1]).to_owned();
+    Intervals { prediction: column(&i.prediction), lower: column(&i.lower), upper: column(&i.upper), level: i.level }
 }
 
-impl Job<'_, '_> {
-    /// As asked for; of boxes, every target at the level it has by itself.
-    pub fn intervals(&self, level: Level) -> Result<Intervals> {
-        let each = if self.joint { Level::new(1.0 - (1.0 - level.get()) / self.y.ncols() as f64)? } else { level };
-        self.fitted.intervals(self.rows, each, Side::Both)
-    }
-
-    /// At every level of the curve: each target by itself, and all together as asked for.
-    pub fn curves(&self) -> Result<Vec<(Intervals, Intervals)>> {
-        let one = |level: &f64| {
-            let level = Level::new(*level)?;
-            let each = self.fitted.intervals(self.rows, level, Side::Both)?;
-            let all =
-                if self.joint { self.fitted.joint_intervals(self.rows, level, Side::Both)? } else { each.clone() };
-            self.steps.done()?;
-            Ok((each, all))
-        };
-        LEVELS.iter().map(one).collect()
-    }
-
+impl Job<'_> {
     /// Per row: of boxes whether it lies inside, otherwise the share of its values that do.
-    pub fn row_hits(&self, i: &Intervals) -> Result<Vec<f64>> {
-        let hits = covered(i, self.y)?;
-        let share = |row: ndarray::ArrayView1<'_, bool>| {
-            let inside = row.iter().filter(|h| **h).count();
-            if self.joint { f64::from(u8::from(inside == row.len())) } else { inside as f64 / row.len() as f64 }
+    pub fn row_hits(&self, joint: bool) -> Result<Vec<f64>> {
+        let hits = covered(self.intervals, self.y)?;
+        Ok(hits.outer_iter().map(|r| row_hit(r.iter().filter(|h| **h).count(), r.len(), joint)).collect())
+    }
+
+    /// Every target by itself.
+    pub fn targets(&self, names: Vec<String>, tallies: &[Tally]) -> Result<Vec<TargetEvaluation>> {
+        let several = names.len() > 1;
+        let one = |(j, name): (usize, String)| {
+            let own = several.then(|| one_output(self.intervals, j));
+            let mut target = self.target(j, name, own.as_ref().unwrap_or(self.intervals))?;
+            let rows = self.y.nrows();
+            target.curve = tallies.iter().zip(LEVELS).map(|(t, level)| t.target(j, level, rows)).collect();
+            self.steps.done()?;
+            Ok(target)
         };
-        Ok(hits.outer_iter().map(share).collect())
+        names.into_iter().enumerate().map(one).collect()
     }
 
-    pub fn point(&self, i: &Intervals) -> Result<CurvePoint> {
-        let hits = self.row_hits(i)?;
-        let coverage = Proportion::new(hits.iter().sum(), hits.len());
-        Ok(CurvePoint { level: i.level.get(), coverage, mean_length: mean_length(i) })
-    }
-
-    pub fn column_point(&self, i: &Intervals, j: usize) -> Result<CurvePoint> {
-        let (i, y) = (one_output(i, j), self.y.slice(s![.., j..j + 1]));
-        let scores = scores(&i, y, None)?;
-        Ok(CurvePoint { level: i.level.get(), coverage: scores.coverage, mean_length: scores.mean_length })
-    }
-
-    pub fn target(&self, j: usize, name: String, all: &Intervals, curve: Vec<CurvePoint>) -> Result<TargetEvaluation> {
-        let (i, y) = (one_output(all, j), self.y.slice(s![.., j..j + 1]));
-        let network = self.rows.prediction().map(|d| d.slice_move(s![.., j..j + 1]));
-        let hits: Vec<bool> = covered(&i, y)?.into_iter().collect();
-        let lengths: Vec<f64> = (&i.upper - &i.lower).into_iter().collect();
-        let prediction: Vec<f64> = i.prediction.iter().copied().collect();
-        let mut order: Vec<usize> = (0..hits.len()).collect();
-        order.sort_by(|&a, &b| prediction[a].total_cmp(&prediction[b]));
-        let at = |rank: usize| {
-            let row = order[rank];
-            let (lower, upper) = (i.lower[[row, 0]], i.upper[[row, 0]]);
-            SampleRow { row, prediction: prediction[row], lower, upper, truth: y[[row, 0]] }
+    /// A target with its intervals, without its curve.
+    fn target(&self, j: usize, name: String, i: &Intervals) -> Result<TargetEvaluation> {
+        let own = |a: ArrayView2<'_, f64>| a.slice(s![.., j..j + 1]).to_owned();
+        let scores = match self.y.ncols() {
+            1 => scores(i, self.y, self.network)?,
+            _ => scores(i, own(self.y).view(), self.network.map(own).as_ref().map(|d| d.view()))?,
         };
+        let row = |row: usize| SampleRow {
+            row,
+            prediction: i.prediction[[row, 0]],
+            lower: i.lower[[row, 0]],
+            upper: i.upper[[row, 0]],
+            truth: self.y[[row, j]],
+        };
+        let rows = self.y.nrows();
+        let length = |r: usize| i.upper[[r, 0]] - i.lower[[r, 0]];
+        let hit = |r: usize| i.lower[[r, 0]] <= self.y[[r, j]] && self.y[[r, j]] <= i.upper[[r, 0]];
         let level = i.level.get();
+        let by_width = fifths(&ranked(rows, length), length, hit, length, level);
+        let order = ranked(rows, |r| i.prediction[[r, 0]]);
         Ok(TargetEvaluation {
             name,
-            scores: scores(&i, y, network)?,
-            curve,
-            by_width: fifths(&lengths, &hits, &lengths, level),
-            by_prediction: fifths(&prediction, &hits, &lengths, level),
-            sample: spread(order.len(), SAMPLE).into_iter().map(at).collect(),
+            scores,
+            curve: Vec::new(),
+            by_width,
+            by_prediction: fifths(&order, |r| i.prediction[[r, 0]], hit, length, level),
+            sample: spread(rows, SAMPLE).into_iter().map(|rank| row(order[rank])).collect(),
             weights: None,
             variance: None,
         })
     }
 
-    pub fn subgroups(&self, labels: &[String], hits: &[f64], i: &Intervals, level: Level) -> Result<Vec<Subgroup>> {
+    /// Every subgroup, at the level that is promised.
+    pub fn subgroups(&self, groups: &Groups, hits: &[f64], level: Level) -> Vec<Subgroup> {
+        let i = self.intervals;
         let lengths = (&i.upper - &i.lower).sum_axis(Axis(1)) / self.y.ncols() as f64;
-        let groups = subgroups(labels, hits.len())?;
+        let groups = groups.largest();
         let number = groups.len();
         let one = |(name, rows): (String, Vec<usize>)| {
             let coverage = Proportion::new(rows.iter().map(|&r| hits[r]).sum(), rows.len());
             let mean_length = rows.iter().map(|&r| lengths[r]).sum::<f64>() / rows.len() as f64;
             Subgroup { name, judgement: coverage.judge(level.get(), number), coverage, mean_length }
         };
-        Ok(groups.into_iter().map(one).collect())
+        groups.into_iter().map(one).collect()
     }
 
-    /// Features and, as one more column per target, the network's own prediction, on which a stack may lean most.
-    pub fn importance(&self, features: &[String], seed: Seed) -> Result<Importance> {
+    /// Features and, as one more column per target, the network's own prediction, on which a stack may lean most; on a sample of rows,
+    /// which is their numbers and their values.
+    pub fn importance(
+        &self,
+        features: &[String],
+        (numbers, sample): (&[usize], ArrayView2<'_, f64>),
+        seed: Seed,
+    ) -> Result<Importance> {
         let p = features.len();
-        let own = self.rows.prediction().filter(|_| self.fitted.needs_prediction());
-        let inputs = match own {
-            Some(d) => concatenate![Axis(1), self.rows.features(), d],
-            None => self.rows.features().to_owned(),
-        };
-        let names: Vec<String> =
-            features.iter().cloned().chain((p..inputs.ncols()).map(|_| OWN_PREDICTION.to_owned())).collect();
-        let predict = |x: ArrayView2<'_, f64>| {
-            let rows = NewRows::new(x.slice_move(s![.., ..p]))?;
-            let d = x.slice_move(s![.., p..]);
-            self.fitted.predict(&if d.ncols() > 0 { rows.with_prediction(d)? } else { rows })
-        };
+        let own = if self.fitted.needs_prediction() { sample.ncols() } else { p };
+        let inputs = sample.slice(s![.., ..own]);
+        let names: Vec<String> = features.iter().cloned().chain((p..own).map(|_| OWN_PREDICTION.to_owned())).collect();
+        let predict = |x: ArrayView2<'_, f64>| self.fitted.predict(&rows_of(self.fitted, x)?);
         let variance = self.y.var_axis(Axis(0), 0.0).mapv(|v| if v > 0.0 { v } else { 1.0 });
         let loss = |rows: &[usize], prediction: ArrayView2<'_, f64>| {
             let squares = (&self.y.select(Axis(0), rows) - &prediction).mapv(|e| e * e) / &variance;
@@ -183,11 +164,10 @@ impl Job<'_, '_> {
         let selected = self.fitted.selected_features();
         // StoNets look at the features they select, ridge at all of them.
         let ridge = self.fitted.weights().is_some_and(|w| w.iter().any(|w| w[2] > 0.0));
-        let used: Vec<bool> =
-            (0..inputs.ncols()).map(|c| c >= p || ridge || selected.get(c).is_some_and(|s| *s > 0.0)).collect();
-        let explain = Explain { inputs: inputs.view(), names: &names, predict: &predict };
+        let used: Vec<bool> = (0..own).map(|c| c >= p || ridge || selected.get(c).is_some_and(|s| *s > 0.0)).collect();
+        let explain = Explain { inputs, names: &names, predict: &predict, rows: Some(numbers) };
         let loss = Loss { measure: MEASURE, fraction: true, of: &loss };
-        let mut importance = permutation(&explain, &used, &loss, seed, &self.steps)?;
+        let mut importance = permutation(&explain, &used, &loss, seed, self.steps)?;
         for feature in &mut importance.features {
             let column = features.iter().position(|name| *name == feature.name);
             feature.selected = column.and_then(|c| selected.get(c).copied());

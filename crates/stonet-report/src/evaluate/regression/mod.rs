@@ -1,20 +1,23 @@
 //! Prediction intervals judged on rows whose values are known.
 
+mod curve;
 mod job;
+mod judge;
 mod words;
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, s};
 use serde::{Deserialize, Serialize};
-use stonet::{FittedPostStoNet, KappaPath, Level, NewRows, Overlap, Result, Seed, Ticker};
+use stonet::{Error, FittedPostStoNet, KappaPath, Level, NewRows, Overlap, Result, Seed, Ticker};
 
 use super::binomial::{Judgement, Proportion};
 use super::importance::Importance;
 use super::requirement::Metrics;
 use super::steps::Steps;
 use super::strata::Stratum;
-use super::variance::{VarianceSplit, splits};
+use super::variance::VarianceSplit;
 use crate::number::real;
-use job::{Job, check_values, names, scores};
+use judge::BATCH;
+pub use judge::RegressionJudge;
 
 /// Levels of the coverage curve.
 pub const LEVELS: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
@@ -32,7 +35,8 @@ pub struct EvaluateSettings<'a> {
     pub feature_names: Vec<String>,
     /// One per target; y0, y1, … if empty.
     pub target_names: Vec<String>,
-    /// A column's name and its value in every row: coverage is also given for each of its values.
+    /// A column's name and its value in every row: coverage is also given for each of its values. A [`RegressionJudge`] takes both
+    /// elsewhere.
     pub by: Option<(&'a str, &'a [String])>,
     /// Of the shuffles behind the importance of features.
     pub seed: Seed,
@@ -196,56 +200,25 @@ impl RegressionEvaluation {
         y: ArrayView2<'_, f64>,
         settings: &EvaluateSettings<'_>,
     ) -> Result<Self> {
-        check_values(rows, y)?;
-        let joint = settings.joint && fitted.outputs() > 1;
-        let job = Job { fitted, rows, y, joint, steps: Steps::new(settings.tick) };
-        job.steps.announce(LEVELS.len() + 1);
-        let targets = names("names of the targets", &settings.target_names, fitted.outputs(), "y")?;
-        let features = names("names of the features", &settings.feature_names, fitted.features(), "x")?;
-        let path = |p: &KappaPath| match p.output.and_then(|j| targets.get(j)) {
-            Some(target) if targets.len() > 1 => KappaPath { label: format!("{}, {target}", p.label), ..p.clone() },
-            _ => p.clone(),
-        };
-        let kappa_paths = fitted.kappa_paths().iter().map(path).collect();
-        let intervals = job.intervals(settings.level)?;
-        job.steps.done()?;
-        let curves = job.curves()?;
-        let mut variance = splits(fitted, rows)?.into_iter();
-        let weights = fitted.weights();
-        let each = targets.into_iter().enumerate().map(|(j, name)| {
-            let curve = curves.iter().map(|(each, _)| job.column_point(each, j)).collect::<Result<_>>()?;
-            let mut target = job.target(j, name, &intervals, curve)?;
-            target.variance = variance.next();
-            target.weights = weights.as_ref().map(|w| {
-                let [stonet, corrected, ridge, network] = w[j];
-                MemberWeights { stonet, corrected, ridge, network }
-            });
-            Ok(target)
-        });
-        let hits = job.row_hits(&intervals)?;
-        let subgroups = match settings.by {
-            None => None,
-            Some((column, labels)) => {
-                Some((column.to_owned(), job.subgroups(labels, &hits, &intervals, settings.level)?))
-            }
-        };
-        Ok(RegressionEvaluation {
-            rows: y.nrows(),
-            seen: None,
-            joint,
-            targets: each.collect::<Result<_>>()?,
-            overall: IntervalScores {
-                coverage: Proportion::new(hits.iter().sum(), hits.len()),
-                level: settings.level,
-                ..scores(&intervals, y, rows.prediction())?
-            },
-            curve: curves.iter().map(|(_, all)| job.point(all)).collect::<Result<_>>()?,
-            subgroups,
-            guarantee: fitted.guarantee(settings.level).text,
-            settings: serde_json::to_value(fitted.settings()).unwrap_or_default(),
-            importance: job.importance(&features, settings.seed)?,
-            kappa_paths,
-        })
+        let steps = Steps::new(settings.tick);
+        if y.nrows() != rows.features().nrows() {
+            let (expected, found) = (rows.features().nrows(), y.nrows());
+            return Err(Error::Shape { what: "rows of the targets".into(), expected, found });
+        }
+        let by = settings.by.map(|(column, _)| column);
+        let mut judge = RegressionJudge::new(fitted, by, settings)?;
+        if let Some((_, labels)) = settings.by.filter(|(_, labels)| labels.len() != y.nrows()) {
+            let (expected, found) = (y.nrows(), labels.len());
+            return Err(Error::Shape { what: "rows of the column of subgroups".into(), expected, found });
+        }
+        steps.announce(y.nrows().div_ceil(BATCH));
+        for first in (0..y.nrows()).step_by(BATCH) {
+            let part = first..(first + BATCH).min(y.nrows());
+            let labels = settings.by.map(|(_, labels)| &labels[part.clone()]);
+            judge.add(&rows.part(part.clone()), y.slice(s![part, ..]), labels)?;
+            steps.done()?;
+        }
+        judge.end(&steps)
     }
 }
 

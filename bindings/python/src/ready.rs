@@ -1,0 +1,294 @@
+//! A head made ready for what is asked of it: arrays of numpy in, arrays of numpy out, nothing compiled per call.
+
+use std::sync::Arc;
+
+use ndarray::{ArrayD, IxDyn};
+use numpy::{IntoPyArray, PyArrayDyn};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use stonet::score::{Asked, Port, Quantity, Scorer};
+use stonet::{ClassOutput, Error, FittedClassifier, FittedPostStoNet, InputKind};
+use stonet_io::ModelColumns;
+
+use crate::error::{Raise, raised};
+use crate::tables::{List, Table, View};
+use crate::work;
+
+/// Rows that are written at a time, so that they stay in the cache while column after column comes.
+const ROWS: usize = 64;
+
+/// Where the columns of a head stand in the arrays of a call.
+pub enum Layout {
+    /// In two arrays.
+    Beside,
+    /// In one array: these of its columns are features, and these the network's own prediction.
+    Within { features: Vec<usize>, prediction: Vec<usize> },
+    /// The second array is both; there is no first.
+    Alone,
+}
+
+impl Layout {
+    fn check(&self, head: &FittedPostStoNet) -> PyResult<()> {
+        let Layout::Within { features, prediction } = self else { return Ok(()) };
+        match (features.len(), prediction.len()) == (head.features(), head.outputs()) {
+            true => Ok(()),
+            false => Err(PyValueError::new_err("the columns of x are not those of the fit")),
+        }
+    }
+}
+
+/// A column of the first array of a call or of the second.
+#[derive(Clone, Copy)]
+struct Source {
+    second: bool,
+    column: usize,
+}
+
+/// What stands in the second array of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// The network's own prediction.
+    Prediction,
+    /// Features beside logits.
+    Features,
+}
+
+impl Beside {
+    fn name(self) -> &'static str {
+        match self {
+            Beside::Prediction => "prediction",
+            Beside::Features => "features",
+        }
+    }
+}
+
+/// What the first array of a call or the second must be.
+struct Given {
+    name: &'static str,
+    /// How many columns it must have, where that matters.
+    columns: Option<usize>,
+    list: List,
+}
+
+/// What is returned: an array, or the array of predictions and that of bounds.
+struct Shape {
+    /// Behind the rows, of each array.
+    arrays: Vec<Vec<usize>>,
+    /// Array and column of every output of the scorer that is wanted.
+    places: Vec<Option<(usize, usize)>>,
+    /// What stands in an array where no output goes, per column; zero if empty.
+    otherwise: Vec<Vec<f64>>,
+}
+
+/// A head that is ready for one set of levels, without the checks of an estimator: `ready(x)` for one row or a few.
+#[pyclass(frozen, module = "stonet._core")]
+pub struct Ready {
+    scorer: Arc<Scorer>,
+    sources: Vec<Source>,
+    first: Option<Given>,
+    second: Option<Given>,
+    /// What the second array is.
+    beside: Beside,
+    shape: Shape,
+    /// Arrays without the axis of the targets where there is one target.
+    squeezed: bool,
+    jobs: Option<usize>,
+}
+
+impl Ready {
+    /// Predictions and, at every level, bounds.
+    pub fn intervals(head: &FittedPostStoNet, asked: &Asked, layout: &Layout, predicted: bool) -> PyResult<Self> {
+        layout.check(head)?;
+        let scorer = head.scorer(asked).raise()?;
+        let (targets, levels) = (head.outputs(), asked.levels.len());
+        let place = |quantity: Quantity| match quantity {
+            Quantity::Prediction { target } => Some((0, target)),
+            Quantity::Lower { target, level } => Some((1, 2 * target * levels + level)),
+            Quantity::Upper { target, level } => Some((1, (2 * target + 1) * levels + level)),
+            _ => None,
+        };
+        let ends = [f64::NEG_INFINITY, f64::INFINITY].map(|end| vec![end; levels]).concat().repeat(targets);
+        let shape = Shape {
+            arrays: vec![vec![targets], vec![targets, 2, levels]],
+            places: scorer.outputs().iter().map(|o| place(o.quantity)).collect(),
+            otherwise: vec![Vec::new(), ends],
+        };
+        let source = |port: Port, k: usize| match (layout, port) {
+            (Layout::Within { features, .. }, Port::Features) => Source { second: false, column: features[k] },
+            (Layout::Within { prediction, .. }, _) => Source { second: false, column: prediction[k] },
+            (Layout::Alone, _) => Source { second: true, column: k },
+            (Layout::Beside, port) => Source { second: port == Port::Prediction, column: k },
+        };
+        let list = if targets == 1 { List::Column } else { List::Row };
+        let columns = match layout {
+            Layout::Within { features, prediction } => features.len() + prediction.len(),
+            _ => head.features(),
+        };
+        let first = Given { name: "x", columns: Some(columns), list: List::Row };
+        let second = Given { name: "prediction", columns: Some(targets), list };
+        Ok(Ready {
+            sources: scorer.inputs().iter().map(|i| source(i.port, i.column)).collect(),
+            first: Some(first).filter(|_| !matches!(layout, Layout::Alone)),
+            second: Some(second).filter(|_| predicted && !matches!(layout, Layout::Within { .. })),
+            beside: Beside::Prediction,
+            scorer,
+            shape,
+            squeezed: targets == 1,
+            jobs: None,
+        })
+    }
+
+    /// The probabilities of the classes.
+    pub fn probabilities(head: &FittedClassifier, kind: InputKind, columns: &ModelColumns) -> PyResult<Self> {
+        let of_features = kind == InputKind::Features;
+        let count = if of_features { columns.features.len() } else { columns.logits.len() };
+        let scorer = head.scorer(ClassOutput { kind, columns: columns.logits.len() }).raise()?;
+        let place = |q: Quantity| if let Quantity::Probability { class } = q { Some((0, class)) } else { None };
+        let shape = Shape {
+            arrays: vec![vec![head.classes()]],
+            places: scorer.outputs().iter().map(|o| place(o.quantity)).collect(),
+            otherwise: vec![Vec::new()],
+        };
+        let source = |port: Port, column: usize| Source { second: !of_features && port == Port::Features, column };
+        let features = scorer.plan().width(Port::Features);
+        Ok(Ready {
+            sources: scorer.inputs().iter().map(|i| source(i.port, i.column)).collect(),
+            first: Some(Given { name: "x", columns: Some(count), list: List::Row }),
+            // Features that no member looks at may be anything.
+            second: Some(Given { name: "features", columns: features.filter(|_| !of_features), list: List::Row }),
+            beside: Beside::Features,
+            scorer,
+            shape,
+            squeezed: false,
+            jobs: None,
+        })
+    }
+
+    /// The same for calls of Python, with the number of threads that is wanted.
+    pub fn with_jobs(self, n_jobs: Option<i64>) -> PyResult<Self> {
+        Ok(Ready { jobs: work::jobs(n_jobs)?, ..self })
+    }
+
+    /// The same with an axis for the targets also where there is one.
+    pub fn unsqueezed(self) -> Self {
+        Ready { squeezed: false, ..self }
+    }
+
+    /// What is asked for, for the rows of these arrays.
+    pub fn run<'py>(
+        &self,
+        py: Python<'py>,
+        first: Option<&Table<'_>>,
+        second: Option<&Table<'_>>,
+    ) -> PyResult<Vec<Bound<'py, PyArrayDyn<f64>>>> {
+        let views = [view(&self.first, first, "x")?, view(&self.second, second, self.beside.name())?];
+        let rows = rows(&views)?;
+        self.check(&views)?;
+        // Sources of a table that is missing were refused.
+        let columns = self.sources.iter().filter_map(|s| views[usize::from(s.second)].map(|v| v.column(s.column)));
+        let columns: Vec<_> = columns.collect();
+        let found = work::score(py, self.jobs, rows, || self.arrays(self.scorer.run(&columns, rows).raise()?, rows))?;
+        Ok(found.into_iter().map(|array| array.into_pyarray(py)).collect())
+    }
+
+    fn check(&self, views: &[Option<View<'_>>; 2]) -> PyResult<()> {
+        for (second, view) in [false, true].into_iter().zip(views) {
+            if view.is_none() && self.sources.iter().any(|s| s.second == second) {
+                return Err(self.missing(second));
+            }
+        }
+        Ok(())
+    }
+
+    fn missing(&self, second: bool) -> PyErr {
+        let why = match self.beside {
+            _ if !second => return PyValueError::new_err("x is None; it must be a row, or rows and columns"),
+            Beside::Prediction => Error::NoPrediction { what: "a stack that was fitted with them" },
+            Beside::Features => {
+                Error::NoFeatures { columns: self.second.as_ref().and_then(|g| g.columns).unwrap_or(0) }
+            }
+        };
+        raised(why)
+    }
+
+    /// The scorer's columns side by side.
+    fn arrays(&self, columns: Vec<Vec<f64>>, rows: usize) -> PyResult<Vec<ArrayD<f64>>> {
+        let one = |(number, shape): (usize, &Vec<usize>)| {
+            let width: usize = shape.iter().product();
+            let otherwise = &self.shape.otherwise[number];
+            let mut values = if otherwise.is_empty() { vec![0.0; rows * width] } else { otherwise.repeat(rows) };
+            for (part, block) in values.chunks_mut((ROWS * width).max(1)).enumerate() {
+                for (column, place) in columns.iter().zip(&self.shape.places) {
+                    let Some((_, k)) = place.filter(|(array, _)| *array == number) else { continue };
+                    block[k..].iter_mut().step_by(width).zip(&column[part * ROWS..]).for_each(|(to, v)| *to = *v);
+                }
+            }
+            let behind = if self.squeezed { &shape[1..] } else { shape };
+            ArrayD::from_shape_vec(IxDyn(&[&[rows], behind].concat()), values)
+                .map_err(|e| PyValueError::new_err(e.to_string()))
+        };
+        self.shape.arrays.iter().enumerate().map(one).collect()
+    }
+}
+
+/// A table as rows × columns, as many as there must be.
+fn view<'a>(expected: &Option<Given>, table: Option<&'a Table<'_>>, name: &str) -> PyResult<Option<View<'a>>> {
+    let Some(table) = table else { return Ok(None) };
+    let Some(Given { name, columns, list }) = expected else {
+        return Err(PyValueError::new_err(format!(
+            "{name} is given, but this head was fitted without it; leave it out"
+        )));
+    };
+    let view = table.view(*list, name)?;
+    match columns.filter(|c| *c != view.dim().1) {
+        Some(expected) => Err(PyValueError::new_err(format!(
+            "{name} has {} columns, but this head is expecting {expected} columns",
+            view.dim().1
+        ))),
+        None => Ok(Some(view)),
+    }
+}
+
+/// The number of rows, which is the same in both.
+fn rows(views: &[Option<View<'_>>; 2]) -> PyResult<usize> {
+    match views.each_ref().map(|v| v.map(|v| v.dim().0)) {
+        [Some(a), Some(b)] if a != b => Err(PyValueError::new_err(format!(
+            "Found input variables with inconsistent numbers of samples: [{a}, {b}]"
+        ))),
+        [a, b] => Ok(a.or(b).unwrap_or(0)),
+    }
+}
+
+#[pymethods]
+impl Ready {
+    /// Predictions and intervals, or class probabilities, of one row or several.
+    #[pyo3(signature = (x=None, prediction=None, features=None))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        x: Option<Table<'_>>,
+        prediction: Option<Table<'_>>,
+        features: Option<Table<'_>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (second, other, name) = match self.beside {
+            Beside::Prediction => (prediction, features, Beside::Features.name()),
+            Beside::Features => (features, prediction, Beside::Prediction.name()),
+        };
+        if other.is_some() {
+            return Err(PyValueError::new_err(format!(
+                "{name} is given, but this head does not take it; leave it out"
+            )));
+        }
+        let mut found = self.run(py, x.as_ref(), second.as_ref())?;
+        match found.len() {
+            1 => Ok(found.remove(0).into_any()),
+            _ => Ok(PyTuple::new(py, found)?.into_any()),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let columns = self.first.as_ref().and_then(|g| g.columns);
+        format!("<ready for rows of {} columns>", columns.unwrap_or(0))
+    }
+}

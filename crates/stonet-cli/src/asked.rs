@@ -1,0 +1,64 @@
+//! Which intervals are asked for: `--level`, `--side` and `--joint`.
+
+use clap::{Args, ValueEnum};
+use stonet::{Level, Side};
+use stonet_io::{Model, Resolved, ScoreSettings, Setting};
+
+use crate::error::{Error, Result};
+
+/// Levels and ends of intervals.
+#[derive(Args)]
+pub struct AskedArgs {
+    /// Coverage, one or several; that of the fit if not given
+    #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
+    level: Vec<f64>,
+    /// Which ends
+    #[arg(long, value_enum, default_value_t = End::Both)]
+    side: End,
+    /// Intervals that hold all targets of a row at once
+    #[arg(long)]
+    joint: bool,
+}
+
+/// Which ends an interval has.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum End {
+    /// Both
+    Both,
+    /// A lower bound only
+    Lower,
+    /// An upper bound only
+    Upper,
+}
+
+impl AskedArgs {
+    /// The flags as settings.
+    pub fn settings(&self, single: bool) -> Result<ScoreSettings> {
+        let levels = self.level.iter().map(|&l| Level::new(l)).collect::<stonet::Result<Vec<_>>>()?;
+        let side = match self.side {
+            End::Both => Side::Both,
+            End::Lower => Side::Lower,
+            End::Upper => Side::Upper,
+        };
+        Ok(ScoreSettings { levels, side, joint: self.joint, single })
+    }
+
+    /// What these settings mean for a head; a head that gives class probabilities refuses all three flags.
+    pub fn resolve(&self, model: &Model, settings: &ScoreSettings) -> Result<Resolved> {
+        match model.refused(&settings.given(), flag) {
+            Some((flag, why)) => Err(Error::flag(flag, why)),
+            None => Ok(model.resolve(settings)?),
+        }
+    }
+}
+
+/// The flag of a setting.
+pub fn flag(setting: Setting) -> &'static str {
+    match setting {
+        Setting::Level => "--level",
+        Setting::Side => "--side",
+        Setting::Joint => "--joint",
+        Setting::Prediction => "--prediction",
+        Setting::Features => "--features",
+    }
+}

@@ -1,0 +1,141 @@
+//! The named sections of a model file: which there are, which a reader has to understand, and what is in them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+use stonet::{FittedClassifier, FittedPostStoNet};
+
+use super::container::{self, Parts};
+use super::numbers::{self, Tensor, Tensors};
+use super::{About, Fitted, Model, Task, seen};
+use crate::location::damaged;
+use crate::{Error, Result, explain};
+
+/// The latest format version, which is written.
+const VERSION: u64 = 2;
+/// The first version of the program that reads it.
+const NEEDS: &str = "0.1.0";
+/// What messages call the format.
+const FORMAT: &str = "StoNet model";
+/// Characters of the text of others in a message.
+const SHOWN: usize = 20;
+/// Sections that a reader has to understand.
+const REQUIRED: [&str; 2] = ["about", "head"];
+/// All sections that this program understands.
+const KNOWN: [&str; 3] = ["about", "head", "fingerprints"];
+/// Keys of the header that are no sections.
+const KEYS: [&str; 5] = ["checksum", "format", "format_version", "needs", "required"];
+
+type Outcome<T> = std::result::Result<T, String>;
+type Given<'a> = HashMap<String, Tensor<&'a [u8]>>;
+
+/// The bytes of a file of the latest version.
+pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
+    let text = |e: serde_json::Error| e.to_string();
+    let (task, head) = match &model.head {
+        Fitted::Regression(head) => (Task::Regression, sound::<FittedPostStoNet>(serde_json::to_value(head))?),
+        Fitted::Classification(head) => (Task::Classification, sound::<FittedClassifier>(serde_json::to_value(head))?),
+    };
+    let mut tensors = Tensors::default();
+    tensors.section("head");
+    let head = numbers::take_out(head, &mut tensors).to_string();
+    tensors.section("fingerprints");
+    let fingerprints =
+        model.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose().map_err(text)?;
+    let mut metadata: Vec<(&str, String)> = vec![
+        ("format", "stonet".into()),
+        ("format_version", VERSION.to_string()),
+        ("needs", NEEDS.into()),
+        ("required", serde_json::to_string(&REQUIRED).map_err(text)?),
+        ("about", serde_json::to_string(&model.about(task)).map_err(text)?),
+        ("head", head),
+    ];
+    metadata.extend(fingerprints.map(|text| ("fingerprints", text)));
+    container::write(&metadata, &tensors.all)
+}
+
+/// The JSON value of a head, if a head can be made of it again: JSON has no NaN and no infinities, which become null.
+fn sound<T: for<'d> Deserialize<'d>>(value: serde_json::Result<Value>) -> Outcome<Value> {
+    let value = value.map_err(|e| e.to_string())?;
+    T::deserialize(&value).map_err(plain)?;
+    Ok(value)
+}
+
+fn plain(e: serde_json::Error) -> String {
+    format!("in its metadata {}", explain(&e.to_string(), "field"))
+}
+
+/// Reads any format version.
+pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
+    let bad = |why: String| damaged(path, FORMAT, why);
+    let Parts { metadata, tensors } = container::read(bytes).map_err(bad)?;
+    let text = |key: &str| text(&metadata, key).map_err(bad);
+    if text("format")? != "stonet" {
+        return Err(bad("its format is another one".into()));
+    }
+    let found: u64 = text("format_version")?.parse().map_err(|_| bad("its format version is not a number".into()))?;
+    let needs = || text("needs").map(shown);
+    match found {
+        0 => Err(bad("its format version is 0".into())),
+        1 => model(&metadata, tensors, |_| false).map_err(bad),
+        2 => {
+            if let Some(section) = unknown(&metadata).map_err(bad)? {
+                return Err(Error::NewerSection { path: path.into(), section, needs: needs()?, here: Model::VERSION });
+            }
+            model(&metadata, tensors, |tensor| ignored(&metadata, tensor)).map_err(bad)
+        }
+        _ => {
+            let (path, needs) = (path.into(), needs()?);
+            Err(Error::NewerModel { path, found, needs, here: Model::VERSION, known: VERSION })
+        }
+    }
+}
+
+fn text<'m>(metadata: &'m HashMap<String, String>, key: &str) -> Outcome<&'m str> {
+    metadata.get(key).map(String::as_str).ok_or_else(|| format!("`{key}` is missing in its header"))
+}
+
+/// The beginning of a text of others.
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN).filter(|c| !c.is_control()).collect()
+}
+
+/// A required section that this program does not understand; all that it understands must be there.
+fn unknown(metadata: &HashMap<String, String>) -> Outcome<Option<String>> {
+    let required: Vec<String> = serde_json::from_str(text(metadata, "required")?).map_err(plain)?;
+    if let Some(section) = required.iter().find(|name| !KNOWN.contains(&name.as_str())) {
+        return Ok(Some(shown(section)));
+    }
+    required.iter().try_for_each(|name| text(metadata, name).map(|_| ()))?;
+    Ok(None)
+}
+
+/// Whether a tensor belongs to a section that this program does not understand and need not.
+fn ignored(metadata: &HashMap<String, String>, tensor: &str) -> bool {
+    let section = tensor.rsplit_once('.').map_or("", |(section, _)| section);
+    metadata.contains_key(section) && !KNOWN.contains(&section) && !KEYS.contains(&section)
+}
+
+/// The model of the sections that this program understands; tensors that are neither theirs nor `others` are an error.
+fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: impl Fn(&str) -> bool) -> Outcome<Model> {
+    let about: About = serde_json::from_str(text(metadata, "about")?).map_err(plain)?;
+    // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
+    let head: Value = serde_json::from_str(text(metadata, "head")?).map_err(plain)?;
+    let head = numbers::put_back(head, &mut tensors)?;
+    let fingerprints = metadata.get("fingerprints").map(|text| seen::put_back(text, &mut tensors)).transpose()?;
+    tensors.retain(|name, _| !others(name));
+    if !tensors.is_empty() {
+        return Err(format!("{} of its tensors belong to nothing", tensors.len()));
+    }
+    let head = match about.task {
+        Task::Regression => Fitted::Regression(serde_json::from_value(head).map_err(plain)?),
+        Task::Classification => Fitted::Classification(serde_json::from_value(head).map_err(plain)?),
+    };
+    let labels = about.labels()?;
+    let About { columns, kind, level, seed, fingerprint, version, .. } = about;
+    let model = Model { head, columns, kind, labels, level, seed, fingerprint, fingerprints, version };
+    model.check()?;
+    Ok(model)
+}

@@ -1,0 +1,199 @@
+//! What is asked of a saved head, resolved once for every front end: refusals, levels in effect, and the names of the output columns.
+
+use std::sync::Arc;
+
+use stonet::score::{Asked, Scorer};
+use stonet::{ClassOutput, LabelKind, Labels, Level, Side};
+
+use super::ScoreSettings;
+use crate::{Column, Error, Fitted, Model, Result, Type};
+
+/// The level where neither the settings nor the model have one.
+const LEVEL: f64 = 0.9;
+
+/// A setting that some heads have no use for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    /// Levels of intervals.
+    Level,
+    /// Which ends of intervals.
+    Side,
+    /// Intervals of all targets at once.
+    Joint,
+    /// Columns with the network's own predictions.
+    Prediction,
+    /// Columns of features beside logits.
+    Features,
+}
+
+impl Setting {
+    /// Its name in this library.
+    fn name(self) -> &'static str {
+        match self {
+            Setting::Level => "levels",
+            Setting::Side => "side",
+            Setting::Joint => "joint",
+            Setting::Prediction => "prediction",
+            Setting::Features => "features",
+        }
+    }
+}
+
+impl ScoreSettings {
+    /// The settings that are not at their default.
+    pub fn given(&self) -> Vec<Setting> {
+        let all = [
+            (Setting::Level, !self.levels.is_empty()),
+            (Setting::Side, self.side != Side::Both),
+            (Setting::Joint, self.joint),
+        ];
+        all.into_iter().filter(|(_, given)| *given).map(|(setting, _)| setting).collect()
+    }
+}
+
+/// What a head computes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Resolved {
+    /// Predictions, and intervals at the levels in effect.
+    Intervals {
+        /// With at least one level.
+        asked: Asked,
+        /// Whether numbers are written with 32 bits.
+        single: bool,
+    },
+    /// The most probable class, and the probability of each.
+    Classes {
+        /// What the network's output is.
+        output: ClassOutput,
+        /// Whether numbers are written with 32 bits.
+        single: bool,
+    },
+}
+
+impl Model {
+    /// The first of the given settings that this head has no use for, by the name that `name` has for it, and why.
+    ///
+    /// ```
+    /// use stonet_io::{Model, ScoreSettings, Setting};
+    /// fn check(model: &Model, settings: &ScoreSettings) -> Result<(), String> {
+    ///     let flag = |setting| match setting {
+    ///         Setting::Level => "--level",
+    ///         Setting::Side => "--side",
+    ///         _ => "--joint",
+    ///     };
+    ///     match model.refused(&settings.given(), flag) {
+    ///         Some((flag, why)) => Err(format!("{flag} {why}")),
+    ///         None => Ok(()),
+    ///     }
+    /// }
+    /// ```
+    pub fn refused<N>(&self, given: &[Setting], name: impl Fn(Setting) -> N) -> Option<(N, &'static str)> {
+        given.iter().find_map(|&setting| self.refuses(setting).map(|why| (name(setting), why)))
+    }
+
+    /// Why this head has no use for a setting, if it has none.
+    fn refuses(&self, setting: Setting) -> Option<&'static str> {
+        use Setting::{Features, Joint, Level, Prediction, Side};
+        match (&self.head, setting) {
+            (Fitted::Classification(_), Level | Side | Joint | Prediction) => {
+                Some("is for intervals, and this head gives class probabilities")
+            }
+            (Fitted::Regression(_), Features) => Some("is for class probabilities, and this head gives intervals"),
+            (Fitted::Regression(_), Prediction) if self.columns.prediction.is_empty() => Some(
+                "is given, but this head was fitted without one, so it would be ignored; leave it out, or fit with one",
+            ),
+            _ => None,
+        }
+    }
+
+    /// What these settings mean for this head: the level of the fit, or 0.9, where no level is given. Settings for intervals are an error
+    /// where the head gives class probabilities.
+    pub fn resolve(&self, settings: &ScoreSettings) -> Result<Resolved> {
+        if let Some((setting, why)) = self.refused(&settings.given(), Setting::name) {
+            return Err(Error::Refused { setting, why });
+        }
+        let single = settings.single;
+        match &self.head {
+            Fitted::Regression(_) => {
+                let mut levels = settings.levels.clone();
+                if levels.is_empty() {
+                    levels.push(self.level.map_or_else(|| Level::new(LEVEL), Ok)?);
+                }
+                let asked = Asked { levels, side: settings.side, joint: settings.joint };
+                Ok(Resolved::Intervals { asked, single })
+            }
+            Fitted::Classification(_) => {
+                let unsound = |why: &str| Error::Unsound { why: why.into() };
+                let kind = self.kind.ok_or_else(|| unsound("a classification needs the kind of its inputs"))?;
+                self.labels.as_ref().ok_or_else(|| unsound("a classification needs its classes"))?;
+                Ok(Resolved::Classes { output: ClassOutput { kind, columns: self.columns.logits.len() }, single })
+            }
+        }
+    }
+}
+
+impl Resolved {
+    /// The levels in effect; none for class probabilities.
+    pub fn levels(&self) -> Option<&[Level]> {
+        match self {
+            Resolved::Intervals { asked, .. } => Some(&asked.levels),
+            Resolved::Classes { .. } => None,
+        }
+    }
+
+    /// The model's head, ready to compute this. A one-sided bound of Eve's law at a level of 0.5 and below is an error, as is a model of the
+    /// other task.
+    pub fn scorer(&self, model: &Model) -> Result<Arc<Scorer>> {
+        match (&model.head, self) {
+            (Fitted::Regression(head), Resolved::Intervals { asked, .. }) => Ok(head.scorer(asked)?),
+            (Fitted::Classification(head), Resolved::Classes { output, .. }) => Ok(head.scorer(*output)?),
+            _ => Err(Error::Unsound { why: "what is asked was resolved for a head of the other task".into() }),
+        }
+    }
+
+    /// The columns that come out: `prediction`, `lower_90`, `upper_90`, … for every level, with the target's name in front where there are
+    /// several; or `class` and `p_<label>` for every class.
+    pub fn outputs(&self, model: &Model) -> Vec<Column> {
+        match self {
+            Resolved::Intervals { asked, single } => {
+                let names = interval_names(&model.columns.targets, asked);
+                names.into_iter().map(|name| Column::new(name, number(*single))).collect()
+            }
+            Resolved::Classes { single, .. } => model.labels.as_ref().map_or_else(Vec::new, |labels| {
+                let probabilities = labels.names().iter().map(|n| Column::new(format!("p_{n}"), number(*single)));
+                [Column::new("class", class_type(labels))].into_iter().chain(probabilities).collect()
+            }),
+        }
+    }
+}
+
+fn number(single: bool) -> Type {
+    if single { Type::F32 } else { Type::F64 }
+}
+
+/// The names of predictions and ends, in the order of the scorer's outputs.
+fn interval_names(targets: &[String], asked: &Asked) -> Vec<String> {
+    let mut names = Vec::new();
+    for target in targets {
+        let prefix = if targets.len() == 1 { String::new() } else { format!("{target}_") };
+        names.push(format!("{prefix}prediction"));
+        for level in &asked.levels {
+            let ends = [(Side::Upper, "lower"), (Side::Lower, "upper")];
+            let there = ends.iter().filter(|(without, _)| asked.side != *without);
+            names.extend(there.map(|(_, end)| format!("{prefix}{end}_{}", level.percent())));
+        }
+    }
+    names
+}
+
+/// The type of the column of classes. Files of earlier versions do not tell the kind: their classes are text.
+pub(super) fn class_type(labels: &Labels) -> Type {
+    match labels.kind() {
+        None | Some(LabelKind::Text) => Type::Text,
+        Some(LabelKind::Integer) => Type::Integer,
+        Some(LabelKind::Boolean) => Type::Boolean,
+        Some(LabelKind::Date) => Type::Date,
+        Some(LabelKind::Datetime) => Type::Datetime,
+        Some(LabelKind::Float) => Type::F64,
+    }
+}
