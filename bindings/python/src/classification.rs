@@ -342,8 +342,19 @@ impl Classification {
         let labels = indices(&labels)?;
         let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
         seen::check(py, overlap.as_ref(), allow_seen)?;
-        let names = self.model.labels.as_ref().map_or(&[][..], |l| l.names());
-        let evaluation = work::run(py, None, || self.judged(&rows, &labels, names))?;
+        // Work that may be left behind owns all that it needs.
+        let (head, labelled) = (self.head().clone(), self.model.labels.clone());
+        // Features that the head was fitted without are not there.
+        let features = rows.features.map(|f| (f.to_owned(), self.model.columns.features.clone()));
+        let (logits, mut names) = (rows.logits, self.model.columns.logit_names());
+        let evaluation = work::follow(py, None, None, move |tick| {
+            names.extend(features.iter().flat_map(|(_, names)| names.clone()));
+            let (z, f) = (logits.as_ref().map(|z| z.view()), features.as_ref().map(|(f, _)| f.view()));
+            let seen = HeadInputs { logits: z, features: f, names: &names };
+            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), ..ClassSettings::default() };
+            let classes = labelled.as_ref().map_or(&[][..], |l| l.names());
+            ClassEvaluation::of_head(&head, &seen, &labels, classes, &wanted).raise()
+        })?;
         let evaluation = ClassEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || class_report(&evaluation, &origin(title, &self.model)))?;
         Ok((evaluation.verdict(), settings::text(&evaluation)?))
@@ -425,19 +436,6 @@ impl Classification {
     /// What may be expected of the intervals of probabilities, where there are any.
     fn trust(&self) -> Option<String> {
         self.covariance.as_ref().map(|c| c.trust().to_string())
-    }
-}
-
-impl Classification {
-    fn judged(&self, rows: &Rows<'_>, labels: &[usize], names: &[String]) -> PyResult<ClassEvaluation> {
-        let logits = rows.logits.as_ref().map(|z| z.view());
-        // Features that the head was fitted without are not there.
-        let columns = &self.model.columns;
-        let features = if rows.features.is_some() { &columns.features[..] } else { &[] };
-        let inputs = [columns.logit_names(), features.to_vec()].concat();
-        let seen = HeadInputs { logits, features: rows.features, names: &inputs };
-        let wanted = ClassSettings { seed: EVALUATION, ..ClassSettings::default() };
-        ClassEvaluation::of_head(self.head(), &seen, labels, names, &wanted).raise()
     }
 }
 

@@ -42,9 +42,11 @@ pub fn class_scores(p: Matrix<'_>, labels: Numbers<'_>, bins: usize) -> PyResult
 /// The same with confidence intervals and the noise floor, as JSON.
 #[pyfunction]
 pub fn judge_classes(py: Python<'_>, p: Matrix<'_>, labels: Numbers<'_>, bins: usize, seed: u64) -> PyResult<String> {
-    let (p, labels) = (p.as_array(), indices(&labels)?);
+    let (p, labels) = (p.as_array().to_owned(), indices(&labels)?);
     let wanted = JudgeSettings { bins, ..JudgeSettings::default() };
-    settings::text(&work::run(py, None, || metrics::judge(p, &labels, &wanted, Seed::new(seed)).raise())?)
+    let judged =
+        work::follow(py, None, None, move |_| metrics::judge(p.view(), &labels, &wanted, Seed::new(seed)).raise())?;
+    settings::text(&judged)
 }
 
 /// The bars of a reliability diagram, as JSON.

@@ -235,15 +235,27 @@ impl Regression {
         };
         let overlap = self.model.overlap(&hashes, fingerprint);
         seen::check(py, overlap.as_ref(), allow_seen)?;
-        let wanted = EvaluateSettings {
-            joint,
-            feature_names: self.model.columns.features.clone(),
-            target_names: self.model.columns.targets.clone(),
-            seed: EVALUATION,
-            ..EvaluateSettings::new(Level::new(level).raise()?)
-        };
-        let y = y.as_array();
-        let evaluation = work::run(py, None, || RegressionEvaluation::new(self.head(), &rows, y, &wanted).raise())?;
+        let level = Level::new(level).raise()?;
+        // Work that may be left behind owns all that it needs.
+        let (head, columns) = (self.head().clone(), self.model.columns.clone());
+        let [x, y] = [x.as_array(), y.as_array()].map(|a| a.to_owned());
+        let prediction = view(&prediction).map(|d| d.to_owned());
+        let evaluation = work::follow(py, None, None, move |tick| {
+            let wanted = EvaluateSettings {
+                joint,
+                feature_names: columns.features,
+                target_names: columns.targets,
+                seed: EVALUATION,
+                tick: Some(tick),
+                ..EvaluateSettings::new(level)
+            };
+            let rows = NewRows::new(x.view()).raise()?;
+            let rows = match &prediction {
+                Some(d) => rows.with_prediction(d.view()).raise()?,
+                None => rows,
+            };
+            RegressionEvaluation::new(&head, &rows, y.view(), &wanted).raise()
+        })?;
         let evaluation = RegressionEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || regression_report(&evaluation, &origin(title, &self.model)))?;
         Ok((evaluation.verdict(), settings::text(&evaluation)?))

@@ -55,6 +55,11 @@ RAW = ("invalid type", "invalid value", "unknown variant", "unknown field", "lin
         ({"settings": {"split_share": np.nan}}, "settings['split_share'] is nan; it must be a finite number"),
         ({"settings": {"split_share": {1, 2}}}, "settings['split_share'] is {1, 2}"),
         ({"prediction_column": 1.5}, "prediction_column is 1.5"),
+        ({"train_error": "a"}, "train_error is 'a'; it must be a number"),
+        ({"n_jobs": "2"}, "n_jobs is '2'; it must be None, -1 or a whole number"),
+        ({"n_jobs": 1.5}, "n_jobs is 1.5"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"fingerprints": "no"}, "fingerprints is 'no'; it must be True or False"),
     ],
 )
 def test_a_wrong_argument_is_named(regression: Any, arguments: dict[str, Any], words: str) -> None:
@@ -78,6 +83,7 @@ def test_wrong_settings_of_baselines_are_named(regression: Any) -> None:
         (stonet.LastLayerLaplace(settings={"folds": 3}), "LastLayerLaplace has none"),
         (stonet.CQR(level=1), "level is 1; it must be a number strictly between 0 and 1"),
         (stonet.CQR(settings="fast"), "settings is 'fast'"),
+        (stonet.CQR(n_jobs="2"), "n_jobs is '2'"),  # type: ignore[arg-type]
     ]
     for estimator, words in cases:
         with pytest.raises(ValueError) as found:  # noqa: PT011

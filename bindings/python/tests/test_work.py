@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import stonet
 from stonet import LastLayerLaplace, PostStoNetRegressor, RefitConformal
 
 
@@ -70,6 +71,18 @@ def test_ctrl_c_ends_a_baseline(regression: Any) -> None:
     # Hours of training.
     with pytest.raises(KeyboardInterrupt):
         RefitConformal(settings={"network": {"steps": 100_000_000}}).fit(x, y)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
+def test_ctrl_c_ends_a_report() -> None:
+    rng = np.random.default_rng(1)
+    z = 3 * rng.standard_normal((200_000, 40))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    head = stonet.TemperatureScaling().fit(z[:2000], y[:2000])
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        stonet.report(head, z[2000:], y[2000:])
 
 
 FACTORISATION = """

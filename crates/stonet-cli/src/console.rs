@@ -12,6 +12,7 @@ use serde::Serialize;
 use stonet_repro::files;
 
 use crate::error::{Error, Result};
+use crate::failure;
 
 /// Work that is over by then needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -21,6 +22,8 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Whether the user has asked to stop.
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Whether the command that is under way answers in JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
 /// Whether a command is under way.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -45,7 +48,7 @@ pub struct Console {
 /// Runs a command that Ctrl-C and SIGTERM end. Work that asks whether to go on ends in order. Whatever else is being computed when the signal
 /// comes, such as a large factorisation, is given [`GRACE`] and then left: the process exits with 130. A second signal ends it at once. Files
 /// under their final names are whole in any case, and unfinished ones are removed.
-pub fn interruptible<T>(command: impl FnOnce() -> T) -> T {
+pub fn interruptible<T>(json: bool, command: impl FnOnce() -> T) -> T {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Where no handler can be had, the system's own way stays.
@@ -63,6 +66,7 @@ pub fn interruptible<T>(command: impl FnOnce() -> T) -> T {
             });
         });
     });
+    JSON.store(json, Ordering::Relaxed);
     RUNNING.store(true, Ordering::Relaxed);
     let outcome = command();
     RUNNING.store(false, Ordering::Relaxed);
@@ -75,6 +79,14 @@ fn leave() -> ! {
     // A progress bar may stand in this line.
     let clear = if std::io::stderr().is_terminal() { "\r\x1b[2K" } else { "" };
     let _ = writeln!(std::io::stderr(), "{clear}stopped");
+    if RUNNING.load(Ordering::Relaxed) && JSON.load(Ordering::Relaxed) {
+        // On a thread of its own: another one may hold standard output, and write to a pipe that nobody reads.
+        let printed = std::thread::spawn(|| failure::print("stopped", "stopped", 130));
+        let begin = Instant::now();
+        while !printed.is_finished() && begin.elapsed() < GRACE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
     std::process::exit(130)
 }
 
@@ -207,7 +219,7 @@ mod tests {
     fn child_that_computes_for_long() {
         let Some(folder) = std::env::var_os(FOLDER) else { return };
         let columns = vec![stonet_io::Column::new("x", stonet_io::Type::F64)];
-        interruptible(|| {
+        interruptible(true, || {
             let _writer = stonet_io::Writer::create(&Path::new(&folder).join("out.csv"), columns).unwrap();
             println!("working");
             std::thread::sleep(Duration::from_secs(600));
@@ -233,6 +245,8 @@ mod tests {
             let out = child.wait_with_output().unwrap();
             assert_eq!(out.status.code(), Some(130), "{signal}");
             assert!(String::from_utf8_lossy(&out.stderr).contains("stopped"));
+            let said: Vec<String> = lines.map(|line| line.unwrap()).collect();
+            assert!(said.join("").contains("stonet.error/1"), "{said:?}");
             assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         }
     }

@@ -31,8 +31,8 @@ pub enum Error {
     /// A target that never changes.
     #[error("{path}: column `{column}` is {value} in every row, so there is nothing to predict; check that the right column was chosen as the target", path = path.display())]
     Constant { path: PathBuf, column: String, value: f64 },
-    /// A number that is too large to fit on.
-    #[error("{path}: row {row} (from 0) of column `{column}` is {value:e}, which is too large to fit on; divide the column by a power of ten", path = path.display())]
+    /// A number that is too large to compute with.
+    #[error("{path}: row {row} (from 0) of column `{column}` is {value:e}, which is too large to compute with; divide the column by a power of ten", path = path.display())]
     Magnitude { path: PathBuf, row: usize, column: String, value: f64 },
     /// A target that varies too little.
     #[error("{path}: column `{column}` varies by {range:e} only, which is too little to fit on; multiply the column by a power of ten", path = path.display())]

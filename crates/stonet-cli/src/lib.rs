@@ -95,7 +95,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             return code;
         }
     };
-    match console::interruptible(|| console.check().and_then(|()| dispatch(command, &console))) {
+    match console::interruptible(console.json, || console.check().and_then(|()| dispatch(command, &console))) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Missed) => 1,
         Err(e) if e.is_closed_pipe() => 0,

@@ -22,6 +22,26 @@ fn changed(desk: &Desk, from: &str, to: &str, change: impl FnOnce(&mut Vec<Strin
 }
 
 #[test]
+fn compare_and_benchmark_warn_of_copies() {
+    let desk = with_houses(700);
+    let text = desk.text("val.csv");
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    desk.write(
+        "twice.csv",
+        format!("{}\n{}\n", text.lines().next().unwrap(), [&rows[..], &rows[..]].concat().join("\n")),
+    );
+    let compare =
+        "compare NAME test.csv --task regression --inputs f* --prediction prediction --target price --methods split";
+    let benchmark = "benchmark NAME --target price --inputs f* --splits 1 --epochs 1 --out out-NAME";
+    for line in [compare, benchmark] {
+        let said = stderr(&desk, &line.replace("NAME", "twice.csv"));
+        assert!(said.contains("copies") && said.contains("--groups"), "{said}");
+        let said = stderr(&desk, &line.replace("NAME", "val.csv"));
+        assert!(!said.contains("copies"), "{said}");
+    }
+}
+
+#[test]
 fn rows_of_the_fit_are_refused_in_any_order_number_and_format() {
     let desk = with_houses(700);
     desk.run(FIT_HOUSES);

@@ -36,6 +36,8 @@ pub(crate) fn label_kind(at: &Location, name: &str) -> Result<Option<LabelKind>>
 fn label(kind: &DataType) -> LabelKind {
     match kind {
         DataType::Boolean => LabelKind::Boolean,
+        DataType::Date32 | DataType::Date64 => LabelKind::Date,
+        DataType::Timestamp(..) => LabelKind::Datetime,
         DataType::Dictionary(_, value) => label(value),
         kind if kind.is_integer() => LabelKind::Integer,
         kind if kind.is_numeric() => LabelKind::Float,
@@ -68,6 +70,8 @@ fn copy(schema: &Schema, name: &str) -> Option<Type> {
         DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Type::Integer,
         DataType::UInt8 | DataType::UInt16 | DataType::UInt32 => Type::Integer,
         DataType::Float64 | DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) => Type::F64,
+        DataType::Date32 | DataType::Date64 => Type::Date,
+        DataType::Timestamp(_, None) => Type::Datetime,
         _ => Type::Text,
     })
 }

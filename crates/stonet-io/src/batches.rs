@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use crate::pieces::Opened;
-use crate::{Dropping, Result, Table};
+use crate::{Dropping, Result, Table, memory};
 
 /// Batches that wait for whoever uses them.
 const WAITING: usize = 2;
@@ -33,11 +33,24 @@ pub struct Batches {
     opened: Opened,
     most: usize,
     done: bool,
+    /// Rows so far, the bytes that stay of each, and how many bytes may stay.
+    kept: Option<(u64, u64, u64)>,
 }
 
 impl Batches {
     pub(crate) fn new(opened: Opened, most: usize) -> Self {
-        Batches { opened, most: most.max(1), done: false }
+        Batches { opened, most: most.max(1), done: false, kept: None }
+    }
+
+    /// The same for a reader who keeps so many bytes of every row: an error where the rows are too many for the memory.
+    pub fn keeping(self, bytes_per_row: u64) -> Self {
+        Batches { kept: Some((0, bytes_per_row, memory::limit())), ..self }
+    }
+
+    fn check_kept(&mut self, table: &Table) -> Result<()> {
+        let Some((rows, bytes, limit)) = &mut self.kept else { return Ok(()) };
+        *rows += table.rows() as u64;
+        memory::check(self.opened.source(), *rows, rows.saturating_mul(*bytes), *limit)
     }
 
     /// The file.
@@ -121,6 +134,7 @@ impl Iterator for Batches {
             return None;
         }
         let next = self.opened.next(self.most).transpose();
+        let next = next.map(|table| table.and_then(|table| self.check_kept(&table).map(|()| table)));
         self.done = !matches!(next, Some(Ok(_)));
         next
     }

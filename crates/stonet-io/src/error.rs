@@ -320,7 +320,7 @@ pub enum Error {
         known: String,
     },
     /// A table that does not fit into memory, or that unfolds from a small file.
-    #[error("{path}: the first {rows} rows take more than {limit} MiB, which is all that one table may take here; choose fewer columns (--inputs), fit a part of the rows (--sample N), or save the rows as a folder of Parquet files, of which a sample is fitted", path = path.display())]
+    #[error("{path}: the first {rows} rows take more than {limit} MiB, which is all that may be kept of one table here; choose fewer columns or fewer rows", path = path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -492,7 +492,7 @@ pub enum Error {
         second: u64,
     },
     /// Stopped on request.
-    #[error("stopped on request after {rows} rows; nothing was left under the name of the output")]
+    #[error("stopped on request after {rows} rows; no output was written")]
     Cancelled {
         /// Rows that were scored.
         rows: u64,

@@ -11,8 +11,7 @@ use std::path::Path;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
-use stonet::score::Port;
-use stonet::{ClassOutput, Fingerprints, FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
+use stonet::{Fingerprints, FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
 
 use crate::table::columns_of;
 use crate::write::write_whole;
@@ -288,11 +287,10 @@ impl Model {
                 }
                 count("targets", 1, targets.len())?;
                 count("columns of predictions", 0, prediction.len())?;
-                let output = ClassOutput { kind, columns: logits.len() };
-                match head.plan(output).width(Port::Features) {
-                    Some(wanted) => count("features", wanted, features.len()),
-                    None => Ok(()),
+                if kind == InputKind::Features && head.reads_logits() {
+                    return Err("its head reads logits, and its kind of input is features".into());
                 }
+                head.features().map_or(Ok(()), |wanted| count("features", wanted, features.len()))
             }
         }
     }

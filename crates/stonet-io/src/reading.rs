@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::header::Header;
+use crate::pattern::matches;
 use crate::{Error, Result};
 
 /// The columns to read; by default all, as numbers. What stands in the others does not matter.
@@ -144,7 +145,12 @@ impl Reading {
             None => (0..header.names.len()).collect(),
         };
         numbers.retain(|i| (!text.contains(i) || named(i)) && !excluded.contains(i));
-        let row_number = |i: &usize| self.numbers.is_none() && !named(i) && header.row_numbers.contains(i);
+        // A pattern that begins with a wildcard, such as `*`, means whatever columns there are and names none of them.
+        let meant = |i: &usize| {
+            let patterns = self.numbers.iter().flatten().filter(|p| !p.starts_with(['*', '?']));
+            named(i) || patterns.into_iter().any(|p| matches(p, &header.names[*i]))
+        };
+        let row_number = |i: &usize| header.row_numbers.contains(i) && !meant(i);
         let (left_out, mut numbers): (Vec<usize>, Vec<usize>) = numbers.into_iter().partition(row_number);
         numbers.sort_unstable();
         text.sort_unstable();

@@ -104,8 +104,13 @@ fn row_numbers_are_no_columns_unless_they_are_named() {
         std::fs::write(&path, format!("{first},f,y\n0,5,6\n1,7,8\n")).unwrap();
         let table = stonet_io::read(&path).unwrap();
         assert_eq!((table.names(), table.left_out()), (&words(&["f", "y"])[..], &words(&[name])[..]));
-        let named = Reading { numbers: Some(words(&["*"])), ..Reading::default() }.read(&path).unwrap();
-        assert_eq!((named.names().len(), named.left_out().len()), (3, 0));
+        let all = Reading { numbers: Some(words(&["*"])), ..Reading::default() }.read(&path).unwrap();
+        assert_eq!((all.names().len(), all.left_out()), (2, &words(&[name])[..]));
+        let begun = format!("{}*", &name[..3]);
+        for named in [name, &begun] {
+            let named = Reading { numbers: Some(words(&["f", "y", named])), ..Reading::default() }.read(&path).unwrap();
+            assert_eq!((named.names().len(), named.left_out().len()), (3, 0));
+        }
         let required = Reading { required: words(&[name]), ..Reading::default() }.read(&path).unwrap();
         assert_eq!(required.names().len(), 3);
     }

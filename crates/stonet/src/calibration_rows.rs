@@ -69,7 +69,7 @@ impl<'a> Calibration<'a> {
         self.groups
     }
 
-    /// Fails where a number is too large to fit on.
+    /// Fails where a number is too large to compute with.
     pub(crate) fn check_magnitudes(&self) -> Result<()> {
         check_magnitude("features", self.features, LARGEST_FEATURE)?;
         if let Some(d) = self.prediction {
@@ -117,6 +117,15 @@ impl<'a> NewRows<'a> {
         check_rows("rows of the predictions", self.features.nrows(), prediction.nrows())?;
         check_finite("predictions", prediction)?;
         Ok(NewRows { prediction: Some(prediction), ..self })
+    }
+
+    /// Fails where these values of the rows cannot be judged: other rows, or numbers that are not finite or whose squares overflow, among the
+    /// values or the network's predictions.
+    pub fn check_values(&self, y: ArrayView2<'_, f64>) -> Result<()> {
+        check_rows("rows of the targets", self.features.nrows(), y.nrows())?;
+        check_finite("targets", y)?;
+        check_magnitude("targets", y, LARGEST_TARGET)?;
+        self.prediction.map_or(Ok(()), |d| check_magnitude("predictions", d, LARGEST_TARGET))
     }
 
     /// The rows of this range that there are.

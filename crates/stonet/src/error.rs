@@ -23,7 +23,7 @@ pub enum Error {
     },
     /// A number whose square, or a sum of such squares, leaves the range of double precision.
     #[error(
-        "{what}: row {row}, column {column} is {value:e}, which is too large to fit on; divide the column by a power of ten (rows and columns count from 0)"
+        "{what}: row {row}, column {column} is {value:e}, which is too large to compute with; divide the column by a power of ten (rows and columns count from 0)"
     )]
     Magnitude {
         /// `features`, `targets`, `predictions` or `logits`.

@@ -105,6 +105,21 @@ impl LabelKind {
     pub fn microseconds(text: &str) -> Option<i64> {
         microseconds(text.trim())
     }
+
+    /// The date of so many days since 1970-01-01, such as `2024-02-29`; none outside of the years 1 to 9999.
+    pub fn date(days: i64) -> Option<String> {
+        date_text(days)
+    }
+
+    /// The time of so many microseconds since 1970-01-01, such as `2024-02-29T12:30:00`, with six more digits where they are not zero; none
+    /// outside of the years 1 to 9999.
+    pub fn datetime(microseconds: i64) -> Option<String> {
+        let (day, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
+        let (seconds, micro) = (rest / 1_000_000, rest % 1_000_000);
+        let fraction = if micro == 0 { String::new() } else { format!(".{micro:06}") };
+        let [hour, minute, second] = [seconds / 3600, seconds / 60 % 60, seconds % 60];
+        Some(format!("{}T{hour:02}:{minute:02}:{second:02}{fraction}", date_text(day)?))
+    }
 }
 
 named!(LabelKind, "kind of label");
@@ -133,6 +148,20 @@ fn truth(text: &str) -> Option<bool> {
 fn days(text: &str) -> Option<i64> {
     let time = microseconds(text)?;
     (time % DAY == 0).then_some(time.div_euclid(DAY))
+}
+
+/// `YYYY-MM-DD` of so many days since 1970-01-01; none outside of the years 1 to 9999.
+fn date_text(days: i64) -> Option<String> {
+    if !(civil(1, 1, 1)?..=civil(9999, 12, 31)?).contains(&days) {
+        return None;
+    }
+    // Not after the year of that day, whichever way it lies from 1970, and then year by year.
+    let mut year = (1970 + days.div_euclid(366).min(days.div_euclid(365))).max(1);
+    while civil(year + 1, 1, 1)? <= days {
+        year += 1;
+    }
+    let month = (1..=12).rev().find(|&m| civil(year, m, 1).is_some_and(|first| first <= days))?;
+    Some(format!("{year:04}-{month:02}-{:02}", days - civil(year, month, 1)? + 1))
 }
 
 /// Microseconds since 1970-01-01 of `YYYY-MM-DD`, perhaps with `T` or a blank and `hh:mm`, `hh:mm:ss` or more digits behind it.
@@ -202,6 +231,16 @@ mod tests {
             assert_eq!(LabelKind::days(text), Some(days), "{text}");
         }
         assert_eq!(LabelKind::days("2000-02-29 00:00:00"), Some(11_016));
+        for days in (-719_162..2_932_897).step_by(97).chain([-719_162, -1, 0, 11_016, 2_932_896]) {
+            let text = LabelKind::date(days).unwrap();
+            assert_eq!(LabelKind::days(&text).map(i64::from), Some(days), "{text}");
+            for micro in [0, 1, 43_200_000_000, 86_399_999_999] {
+                let text = LabelKind::datetime(days * 86_400_000_000 + micro).unwrap();
+                assert_eq!(LabelKind::microseconds(&text), Some(days * 86_400_000_000 + micro), "{text}");
+            }
+        }
+        assert_eq!((LabelKind::date(-719_163), LabelKind::date(2_932_897)), (None, None));
+        assert_eq!(LabelKind::datetime(1_709_210_096_000_000).as_deref(), Some("2024-02-29T12:34:56"));
         for text in
             ["2023-02-29", "2024-13-01", "2024-00-01", "2024-01-32", "2024-1-1", "2024-01", "2024-01-01T05:00", "x"]
         {

@@ -8,6 +8,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{add_squares, is_constant_range, target_mean, units};
+use crate::score::Clamp;
 use crate::work::Work;
 use crate::{Error, Result, Standardizer};
 use basis::{Basis, Rows};
@@ -45,6 +46,12 @@ impl Clip {
         }
     }
 
+    /// What it does to a column, as an operation of a plan.
+    pub(crate) fn clamp(&self, column: usize) -> Clamp {
+        let (centre, scale) = (self.scale.mean()[column], 1.0 / self.scale.sd()[column]);
+        Clamp { column, centre, scale, low: self.low[column], high: self.high[column] }
+    }
+
     /// The same of a design that is only there block by block.
     fn of_blocks(design: &Design<'_>, rows: usize) -> Result<Self> {
         let columns = design(0..rows.min(1)).ncols();
@@ -73,11 +80,6 @@ impl Clip {
     /// How many columns it is for.
     pub fn columns(&self) -> usize {
         self.low.len()
-    }
-
-    /// The standard scale, applied first.
-    pub fn scale(&self) -> &Standardizer {
-        &self.scale
     }
 
     /// The least value of each column on standard scale.

@@ -63,6 +63,22 @@ def number(name: str, value: Any, allowed: str = "a number") -> float:
     return float(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return a truth value; texts and numbers are none."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} is {value!r}; it must be True or False")
+    return bool(value)
+
+
+def jobs(value: Any) -> int | None:
+    """Return a number of threads; None and -1 are all cores."""
+    if value is None:
+        return None
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise ValueError(f"n_jobs is {value!r}; it must be None, -1 or a whole number of at least 1")
+    return int(value)
+
+
 def level(name: str, value: Any) -> float:
     """Return a level."""
     allowed = "a number strictly between 0 and 1, such as 0.9"

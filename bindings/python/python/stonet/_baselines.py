@@ -83,7 +83,7 @@ class _Baseline(IntervalRegressor):
             settings=to_json(settings),
             level=level,
             seed=seed_of(self.random_state),
-            n_jobs=self.n_jobs,
+            n_jobs=arguments.jobs(self.n_jobs),
         )
         self.n_outputs_ = 1
         coefficients = self._head.coefficients()

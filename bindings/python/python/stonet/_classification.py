@@ -129,8 +129,7 @@ class PostStoNetClassifier(Calibrator):
         given = arguments.settings(self.settings)
         for name in {"method", "folds"} & given.keys():
             raise ValueError(f"settings has {name!r}, which the argument {name}= is for")
-        if not isinstance(self.intervals, bool | np.bool_):
-            raise ValueError(f"intervals is {self.intervals!r}; it must be True or False")
+        arguments.flag("intervals", self.intervals)
         # A text that is no method is refused with the names that there are.
         method = self.method if isinstance(self.method, str) else arguments.choice("method", self.method, Method)
         folds = None if self.folds is None else arguments.whole("folds", self.folds, 2)

@@ -97,8 +97,8 @@ class Calibrator(Estimator):
                 columns=to_json(columns),
                 level=arguments.level("level", self.level),
                 seed=seed_of(self.random_state),
-                fingerprints=bool(self.fingerprints),
-                n_jobs=self.n_jobs,
+                fingerprints=arguments.flag("fingerprints", self.fingerprints),
+                n_jobs=arguments.jobs(self.n_jobs),
                 progress=callback,
             )
         for remark in remarks:

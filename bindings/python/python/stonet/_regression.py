@@ -205,9 +205,9 @@ class PostStoNetRegressor(IntervalRegressor):
                 columns=to_json(columns),
                 level=level,
                 seed=seed_of(self.random_state),
-                fingerprints=bool(self.fingerprints),
-                train_error=None if self.train_error is None else float(self.train_error),
-                n_jobs=self.n_jobs,
+                fingerprints=arguments.flag("fingerprints", self.fingerprints),
+                train_error=self.train_error if self.train_error is None else arguments.number("train_error", self.train_error),
+                n_jobs=arguments.jobs(self.n_jobs),
                 progress=callback,
             )
         some = np.unique(np.linspace(0, len(targets) - 1, SLOPE_ROWS).astype(int))

@@ -14,6 +14,7 @@ use crate::console::Console;
 use crate::error::Result;
 use crate::report;
 use crate::rows::{Source, hints, number_groups};
+use crate::seen::Known;
 
 /// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
 ///
@@ -76,6 +77,9 @@ impl Benchmark {
         let (table, _) = read.map_err(|e| hints::text_columns(hints::absent_target(e, target), target))?;
         let data = table.dataset(self.inputs.as_deref(), target, &[])?;
         let groups = self.groups.as_deref().map(|g| table.text(g)).transpose()?.map(number_groups);
+        let hashes = stonet_io::regression_hashes(data.x(), None, data.y())?;
+        let known = Known::new(hashes, stonet_io::regression_parts(data.x(), None, data.y())?);
+        known.warning(groups.is_some(), true).iter().for_each(|w| console.warn(w));
         let name = self.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs, groups };
         let protocol = Protocol { level: self.level, ..Protocol::shipped() };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use stonet::{ClassMethod, Fingerprints, Level, Overlap};
+use stonet::{ClassMethod, Level, Overlap};
 use stonet_io::Beside;
 use stonet_report::{Comparison, comparison_report};
 use stonet_repro::benchmark::compare_intervals;
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::output;
 use crate::report;
 use crate::rows::{ClassFile, Part, RegressionFile, Source};
-use crate::seen::SeenArg;
+use crate::seen::{Known, SeenArg};
 
 /// Compare every method on rows that the network was not trained on: fit on the validation rows, judge on the test rows
 #[derive(Args)]
@@ -100,9 +100,13 @@ impl Compare {
         let (validation, test) = self.sources(console)?;
         let rows = RegressionFile::read(&validation, &self.columns)?;
         let test = RegressionFile::like(&test, &rows.columns)?;
-        let seen = self.overlap(&rows.hashes()?, &test.hashes()?, console)?;
+        let known = Known::new(rows.hashes()?, rows.parts()?);
+        known.warning(rows.groups.is_some(), true).iter().for_each(|w| console.warn(w));
+        let seen = self.overlap(&known, &test.hashes()?, console)?;
         let (calibration, new) = (rows.calibration()?, test.new_rows()?);
         let network = test.prediction.as_ref().map(|d| d.view());
+        let wrong = Error::columns(self.test.as_ref().unwrap_or(&self.validation), &test.columns);
+        new.check_values(test.y.view()).map_err(wrong)?;
         let compared = console.run("compare", |tick| {
             let seed = self.seed.seed;
             compare_intervals(&calibration, (new, test.y.view()), network, &self.methods, level, seed, tick)
@@ -121,7 +125,9 @@ impl Compare {
         let rows = ClassFile::read(&validation, &self.columns, Some(&test))?;
         rows.warnings.iter().for_each(|w| console.warn(w));
         let test = ClassFile::like(&test, &rows.columns, rows.kind, &rows.classes)?;
-        let seen = self.overlap(&rows.hashes, &test.hashes, console)?;
+        let known = Known::new(rows.hashes.clone(), Vec::new());
+        known.warning(false, false).iter().for_each(|w| console.warn(w));
+        let seen = self.overlap(&known, &test.hashes, console)?;
         let calibration = rows.calibration()?;
         let judged = TestRows { inputs: test.inputs()?, labels: &test.labels };
         let compared = console.run("compare", |tick| {
@@ -131,8 +137,8 @@ impl Compare {
     }
 
     /// How many test rows are among the validation rows, refused where there are too many.
-    fn overlap(&self, validation: &[u64], test: &[u64], console: &Console) -> Result<Overlap> {
-        let overlap = Fingerprints::new(validation).overlap(test);
+    fn overlap(&self, validation: &Known, test: &[u64], console: &Console) -> Result<Overlap> {
+        let overlap = validation.set().overlap(test);
         self.seen.check(Some(&overlap), self.test.as_ref().unwrap_or(&self.validation), console)?;
         Ok(overlap)
     }

@@ -58,6 +58,9 @@ pub struct Evaluate {
     with: WithArg,
 }
 
+/// Bytes of a row's hash.
+const HASH: u64 = 8;
+
 /// What `evaluate --json` prints.
 #[derive(Serialize)]
 struct Summary<'a, T> {
@@ -118,7 +121,7 @@ impl Evaluate {
         let mut judge = RegressionJudge::new(fitted, self.by.as_deref(), &settings)?;
         let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
         let reading = RegressionFile::reading_like(&model.columns, self.by.as_deref());
-        source.stream(reading, model, |batch: &Batch<'_>| {
+        source.stream(reading, model, HASH + judge.bytes_per_row(), |batch: &Batch<'_>| {
             let rows = RegressionFile::of(&source, model.columns.clone(), batch.table, &batch.rows())?;
             hashes.extend(rows.hashes()?);
             if batch.whole {
@@ -126,7 +129,7 @@ impl Evaluate {
             }
             let by = self.by.as_deref().map(|by| batch.table.text(by)).transpose()?;
             // The judge counts rows from the first batch on.
-            judge.add(&rows.new_rows()?, rows.y.view(), by).map_err(Error::rows(&self.rows))
+            judge.add(&rows.new_rows()?, rows.y.view(), by).map_err(Error::columns(&self.rows, &model.columns))
         })?;
         let seen = model.overlap(&hashes, || fingerprint);
         self.seen.check(seen.as_ref(), &self.rows, console)?;
@@ -150,7 +153,7 @@ impl Evaluate {
         let names = [model.columns.logit_names(), model.columns.features.clone()].concat();
         let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
         let reading = ClassFile::reading_like(&model.columns, self.by.as_deref());
-        source.stream(reading, model, |batch: &Batch<'_>| {
+        source.stream(reading, model, HASH + judge.bytes_per_row(), |batch: &Batch<'_>| {
             let rows = ClassFile::known(&source, &model.columns, kind, labels, batch.table, &batch.rows())
                 .map_err(|e| e.after_rows(batch.first))?;
             hashes.extend(&rows.hashes);

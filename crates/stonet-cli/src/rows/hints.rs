@@ -73,6 +73,19 @@ pub fn absent_target(error: Error, targets: &[String]) -> Error {
     })
 }
 
+/// A table that does not fit into memory, for the command that can fit a part of it.
+pub fn too_large(error: Error) -> Error {
+    with_hint(error, |error| {
+        match error {
+        File::TooLarge { .. } => Some(
+            ": --inputs chooses columns, --sample N fits a part of the rows, and of a folder of Parquet files a sample is fitted"
+                .into(),
+        ),
+        _ => None,
+    }
+    })
+}
+
 fn with_hint(error: Error, hint: impl FnOnce(&File) -> Option<String>) -> Error {
     match error {
         Error::File(source) => match hint(&source) {

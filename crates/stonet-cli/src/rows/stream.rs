@@ -26,12 +26,13 @@ impl Batch<'_> {
 }
 
 impl Source {
-    /// Reads columns that a head knows, batch by batch, and tells what was left out. Heads of older programs know their rows by one
+    /// Reads columns that a head knows, batch by batch, and tells what was left out. So many bytes are kept of every row. Heads of older programs know their rows by one
     /// fingerprint of all of them, which takes the file as one batch.
     pub fn stream(
         &self,
         reading: Reading,
         model: &Model,
+        kept: u64,
         mut take: impl FnMut(&Batch<'_>) -> Result<()> + Send,
     ) -> Result<()> {
         let targets = &model.columns.targets;
@@ -40,7 +41,7 @@ impl Source {
         let columns = model.columns.inputs().len() + targets.len();
         let most = if whole { usize::MAX } else { (NUMBERS / columns).clamp(256, 1 << 14) };
         self.console.run("read", |tick| {
-            let batches = self.reading(reading).batches(&self.path, most).map_err(hint)?;
+            let batches = self.reading(reading).batches(&self.path, most).map_err(hint)?.keeping(kept);
             let (total, dropping) = (batches.rows().unwrap_or(0) as usize, batches.dropping());
             left_out(batches.left_out(), &self.console);
             let mut first = 0;

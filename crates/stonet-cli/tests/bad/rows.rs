@@ -152,7 +152,10 @@ fn numbers_of_any_magnitude_are_fitted_on_or_named_by_row_and_column() {
         let fit = FIT.replace("fast", interval);
         for (cell, at) in [("1e308", (8, 1)), ("-1e308", (8, 2)), ("1e200", (8, 2))] {
             desk.write("t.csv", table(Some(at), cell));
-            desk.refuses(&fit, &["t.csv", &named(["f0", "f1", "y"][at.1]), "too large to fit on", "divide the column"]);
+            desk.refuses(
+                &fit,
+                &["t.csv", &named(["f0", "f1", "y"][at.1]), "too large to compute with", "divide the column"],
+            );
         }
         // Features of any magnitude below.
         for cell in ["1e200", "-1e200", "1e-308"] {
@@ -182,6 +185,20 @@ fn numbers_of_any_magnitude_are_fitted_on_or_named_by_row_and_column() {
         "train t.csv --task regression --target y --epochs 2 -o x.onnx",
         &["t.csv: row 8 (from 0) of column `f1` is 1e308"],
     );
+}
+
+#[test]
+fn values_too_large_to_judge_are_named_by_row_and_column() {
+    let desk = Desk::new();
+    desk.write("t.csv", table(None, ""));
+    desk.run(FIT);
+    let mut lines: Vec<String> = table(None, "").lines().map(str::to_owned).collect();
+    let last = lines.len() - 1;
+    lines[last] = lines[last].rsplit_once(',').unwrap().0.to_owned() + ",1e160";
+    desk.write("new.csv", lines.join("\n"));
+    let parts = ["new.csv", "of column `y` is 1e160", "too large to compute with"];
+    desk.refuses("evaluate x.stonet new.csv --allow-seen", &parts);
+    desk.refuses("compare t.csv new.csv --task regression --target y --methods split --allow-seen", &parts);
 }
 
 #[test]

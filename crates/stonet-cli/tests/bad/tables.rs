@@ -148,13 +148,37 @@ fn a_small_file_of_many_rows_does_not_fill_the_memory() {
     writer.finish().unwrap();
     // 240 MB as numbers.
     assert!(desk.bytes("rows.csv.gz").len() < 1_000_000);
-    let stonet = desk.stonet("fit rows.csv.gz --task regression -o x.stonet --jobs 1");
-    let words: Vec<&str> = stonet.get_args().map(|a| a.to_str().unwrap()).collect();
-    let shell = format!("ulimit -v 700000; exec '{}' {}", stonet.get_program().to_str().unwrap(), words.join(" "));
-    let output = std::process::Command::new("sh").args(["-c", &shell]).current_dir(desk.at(".")).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    let stderr = refused_with_little_memory(&desk, "fit rows.csv.gz --task regression -o x.stonet --jobs 1");
     for part in ["rows.csv.gz", "MiB", "--sample", "Parquet"] {
         assert!(stderr.contains(part), "{stderr}");
     }
+    // No other command has that flag.
+    let compare = "compare rows.csv.gz rows.csv.gz --task regression --target y --jobs 1";
+    let stderr = refused_with_little_memory(&desk, compare);
+    assert!(stderr.contains("rows.csv.gz") && stderr.contains("MiB") && !stderr.contains("--sample"), "{stderr}");
+}
+
+/// Standard error of a command that ends with an error in 700 MB of addresses.
+#[cfg(unix)]
+fn refused_with_little_memory(desk: &Desk, line: &str) -> String {
+    let stonet = desk.stonet(line);
+    let words: Vec<&str> = stonet.get_args().map(|a| a.to_str().unwrap()).collect();
+    let shell = format!("ulimit -v 700000; exec '{}' {}", stonet.get_program().to_str().unwrap(), words.join(" "));
+    let output = std::process::Command::new("sh").args(["-c", &shell]).current_dir(desk.at(".")).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    stderr
+}
+
+#[cfg(unix)]
+#[test]
+fn many_rows_to_judge_do_not_fill_the_memory() {
+    let desk = Desk::new();
+    let rows: String = (0..80).map(|i| format!("{},{},{}\n", i % 7, i % 11, (i * i) % 13)).collect();
+    desk.write("t.csv", format!("a,b,y\n{rows}"));
+    desk.run("fit t.csv --task regression --target y --interval fast --no-fingerprints -o x.stonet");
+    // Four million rows of four bytes each, of which evaluate keeps 48.
+    desk.write("many.csv", format!("a,b,y\n{}", "1,2,3\n".repeat(4_000_000)));
+    let stderr = refused_with_little_memory(&desk, "evaluate x.stonet many.csv --allow-seen --jobs 1");
+    assert!(stderr.contains("many.csv: the first") && stderr.contains("fewer rows"), "{stderr}");
 }

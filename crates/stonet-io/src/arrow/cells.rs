@@ -3,7 +3,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
+use stonet::LabelKind;
 use stonet::score::Column;
 
 /// Calls `$f!` with the Arrow type and the way to f64, for every type of plain numbers.
@@ -40,10 +41,16 @@ pub(crate) fn is_number(kind: &DataType) -> bool {
 pub(crate) fn is_text(kind: &DataType) -> bool {
     match kind {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        kind if is_time(kind) => true,
         DataType::Dictionary(_, value) => is_text(value),
         DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) => false,
         kind => is_number(kind),
     }
+}
+
+/// Whether a type is that of dates, or of times without a time zone.
+pub(crate) fn is_time(kind: &DataType) -> bool {
+    matches!(kind, DataType::Date32 | DataType::Date64 | DataType::Timestamp(_, None))
 }
 
 /// Every `step`-th value from `start` on, `count` of them.
@@ -134,6 +141,13 @@ pub(crate) fn texts(array: &dyn Array) -> Vec<Option<String>> {
             values.map(|&v| Some(v.to_string()).filter(|_| !f64::is_nan($number(v)))).collect()
         }};
     }
+    macro_rules! time {
+        ($type:ty, $text:expr) => {{
+            let values = array.as_primitive::<$type>().values().iter();
+            values.map(|&v| $text(i64::from(v))).collect()
+        }};
+    }
+    let times = |per_unit: i64| move |v: i64| v.checked_mul(per_unit).and_then(LabelKind::datetime);
     let word = |text: &str| Some(text.trim_ascii().to_owned()).filter(|t| !t.is_empty());
     let mut texts: Vec<Option<String>> = for_number!(
         array.data_type(),
@@ -143,6 +157,14 @@ pub(crate) fn texts(array: &dyn Array) -> Vec<Option<String>> {
             DataType::LargeUtf8 => array.as_string::<i64>().iter().map(|t| t.and_then(word)).collect(),
             DataType::Utf8View => array.as_string_view().iter().map(|t| t.and_then(word)).collect(),
             DataType::Boolean => array.as_boolean().iter().map(|t| t.map(|t| t.to_string())).collect(),
+            DataType::Date32 => time!(Date32Type, LabelKind::date),
+            DataType::Date64 => time!(Date64Type, |v: i64| LabelKind::date(v.div_euclid(86_400_000))),
+            DataType::Timestamp(TimeUnit::Second, _) => time!(TimestampSecondType, times(1_000_000)),
+            DataType::Timestamp(TimeUnit::Millisecond, _) => time!(TimestampMillisecondType, times(1_000)),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => time!(TimestampMicrosecondType, times(1)),
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+                time!(TimestampNanosecondType, |v: i64| LabelKind::datetime(v.div_euclid(1_000)))
+            }
             DataType::Dictionary(..) => {
                 let dictionary = array.as_any_dictionary();
                 let values = texts(dictionary.values());

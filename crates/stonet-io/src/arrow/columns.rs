@@ -5,7 +5,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use stonet::score::Column;
 
-use super::cells::{append_numbers, floats, is_number, is_text, texts};
+use super::cells::{append_numbers, floats, is_number, is_text, is_time, texts};
 use crate::header::Header;
 use crate::location::Location;
 use crate::pieces::{Piece, check_finite};
@@ -294,14 +294,18 @@ fn check_types(at: &Location, schema: &Schema, numbers: &[Leaf], texts: &[Leaf])
     }
     if let Some(leaf) = numbers.iter().find(|l| l.place.is_none() && !is_number(kind(l))) {
         let remedy = match kind(leaf) {
-            kind if is_text(kind) => "code it as numbers, name it as a column of text, or exclude it",
+            kind if is_text(kind) && !is_time(kind) => "code it as numbers, name it as a column of text, or exclude it",
             DataType::List(_) | DataType::LargeList(_) => "put numbers into the list of the first row, or leave it out",
             _ => "convert it to numbers, or leave it out",
         };
         return Err(wrong(leaf, "numbers", remedy));
     }
     match texts.iter().find(|l| l.place.is_some() || !is_text(kind(l))) {
-        Some(leaf) => Err(wrong(leaf, "text", "choose a column of strings, integers or truth values")),
+        Some(leaf) => Err(wrong(
+            leaf,
+            "text",
+            "choose a column of strings, integers, truth values, dates, or times without a time zone",
+        )),
         None => Ok(()),
     }
 }

@@ -55,7 +55,7 @@ pub fn intervals(fitted: &FittedPostStoNet, asked: &Asked) -> Result<Head> {
 /// The graph from the network's `logits` or `network_probabilities`, its `features`, or both to `probabilities` and `class` (the number of the
 /// most probable one).
 pub fn classifier(fitted: &FittedClassifier, output: ClassOutput) -> Result<Head> {
-    let plan = fitted.plan(output);
+    let plan = fitted.plan(output)?;
     let mut lowering = Lowering::new(&plan);
     lowering.output("probabilities".into(), |q| matches!(q, Quantity::Probability { .. }))?;
     lowering.class("class")?;

@@ -81,6 +81,7 @@ pub fn compare_intervals<'a>(
 ) -> Result<IntervalComparison> {
     let chosen = methods.iter().map(|name| name.parse()).collect::<Result<Vec<Method>>>()?;
     let chosen = if chosen.is_empty() { Method::ALL.to_vec() } else { chosen };
+    test.0.check_values(test.1)?;
     let test_rows = Test { new: test.0, y: test.1 };
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
     tick(0, chosen.len());

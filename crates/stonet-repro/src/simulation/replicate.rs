@@ -129,9 +129,8 @@ fn judge(intervals: &Intervals, test: &Dataset, sigma_ratio: f64) -> Result<Judg
 
 /// The mean over test rows of Σ̂_L / ς²_L.
 fn mean_own_variance(model: &EveIntervals, test: &Dataset) -> Result<f64> {
-    let estimate = &model.estimates()[0];
-    let total: f64 = estimate.layer_variances(test.x())?.iter().map(|part| part.column(0).sum()).sum();
-    Ok(total / test.rows() as f64 / estimate.residual_variance()[0])
+    let total: f64 = model.layer_variances(test.x())?.iter().map(|part| part.column(0).sum()).sum();
+    Ok(total / test.rows() as f64 / model.estimates()[0].residual_variance()[0])
 }
 
 fn example_rows(i: &Intervals, test: &Dataset) -> Vec<[f64; 4]> {

@@ -21,7 +21,7 @@ use crate::{ClassInputs, ClassRows, Error, Head, Result, StoNet};
 /// What the network of a correction sees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum View {
+pub(crate) enum View {
     /// z.
     Raw,
     /// (z − its mean over classes) / T.
@@ -136,8 +136,21 @@ impl Corrected {
         self.correction.as_ref().map(|(_, net)| net)
     }
 
+    /// Whether the network's output per class is read, and not its features alone.
+    pub(crate) fn reads_logits(&self) -> bool {
+        self.temperature.is_some() || !matches!(self.correction, Some((View::Features(_), _)))
+    }
+
+    /// How many columns of features there are, where they are read.
+    pub(crate) fn features(&self) -> Option<usize> {
+        match &self.correction {
+            Some((View::Features(clip), _)) => Some(clip.columns()),
+            _ => None,
+        }
+    }
+
     /// What the network sees, and the network.
-    pub fn correction(&self) -> Option<&(View, StoNet)> {
+    pub(crate) fn correction(&self) -> Option<&(View, StoNet)> {
         self.correction.as_ref()
     }
 

@@ -6,13 +6,11 @@ use super::corrected::{Corrected, View};
 use super::isotonic::IsotonicOvr;
 use crate::class_rows::ClassOutput;
 use crate::ridge::Clip;
-use crate::score::{Builder, Clamp, Column, Node, Op, Plan, Port, Quantity, Scorer, Sparse, beside};
+use crate::score::{Builder, Clamp, Column, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scorer, Sparse, beside};
 use crate::{ClassInputs, Error, InputKind, Layer, Result, StoNet};
 
 /// Weights of a layer from which on single precision is faster.
 const WIDE: usize = 400;
-/// The largest error of a sum of columns in single precision, as a part of the root of its squared weights.
-const SINGLE_ROUNDING: f64 = 2e-7;
 /// The largest error of a logit that is allowed, and so the largest relative error of a probability.
 const SINGLE_ERROR: f64 = 1e-5;
 
@@ -137,14 +135,7 @@ fn unclipped(b: &mut Builder, x: Node, centre: f64, scale: f64, single: bool) ->
 }
 
 fn clipped(b: &mut Builder, x: Node, clip: &Clip, single: bool) -> Node {
-    let clamp = |k: usize| Clamp {
-        column: k,
-        centre: clip.scale().mean()[k],
-        scale: 1.0 / clip.scale().sd()[k],
-        low: clip.low()[k],
-        high: clip.high()[k],
-    };
-    b.clamp(x, (0..clip.columns()).map(clamp).collect(), single)
+    b.clamp(x, (0..clip.columns()).map(|k| clip.clamp(k)).collect(), single)
 }
 
 /// Whether the products of a network without dead units may be in single precision: they are wide enough to pay, and their error in a logit is
@@ -160,10 +151,7 @@ fn may_be_single(net: &StoNet) -> bool {
 fn network(b: &mut Builder, net: &StoNet, x: Node, single: bool) -> Node {
     let (mut below, last) = (x, net.layers().len() - 1);
     for (i, layer) in net.layers().iter().enumerate() {
-        let mut weights = Sparse::default();
-        let rows = layer.weight.outer_iter().zip(&layer.bias);
-        rows.for_each(|(row, &bias)| weights.push(row.iter().copied().enumerate(), bias));
-        below = b.combine(below, weights, single && i < last);
+        below = b.combine(below, Sparse::of(layer), single && i < last);
         if i < last {
             below = b.activate(below, net.activation());
         }

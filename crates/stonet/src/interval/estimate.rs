@@ -96,7 +96,7 @@ impl Estimate {
     }
 
     /// Var(ŵ) of every layer.
-    pub fn weight_variance(&self) -> &[LayerVariance] {
+    pub(crate) fn weight_variance(&self) -> &[LayerVariance] {
         &self.weight_variance
     }
 

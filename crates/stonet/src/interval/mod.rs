@@ -2,7 +2,6 @@
 
 pub(crate) mod buckets;
 pub(crate) mod conformal;
-mod decomposition;
 mod dof;
 mod estimate;
 mod eve;
@@ -16,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 pub use conformal::{Side, conformal_quantile, conformal_rank, cv_plus_guarantee, rows_needed};
 pub use dof::degrees_of_freedom;
-pub use estimate::{Estimate, LayerVariance};
+pub use estimate::Estimate;
+pub(crate) use estimate::LayerVariance;
 pub use eve::{Eve, EveIntervals};
 pub use variance::Variance;
 pub(crate) use variance::training_variance;

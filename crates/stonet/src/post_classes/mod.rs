@@ -128,6 +128,12 @@ struct Parts {
     kappa_paths: Vec<KappaPath>,
 }
 
+/// Whether these are all one number.
+fn same(mut counts: impl Iterator<Item = usize>) -> bool {
+    let first = counts.next();
+    counts.all(|c| Some(c) == first)
+}
+
 impl TryFrom<Parts> for FittedClassifier {
     type Error = Error;
     fn try_from(p: Parts) -> Result<Self> {
@@ -136,10 +142,11 @@ impl TryFrom<Parts> for FittedClassifier {
                 !members.is_empty()
                     && members.len() == p.notes.len()
                     && members.iter().all(|m| m.classes() == p.classes)
+                    && same(members.iter().filter_map(Corrected::features))
                     && p.notes.iter().all(|n| n.weight > 0.0)
                     && (p.notes.iter().map(|n| n.weight).sum::<f64>() - 1.0).abs() < 1e-6
             }
-            Model::Isotonic(_) => p.classes >= 2,
+            Model::Isotonic(fitted) => p.classes >= 2 && fitted.maps().len() == p.classes,
         };
         if !sound {
             return Err(Error::Inconsistent { what: "the parts of a fitted classifier do not belong together" });
@@ -192,17 +199,37 @@ impl FittedClassifier {
         }
     }
 
-    /// The operations that compute the probabilities and the most probable class from what a network gives.
-    pub fn plan(&self, output: ClassOutput) -> Plan {
+    /// Whether the network's output per class is read, and not its features alone.
+    pub fn reads_logits(&self) -> bool {
         match &self.model {
+            Model::Pool(members) => members.iter().any(Corrected::reads_logits),
+            Model::Isotonic(_) => true,
+        }
+    }
+
+    /// How many columns of features there are, where any member reads them.
+    pub fn features(&self) -> Option<usize> {
+        self.members().iter().find_map(|(_, member)| member.features())
+    }
+
+    /// The operations that compute the probabilities and the most probable class from what a network gives, which must tell apart the classes
+    /// of the fit.
+    pub fn plan(&self, output: ClassOutput) -> Result<Plan> {
+        if self.reads_logits() {
+            let found = output.kind.classes(output.columns).ok_or(Error::NoLogits { what: "this model" })?;
+            if found != self.classes {
+                return Err(Error::shape("logit columns, one per class", self.classes, output.columns));
+            }
+        }
+        Ok(match &self.model {
             Model::Pool(_) => lower::pool_plan(&self.members(), output),
             Model::Isotonic(fitted) => lower::isotonic_plan(fitted, output),
-        }
+        })
     }
 
     /// What computes this for any number of rows. It is kept: asking for the same again costs nothing.
     pub fn scorer(&self, output: ClassOutput) -> Result<Arc<Scorer>> {
-        self.scorers.get(&output, || Ok(Scorer::new(self.plan(output))))
+        self.scorers.get(&output, || Ok(Scorer::new(self.plan(output)?)))
     }
 
     /// The class probabilities of every row; a row's do not depend on the other rows.

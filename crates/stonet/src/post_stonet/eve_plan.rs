@@ -86,7 +86,7 @@ fn moments(b: &mut Builder, estimate: &Estimate, z: Node) -> (Node, Node) {
             None => Covariance { node: own, diagonal: true },
             Some(m) => step(b, layer, m, own, i == last),
         };
-        let f = b.combine(below, weights(layer), false);
+        let f = b.combine(below, Sparse::of(layer), false);
         if i == last {
             return (f, carried.node);
         }
@@ -96,11 +96,45 @@ fn moments(b: &mut Builder, estimate: &Estimate, z: Node) -> (Node, Node) {
     (below, z)
 }
 
-fn weights(layer: &Layer) -> Sparse {
-    let mut sparse = Sparse::default();
-    let rows = layer.weight.outer_iter().zip(&layer.bias);
-    rows.for_each(|(row, &bias)| sparse.push(row.iter().copied().enumerate(), bias));
-    sparse
+/// The part of the variance of μ that comes from the weights of each layer, for every target in its own squared unit: the mean over the
+/// estimates. Outputs stand layer by layer.
+pub(super) fn layers_plan(intervals: &EveIntervals) -> Plan {
+    let mut b = Builder::default();
+    let z = standardised(&mut b, intervals);
+    let each: Vec<Vec<Node>> = intervals.estimates().iter().map(|e| layers(&mut b, e, z)).collect();
+    let sd = intervals.scaling().y.sd();
+    let units: Vec<f64> = sd.iter().map(|s| s * s / each.len() as f64).collect();
+    for layer in 0..each.iter().map(Vec::len).max().unwrap_or(0) {
+        let parts = each.iter().filter_map(|layers| layers.get(layer)).map(|&node| (1.0, node)).collect();
+        let sum = b.sum(parts, 0.0);
+        let part = b.diagonal_line(sum, &units, &vec![0.0; units.len()]);
+        (0..units.len()).for_each(|target| b.output(Quantity::Variance { target, layer }, part, target, true));
+    }
+    b.finish()
+}
+
+/// The diagonal of Σ̂_L in parts, one per layer whose weights are uncertain.
+///
+/// The recursion is linear in Σ̂, so what each layer adds is carried to the output by itself. The product tr(Var(ŵ_ij) M) of two
+/// uncertainties counts for the lower of its layers.
+fn layers(b: &mut Builder, estimate: &Estimate, z: Node) -> Vec<Node> {
+    let (net, variances) = (estimate.network(), estimate.weight_variance());
+    let last = net.layers().len() - 1;
+    let (mut below, mut sigmas) = (z, Vec::<Covariance>::new());
+    for (i, (layer, variance)) in net.layers().iter().zip(variances).enumerate() {
+        for sigma in &mut sigmas {
+            let m = through(b, *sigma, net.activation(), below);
+            let traces = traces(b, variance, m, below);
+            let own = per_neuron(b, variance, traces);
+            *sigma = step(b, layer, m, own, i == last);
+        }
+        sigmas.push(Covariance { node: own(b, variance, below, None), diagonal: true });
+        if i < last {
+            let f = b.combine(below, Sparse::of(layer), false);
+            below = b.activate(f, net.activation());
+        }
+    }
+    sigmas.iter().map(|s| s.node).collect()
 }
 
 /// D_ψ′ Σ D_ψ′ with the slopes at these activations.
@@ -126,7 +160,7 @@ fn step(b: &mut Builder, layer: &Layer, m: Covariance, own: Node, last: bool) ->
         let carried = b.combine(m.node, squares, false);
         return Covariance { node: b.sum(vec![(1.0, own), (1.0, carried)], 0.0), diagonal: true };
     }
-    let op = Op::Congruence { of: m.node, diagonal: m.diagonal, weights: weights(layer), own };
+    let op = Op::Congruence { of: m.node, diagonal: m.diagonal, weights: Sparse::of(layer), own };
     let all = b.wide(op, units * units);
     match last {
         true => Covariance { node: b.pick(all, (0..units).map(|j| j * units + j)), diagonal: true },
@@ -136,16 +170,31 @@ fn step(b: &mut Builder, layer: &Layer, m: Covariance, own: Node, last: bool) ->
 
 /// ς²_j (ãᵀ(X̃ᵀX̃)⁻¹ã + tr((X̃ᵀX̃)⁻¹ M)) for every neuron.
 fn own(b: &mut Builder, variance: &LayerVariance, a: Node, m: Option<Covariance>) -> Node {
-    let forms: Vec<Form> = variance.grams().iter().map(form).collect();
-    let mut per_gram = b.wide(Op::Quadratic { of: a, forms }, variance.grams().len());
+    let mut per_gram = leverages(b, variance, a);
     if let Some(m) = m {
-        let (width, mut traces) = (b.width(a), Sparse::default());
-        for gram in variance.grams() {
-            traces.push(trace(gram, m.diagonal, width), 0.0);
-        }
-        let traces = b.combine(m.node, traces, false);
+        let traces = traces(b, variance, m, a);
         per_gram = b.sum(vec![(1.0, per_gram), (1.0, traces)], 0.0);
     }
+    per_neuron(b, variance, per_gram)
+}
+
+/// ãᵀ(X̃ᵀX̃)⁻¹ã for every matrix of a layer.
+fn leverages(b: &mut Builder, variance: &LayerVariance, a: Node) -> Node {
+    let forms: Vec<Form> = variance.grams().iter().map(form).collect();
+    b.wide(Op::Quadratic { of: a, forms }, variance.grams().len())
+}
+
+/// tr((X̃ᵀX̃)⁻¹ M) for every matrix of a layer.
+fn traces(b: &mut Builder, variance: &LayerVariance, m: Covariance, a: Node) -> Node {
+    let (width, mut traces) = (b.width(a), Sparse::default());
+    for gram in variance.grams() {
+        traces.push(trace(gram, m.diagonal, width), 0.0);
+    }
+    b.combine(m.node, traces, false)
+}
+
+/// ς²_j times the value of the neuron's matrix; neurons may share a matrix.
+fn per_neuron(b: &mut Builder, variance: &LayerVariance, per_gram: Node) -> Node {
     let mut noise = Sparse::default();
     variance.neurons().iter().for_each(|&(g, n)| noise.push([(g, n)], 0.0));
     b.combine(per_gram, noise, false)
@@ -178,12 +227,18 @@ impl Builder {
     }
 }
 
+impl EveIntervals {
+    pub(super) fn check_columns(&self, x: ArrayView2<'_, f64>) -> Result<()> {
+        match (self.scaling().x.columns(), x.ncols()) {
+            (expected, found) if expected != found => Err(Error::shape("input columns", expected, found)),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl PredictInterval for EveIntervals {
     fn intervals(&self, x: ArrayView2<'_, f64>, level: Level) -> Result<Intervals> {
-        let expected = self.scaling().x.columns();
-        if x.ncols() != expected {
-            return Err(Error::shape("input columns", expected, x.ncols()));
-        }
+        self.check_columns(x)?;
         let asked = Asked::at(&[level]);
         let scorer = Scorer::new(plan(self, &asked)?);
         let columns = super::predict::used(&scorer, &Column::of(x), &[]);

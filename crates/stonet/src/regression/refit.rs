@@ -4,7 +4,7 @@
 //! With centred columns the intercept separates: (1, a)ᵀ (X̃ᵀX̃)⁻¹ (1, a) = 1/n + (a − m)ᵀ C (a − m), where C is the inverse
 //! of the centred Gram matrix. C is all that is kept.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::linalg::dense::{matmul, symmetric_eigen};
@@ -74,9 +74,13 @@ impl InverseGram {
             && self.support.iter().all(|&k| k < columns)
             && self.mean.iter().chain(&self.inverse).all(|v| v.is_finite())
     }
+}
 
+/// The readable forms that plans are compared with.
+#[cfg(test)]
+impl InverseGram {
     /// (1, a_S)ᵀ (X̃ᵀX̃)⁻¹ (1, a_S).
-    pub(crate) fn leverage(&self, a: ArrayView1<'_, f64>) -> f64 {
+    pub(crate) fn leverage(&self, a: ndarray::ArrayView1<'_, f64>) -> f64 {
         let d: Array1<f64> = self.support.iter().zip(&self.mean).map(|(&k, m)| a[k] - m).collect();
         1.0 / self.rows as f64 + d.dot(&self.inverse.dot(&d))
     }

@@ -23,3 +23,6 @@ pub use plan::{Input, Node, Output, Plan, Port, Quantity, Value};
 pub use scorer::Scorer;
 
 pub use crate::interval::conformal::Scores;
+
+/// The largest error of a sum of columns in single precision, as a part of the root of its squared weights.
+pub(crate) const SINGLE_ROUNDING: f64 = 2e-7;

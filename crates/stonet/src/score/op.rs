@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Node, Port};
 use crate::interval::conformal::{Scores, Side};
-use crate::{Activation, Level};
+use crate::{Activation, Layer, Level};
 
 /// (x − centre) · scale of a column, kept within two ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,6 +33,14 @@ pub struct Sparse {
 }
 
 impl Sparse {
+    /// The combinations of a layer: W a + b.
+    pub(crate) fn of(layer: &Layer) -> Self {
+        let mut sparse = Sparse::default();
+        let rows = layer.weight.outer_iter().zip(&layer.bias);
+        rows.for_each(|(row, &bias)| sparse.push(row.iter().copied().enumerate(), bias));
+        sparse
+    }
+
     /// Appends a combination: column numbers with their weights, and a constant.
     pub(crate) fn push(&mut self, entries: impl IntoIterator<Item = (usize, f64)>, bias: f64) {
         self.entries.extend(entries.into_iter().filter(|(_, w)| *w != 0.0));

@@ -81,6 +81,13 @@ pub enum Quantity {
         /// The number of the fold.
         model: usize,
     },
+    /// The part of the variance of a prediction that comes from the weights of a layer.
+    Variance {
+        /// The number of the target.
+        target: usize,
+        /// The number of the layer, from 0.
+        layer: usize,
+    },
     /// The logit of a class before the softmax.
     Logit {
         /// The number of the class.
@@ -104,6 +111,7 @@ impl Quantity {
             Quantity::Upper { target, .. } => ("the upper end", target),
             Quantity::Mean { model } => ("the prediction", model),
             Quantity::Scale { model } => ("the scale", model),
+            Quantity::Variance { target, .. } => ("the variance", target),
             Quantity::Logit { class } => ("the logit", class),
             Quantity::Probability { class } => ("the probability", class),
             Quantity::Class => ("the class", 0),

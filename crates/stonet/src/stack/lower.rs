@@ -5,21 +5,21 @@
 
 use std::sync::Arc;
 
-use ndarray::ArrayView1;
+use ndarray::{ArrayView1, s};
 
 use super::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
 use crate::Result;
 use crate::interval::conformal::Side;
 use crate::ridge::{Clip, Ridge};
-use crate::score::{Asked, Builder, Clamp, Node, Op, Plan, Port, Quantity, Sparse};
+use crate::score::{Asked, Builder, Clamp, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Sparse};
 
 /// Two scales are the same if they differ by less than this part of a standard deviation.
 const SAME: f64 = 1e-13;
-/// The largest error of a sum of columns in single precision, as a part of the root of its squared weights; a network has twice that.
-const SINGLE_ROUNDING: f64 = 2e-7;
 /// The largest error of a mean that is allowed, as a part of the least scale. Intervals at usual levels are several scales long, so the error
 /// stays below 1e-5 of their length.
 const SINGLE_ERROR: f64 = 2e-5;
+/// The largest relative error of a scale that is allowed: it moves both ends together by no more than 1e-5 of the length.
+const SINGLE_SCALE_ERROR: f64 = 1e-5;
 
 /// Sizes of weights, in units of the target, that single precision can hold with all their digits.
 const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
@@ -163,7 +163,7 @@ impl Fold {
             return known;
         }
         let x = self.inputs.x(b);
-        let new = b.clamp(x, (0..self.inputs.features).map(|k| clamp(clip, k)).collect(), self.single);
+        let new = b.clamp(x, (0..self.inputs.features).map(|k| clip.clamp(k)).collect(), self.single);
         self.clamped.push(new);
         new
     }
@@ -239,7 +239,7 @@ impl Fold {
     fn terms(&self, b: &mut Builder, others: Vec<Node>, ridge: &Ridge) -> Node {
         let (first, count) = (self.inputs.features, others.len());
         let all = b.join(others);
-        let place = |i: usize| Clamp { column: i, ..clamp(ridge.clip(), first + i) };
+        let place = |i: usize| Clamp { column: i, ..ridge.clip().clamp(first + i) };
         let clamped = b.clamp(all, (0..count).map(place).collect(), false);
         let mut sparse = Sparse::default();
         sparse.push((0..count).map(|i| (i, ridge.coefficients()[first + i])), 0.0);
@@ -247,44 +247,62 @@ impl Fold {
     }
 }
 
-fn clamp(clip: &Clip, k: usize) -> Clamp {
-    let (mean, sd) = (clip.scale().mean()[k], clip.scale().sd()[k]);
-    Clamp { column: k, centre: mean, scale: 1.0 / sd, low: clip.low()[k], high: clip.high()[k] }
-}
-
 /// Whether a column's scale is the clamp's, but for rounding.
 fn same(clip: &Clip, c: &Clamp) -> bool {
-    let own = clamp(clip, c.column);
+    let own = clip.clamp(c.column);
     let near = |a: f64, b: f64| (a - b).abs() <= SAME * b.abs().max(1.0);
     let centre = (own.centre - c.centre).abs() * own.scale <= SAME;
     centre && near(own.scale / c.scale, 1.0) && near(own.low, c.low) && near(own.high, c.high)
 }
 
 impl FoldModel {
-    /// Whether the wide products may be in single precision: their error in μ, from what the members add up, stays far below the least scale.
-    /// It depends on the fold alone, so that calibration and prediction always decide alike.
+    /// Whether the wide products may be in single precision: their error in μ stays far below the least scale, and so does their relative
+    /// error in s. It depends on the fold alone, so that calibration and prediction always decide alike.
     fn single(&self) -> bool {
         let ScaleModel::Learned { low, .. } = &self.scale else { return false };
-        let norm = |w: ArrayView1<'_, f64>| w.dot(&w).sqrt();
-        let of_net = |s: &Scaled| {
-            // Errors of hidden units reach the output through the weights above; those of tanh units are at most of order one.
-            let layers = s.network().layers();
-            let gain: f64 = layers[1..].iter().map(|l| l.weight.iter().map(|w| w * w).sum::<f64>().sqrt()).product();
-            let first = layers[0].weight.outer_iter().map(norm).fold(0.0, f64::max).max(1.0);
-            2.0 * s.response().1.abs() * gain * first
-        };
-        let size: f64 = (self.members.iter())
-            .map(|(weight, member)| {
-                weight.abs()
-                    * match member {
-                        Member::Network => 0.0,
-                        Member::Ridge(r) => norm(r.coefficients().view()),
-                        Member::StoNet(s) => of_net(s),
-                        Member::Skip { correction, .. } => correction.as_ref().map_or(0.0, of_net),
-                    }
-            })
-            .sum();
+        let size: f64 = self.members.iter().map(|(weight, member)| weight.abs() * size(member)).sum();
+        let error = SINGLE_ROUNDING * size;
         // Weights in units of the target must have digits in single precision.
-        SINGLE_RANGE.contains(&size) && SINGLE_ROUNDING * size <= SINGLE_ERROR * low.exp()
+        SINGLE_RANGE.contains(&size)
+            && error <= SINGLE_ERROR * low.exp()
+            && self.scale.error(error) <= SINGLE_SCALE_ERROR
+    }
+}
+
+fn norm(w: ArrayView1<'_, f64>) -> f64 {
+    w.dot(&w).sqrt()
+}
+
+/// The error of a member's prediction in single precision, in units of [`SINGLE_ROUNDING`].
+fn size(member: &Member) -> f64 {
+    let of_net = |s: &Scaled| {
+        // Errors of hidden units reach the output through the weights above; those of tanh units are at most of order one.
+        let layers = s.network().layers();
+        let gain: f64 = layers[1..].iter().map(|l| l.weight.iter().map(|w| w * w).sum::<f64>().sqrt()).product();
+        let first = layers[0].weight.outer_iter().map(norm).fold(0.0, f64::max).max(1.0);
+        2.0 * s.response().1.abs() * gain * first
+    };
+    match member {
+        Member::Network => 0.0,
+        Member::Ridge(r) => norm(r.coefficients().view()),
+        Member::StoNet(s) => of_net(s),
+        Member::Skip { correction, .. } => correction.as_ref().map_or(0.0, of_net),
+    }
+}
+
+impl ScaleModel {
+    /// The largest relative error of s where the features are in single precision and μ has this error.
+    fn error(&self, of_mean: f64) -> f64 {
+        let ScaleModel::Learned { ridge, offset, network, .. } = self else { return 0.0 };
+        let (clip, coefficients) = (ridge.clip(), ridge.coefficients());
+        let others = if *network { 3 } else { 2 };
+        let Some(first) = coefficients.len().checked_sub(others) else { return f64::INFINITY };
+        // How fast the columns behind the features change with μ: μ itself, its square, and the distance to the network's prediction.
+        let square = clip.clamp(first + 1);
+        let largest = (square.centre + square.high / square.scale).max(0.0).sqrt();
+        let slopes = [1.0, 2.0 * largest, 1.0 / offset];
+        let through: f64 =
+            (0..others).map(|i| (coefficients[first + i] * clip.clamp(first + i).scale).abs() * slopes[i]).sum();
+        SINGLE_ROUNDING * norm(coefficients.slice(s![..first])) + through * of_mean
     }
 }

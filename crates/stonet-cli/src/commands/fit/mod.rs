@@ -1,6 +1,5 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
-mod known;
 mod sampled;
 mod settings;
 mod summary;
@@ -23,8 +22,8 @@ use crate::args::{ColumnArgs, FORMATS, SeedArg, Task};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
-use crate::rows::{ClassFile, RegressionFile, Source};
-use known::Known;
+use crate::rows::{ClassFile, RegressionFile, Source, hints};
+use crate::seen::Known;
 use sampled::Drawn;
 use summary::Summary;
 
@@ -150,7 +149,7 @@ impl Fit {
         let post = self.regression_settings(level)?;
         let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, drawn) = match self.sample_rows()? {
-            None => (RegressionFile::read(&source, &self.columns)?, None),
+            None => (RegressionFile::read(&source, &self.columns).map_err(hints::too_large)?, None),
             Some(most) => {
                 let reading = RegressionFile::reading(&self.columns)?;
                 let drawn = self.draw(&source, reading, (most, post.split_share), console);
@@ -225,7 +224,7 @@ impl Fit {
         let post = self.class_settings()?;
         let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, total) = match self.sample_rows()? {
-            None => (ClassFile::read(&source, &self.columns, None)?, None),
+            None => (ClassFile::read(&source, &self.columns, None).map_err(hints::too_large)?, None),
             Some(most) => {
                 let drawn = self.draw(&source, ClassFile::reading(&self.columns)?, (most, 1.0), console);
                 let (table, drawn) = drawn.map_err(|e| ClassFile::hints(e, &self.columns))?;

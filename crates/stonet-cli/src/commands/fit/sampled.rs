@@ -7,11 +7,11 @@ use stonet::{Kind, Seed, UncalibratedPostStoNet};
 use stonet_io::{ModelColumns, Reading, Sample, Sampling, Table};
 
 use super::Fit;
-use super::known::Known;
 use crate::args::Task;
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::{RegressionFile, Source, hints, tell};
+use crate::seen::Known;
 
 /// Rows of a folder that are fitted where nobody says how many.
 const SAMPLE: usize = 200_000;

@@ -107,6 +107,11 @@ impl<'a> ClassJudge<'a> {
         self.labels.len()
     }
 
+    /// Bytes that are kept of every row: its label, the probabilities of the head and of the network, and its subgroup.
+    pub fn bytes_per_row(&self) -> u64 {
+        8 * (1 + 2 * self.classes.len() as u64 + u64::from(self.groups.is_some()))
+    }
+
     /// More rows, their labels and their subgroups. Errors count rows from the first batch on.
     pub fn add(&mut self, rows: &HeadInputs<'_>, labels: &[usize], by: Option<&[String]>) -> Result<()> {
         let first = self.rows();

@@ -32,17 +32,10 @@ pub(super) struct Job<'a> {
 
 /// Fails where values are missing, or do not fit the rows or the head.
 pub(super) fn check_values(rows: &NewRows<'_>, y: ArrayView2<'_, f64>, targets: usize) -> Result<()> {
-    let shape = |what: &str, expected, found| Err(Error::Shape { what: what.into(), expected, found });
-    if y.nrows() != rows.features().nrows() {
-        return shape("rows of the targets", rows.features().nrows(), y.nrows());
-    }
     if y.ncols() != targets {
-        return shape("target columns", targets, y.ncols());
+        return Err(Error::Shape { what: "target columns".into(), expected: targets, found: y.ncols() });
     }
-    match y.indexed_iter().find(|(_, v)| !v.is_finite()) {
-        None => Ok(()),
-        Some(((row, column), v)) => Err(Error::NotFinite { what: "targets", row, column, value: v.to_string() }),
-    }
+    rows.check_values(y)
 }
 
 /// The names, or numbered ones where there are none.

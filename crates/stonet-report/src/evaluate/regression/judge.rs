@@ -59,6 +59,11 @@ impl<'a> RegressionJudge<'a> {
         self.figures.y.len() / self.fitted.outputs()
     }
 
+    /// Bytes that are kept of every row: its value, prediction, ends and the network's prediction for each target, and its subgroup.
+    pub fn bytes_per_row(&self) -> u64 {
+        8 * (5 * self.fitted.outputs() as u64 + u64::from(self.groups.is_some()))
+    }
+
     /// More rows, their values, one column per target, and their subgroups. Errors count rows from the first batch on.
     pub fn add(&mut self, rows: &NewRows<'_>, y: ArrayView2<'_, f64>, by: Option<&[String]>) -> Result<()> {
         let first = self.rows();
