@@ -137,7 +137,7 @@ pub fn fit(settings: &PostStoNet, rows: usize, outputs: usize, network: bool, gr
 pub fn sampled(outputs: usize, network: bool) -> Fit {
     let (x, y, d) = number_data(2240, outputs, 7);
     let part = |rows: std::ops::Range<usize>| {
-        let of = |table: &'_ Array2<f64>| table.slice(s![rows.clone(), ..]).to_owned();
+        let of = |table: &Array2<f64>| table.slice(s![rows.clone(), ..]).to_owned();
         (of(&x), of(&y), of(&d))
     };
     let ((x, y, d), (more_x, more_y, more_d)) = (part(0..240), part(240..2240));

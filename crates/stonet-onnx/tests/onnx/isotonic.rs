@@ -18,7 +18,10 @@ const ROUNDING: f64 = 2e-6;
 /// The least probability before rows are divided by their sums.
 const LEAST: f64 = 1e-6;
 
-const LOGITS: fn(usize) -> ClassOutput = |columns| ClassOutput { kind: InputKind::Logits, columns };
+/// A network that gives a logit per class.
+fn logits_of(classes: usize) -> ClassOutput {
+    ClassOutput { kind: InputKind::Logits, columns: classes }
+}
 
 fn fit(logits: &Array2<f64>, labels: &[usize]) -> FittedClassifier {
     let rows = ClassRows::new(ClassInputs::logits(logits.view()).unwrap(), labels, logits.ncols()).unwrap();
@@ -37,7 +40,7 @@ fn by(maps: &[Knots]) -> FittedClassifier {
 }
 
 fn maps(fitted: &FittedClassifier, classes: usize) -> Vec<Knots> {
-    let plan = fitted.plan(LOGITS(classes));
+    let plan = fitted.plan(logits_of(classes));
     let maps = plan.values().iter().find_map(|v| match &v.op {
         Op::Interpolate { maps, .. } => Some(maps.clone()),
         _ => None,
@@ -87,7 +90,7 @@ fn within_bounds(name: &str, fitted: &FittedClassifier, new: &Array2<f64>) -> (f
     let p = fitted.probabilities(&inputs).unwrap();
     let case = Case {
         name: name.into(),
-        head: classifier(fitted, LOGITS(new.ncols())).unwrap(),
+        head: classifier(fitted, logits_of(new.ncols())).unwrap(),
         inputs: vec![("logits", new.clone())],
         outputs: vec![("probabilities".into(), p.clone()), ("class".into(), class)],
         compressed: false,
@@ -181,6 +184,6 @@ fn rows_that_every_map_sends_to_zero_keep_their_own_probabilities() {
 fn the_file_grows_with_the_knots() {
     let even: Vec<f64> = (0..1000).map(|i| f64::from(i) / 1000.0).collect();
     let map = knots(&even, &even);
-    let size = classifier(&by(&[map.clone(), map]), LOGITS(2)).unwrap().parameters();
+    let size = classifier(&by(&[map.clone(), map]), logits_of(2)).unwrap().parameters();
     assert!((4 * 2000..4 * 2048 + 50).contains(&size), "{size}");
 }
