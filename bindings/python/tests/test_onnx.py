@@ -220,6 +220,18 @@ class TestExport:
             name = next(n for n in found if n.endswith("probabilities"))
             np.testing.assert_allclose(found[name], head.predict_proba(network(classified.x).output), atol=1e-4)
 
+    def test_isotonic_maps_behind_their_network(self, classified: Trained, run: Any, tmp_path: Path) -> None:
+        network = OnnxNetwork(classified.place / "net.onnx")
+        logits = network(classified.x).output
+        head = stonet.IsotonicCalibration().fit(logits, classified.y)
+        head.to_onnx(tmp_path / "sure.onnx", network=network)
+        found = run(tmp_path / "sure.onnx", x=classified.x)
+        name = next(n for n in found if n.endswith("probabilities"))
+        # Rows of the fit are knots of the maps, some of them at the foot of a steep step: few of them may differ.
+        apart = np.abs(found[name] - head.predict_proba(logits))
+        assert apart.mean() < 1e-4
+        assert np.quantile(apart, 0.95) < 1e-4
+
     def test_what_cannot_be_exported_is_an_error_and_no_file(self, regressed: Trained, tmp_path: Path) -> None:
         network = OnnxNetwork(regressed.place / "net.onnx")
         features, output, _ = network(regressed.x)

@@ -66,6 +66,11 @@ impl<'p> Lowering<'p> {
         self.plan.values()[node.index()].width
     }
 
+    /// The operation that gives a value.
+    pub(super) fn op(&self, node: Node) -> &'p Op {
+        &self.plan.values()[node.index()].op
+    }
+
     /// Some columns of a value. Of an interval, only the ends that are named are written.
     fn columns(&mut self, node: Node, columns: &[usize]) -> Result<Tensor> {
         let plan = self.plan;
@@ -139,7 +144,8 @@ impl<'p> Lowering<'p> {
                 let parts = parts.iter().map(|&n| self.value(n)).collect::<Result<Vec<Tensor>>>()?;
                 self.graph.beside(&parts)
             }
-            Op::Interpolate { .. } | Op::Normalise { .. } => return Err(isotonic()),
+            Op::Interpolate { of, maps } => self.interpolate(*of, maps)?,
+            Op::Normalise { of, otherwise, least } => self.normalise(*of, *otherwise, *least)?,
             _ => return Err(unknown()),
         })
     }
@@ -230,14 +236,6 @@ impl<'p> Lowering<'p> {
         }
         let total = total.unwrap_or_else(|| self.constant(&[0.0]));
         Ok(self.graph.plus(total, constant))
-    }
-}
-
-fn isotonic() -> Error {
-    Error::NotExportable {
-        what: "isotonic regression".into(),
-        why: "its maps have steps that f32 cannot tell apart".into(),
-        remedy: "fit another method, such as `stack`",
     }
 }
 

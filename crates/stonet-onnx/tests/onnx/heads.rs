@@ -4,7 +4,9 @@ use std::path::Path;
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 use rten::{Model, Value, ValueView};
-use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, Kind, PostStoNetClassifier, Seed, Side};
+use stonet::{
+    ClassInputs, ClassMethod, ClassRows, FittedClassifier, InputKind, Kind, PostStoNetClassifier, Seed, Side,
+};
 use stonet_onnx::{ClassOutput, Error, Features, Head, Inputs, Network, RunSettings, Runtime, classifier, intervals};
 
 use crate::fitted::{self, Case, difference};
@@ -39,7 +41,7 @@ fn table(value: Value) -> Array2<f64> {
 }
 
 /// The outputs of f32 in an installed onnxruntime, in the order of the head; nothing where there is none.
-fn run_onnxruntime(case: &Case) -> Option<Vec<Array2<f64>>> {
+pub fn run_onnxruntime(case: &Case) -> Option<Vec<Array2<f64>>> {
     std::env::var_os("ORT_DYLIB_PATH")?;
     let network = Network::from_bytes(case.head.to_onnx(), Path::new("head.onnx")).unwrap();
     let named = |name: &&str| case.inputs.iter().find(|(n, _)| n == name).unwrap().1.view();
@@ -106,7 +108,11 @@ fn never_narrower(case: &Case, width: &Array2<f64>, old: &Array2<f64>) {
 fn every_classifier_says_the_same_as_its_graph() {
     let cases = fitted::classifiers();
     let named = |part: &str| cases.iter().filter(|c| c.name.contains(part)).count();
-    assert!(cases.len() >= 25 && named("stack") == 3 && named("-features") >= 3, "{}", cases.len());
+    assert!(
+        cases.len() >= 25 && named("stack") == 3 && named("-features") >= 3 && named("isotonic-") == 2,
+        "{}",
+        cases.len()
+    );
     cases.iter().for_each(agrees);
 }
 
@@ -141,16 +147,31 @@ fn a_head_on_probabilities_or_on_one_column_says_the_same_as_its_graph() {
         let z = kind.convert(fit.clone()).unwrap();
         let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, z.ncols()).unwrap();
         let members = Some(vec![ClassMethod::Temperature, ClassMethod::PostLinear, ClassMethod::Vector]);
-        let settings = PostStoNetClassifier { members, ..Default::default() };
-        let head = settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap();
-        let graph = classifier(&head, ClassOutput { kind, columns: fit.ncols() }).unwrap();
-        let name = if kind == InputKind::Probabilities { "network_probabilities" } else { "logits" };
-        assert_eq!(graph.inputs(), [name], "{kind}");
-        let new_logits = kind.logits(new.clone()).unwrap();
-        let wanted = head.probabilities(&ClassInputs::logits(new_logits.view()).unwrap()).unwrap();
-        let found = run(&graph.to_onnx(), &graph, &[(name, new)]);
-        let apart = difference(&found[0], &wanted);
-        assert!(apart < 1e-4, "{kind}, {} columns: {apart:.1e}", fit.ncols());
+        let stack = PostStoNetClassifier { members, ..Default::default() };
+        let isotonic = PostStoNetClassifier { method: ClassMethod::Isotonic, ..Default::default() };
+        for settings in [stack, isotonic] {
+            let head = settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap();
+            agrees(&on_kind(&head, kind, &new));
+        }
+    }
+}
+
+/// A head on what a network gives of this kind.
+fn on_kind(fitted: &FittedClassifier, kind: InputKind, new: &Array2<f64>) -> Case {
+    let columns = new.ncols();
+    let head = classifier(fitted, ClassOutput { kind, columns }).unwrap();
+    let name = if kind == InputKind::Probabilities { "network_probabilities" } else { "logits" };
+    assert_eq!(head.inputs(), [name], "{kind}");
+    let logits = kind.logits(new.clone()).unwrap();
+    let inputs = ClassInputs::logits(logits.view()).unwrap();
+    let p = fitted.probabilities(&inputs).unwrap();
+    let class = fitted.classify(&inputs).unwrap().mapv(|c| c as f64).insert_axis(Axis(1));
+    Case {
+        name: format!("{} on {columns} columns of {kind}", fitted.settings().method),
+        head,
+        inputs: vec![(name, new.clone())],
+        outputs: vec![("probabilities".into(), p), ("class".into(), class)],
+        compressed: false,
     }
 }
 
@@ -161,13 +182,28 @@ fn every_interval_says_the_same_as_its_graph_or_is_a_little_wider() {
     for kind in Kind::ALL {
         assert!(named(&format!("{kind}-").replace('+', "plus")) >= 9, "{kind}");
     }
-    assert!(named("-joint") >= 10 && named("-false-true-") >= 10, "{}", cases.len());
+    assert!(named("-joint") >= 20 && named("-false-true-") >= 20 && named("-Lower-5-20") >= 10, "{}", cases.len());
+    assert!(named("sampled-") >= 15 && named("-dead-") >= 12, "{}", cases.len());
+    for side in ["Lower", "Upper"] {
+        let joint = |c: &&Case| c.name.contains(&format!("-{side}-")) && c.name.ends_with("-joint");
+        assert!(cases.iter().filter(joint).count() >= 10, "{side}");
+    }
     cases.iter().for_each(agrees);
 }
 
 #[test]
+fn heads_that_read_no_column_still_take_features() {
+    for fit in fitted::dead() {
+        let case = fit.case(&fitted::at(&[0.9]));
+        assert_eq!(case.head.inputs(), ["features"], "{}", case.name);
+        let constant = |t: &Array2<f64>| t.iter().all(|v| *v == t[[0, 0]]);
+        assert!(run(&case.head.to_onnx(), &case.head, &case.inputs).iter().all(constant), "{}", case.name);
+    }
+}
+
+#[test]
 fn levels_of_one_rank_are_outputs_of_their_own_and_equal_levels_are_refused() {
-    let fit = fitted::try_fit(&fitted::quick(Kind::Fast), 60, 1, true, false).unwrap();
+    let fit = fitted::fit(&fitted::quick(Kind::Fast), 60, 1, true, false);
     // ⌈0.8 · 61⌉ = ⌈0.801 · 61⌉.
     let case = fit.case(&fitted::at(&[0.8, 0.801]));
     assert_eq!(case.head.outputs(), ["prediction", "lower_80", "upper_80", "lower_80.1", "upper_80.1"]);
@@ -178,7 +214,7 @@ fn levels_of_one_rank_are_outputs_of_their_own_and_equal_levels_are_refused() {
 
 #[test]
 fn only_what_is_asked_for_is_written() {
-    let fit = fitted::try_fit(&fitted::quick(Kind::Fast), 240, 1, true, false).unwrap();
+    let fit = fitted::fit(&fitted::quick(Kind::Fast), 240, 1, true, false);
     let size = |asked| intervals(&fit.fitted, &asked).unwrap().parameters();
     let (one, both, point) =
         (size(fitted::at(&[0.9]).with_side(Side::Upper)), size(fitted::at(&[0.9])), size(Default::default()));
@@ -196,13 +232,6 @@ fn many_scores_are_compressed_to_few() {
 
 #[test]
 fn what_has_no_graph_is_refused_with_a_remedy() {
-    let (logits, _, labels) = fitted::class_data(120, 1);
-    let rows = ClassRows::new(ClassInputs::logits(logits.view()).unwrap(), &labels, 4).unwrap();
-    let settings = PostStoNetClassifier { method: ClassMethod::Isotonic, ..Default::default() };
-    let fitted = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
-    let e = classifier(&fitted, ClassOutput { kind: InputKind::Logits, columns: 4 }).unwrap_err();
-    assert!(e.to_string().contains("isotonic regression cannot be written as ONNX"), "{e}");
-
     let (x, y, _) = fitted::number_data(30, 1, 1);
     let rows = stonet::Calibration::new(x.view(), y.view()).unwrap();
     let few = fitted::quick(Kind::Fast).fit(&rows, Seed::new(1), &|_, _| true).unwrap();

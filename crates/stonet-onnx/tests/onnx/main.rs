@@ -3,6 +3,7 @@
 mod fitted;
 mod heads;
 mod hostile;
+mod isotonic;
 mod joined;
 mod networks;
 mod odd;

@@ -4,11 +4,12 @@ mod tests;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
-use crate::calibration::Corrected;
+use crate::calibration::{Corrected, IsotonicOvr};
 use crate::interval::LayerVariance;
 use crate::interval::conformal::{Side, reference::ends};
 use crate::linalg::dense::matmul;
 use crate::ridge::Ridge;
+use crate::score::Knots;
 use crate::stack::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
 use crate::{ClassInputs, Estimate, EveIntervals, Head, Intervals, Level};
 
@@ -147,4 +148,29 @@ fn logits(model: &Corrected, inputs: &ClassInputs<'_>) -> Array2<f64> {
 fn pool(members: &[(f64, &Corrected)], inputs: &ClassInputs<'_>) -> Array2<f64> {
     let one = |(weight, m): &(f64, &Corrected)| Head::Multinomial.mean(logits(m, inputs)) * *weight;
     members.iter().map(one).reduce(|a, b| a + b).unwrap()
+}
+
+/// The value of a map at x: that of the first knot before it, of the last one behind it, and on a straight line between two.
+fn map(knots: &Knots, x: f64) -> f64 {
+    let points: Vec<(f64, f64)> = knots.x.iter().copied().zip(knots.y.iter().copied()).collect();
+    let (first, last) = (points[0], points[points.len() - 1]);
+    if x <= first.0 {
+        return first.1;
+    }
+    let around = points.windows(2).find(|two| two[0].0 < x && x <= two[1].0);
+    around.map_or(last.1, |two| {
+        let share = (x - two[0].0) / (two[1].0 - two[0].0);
+        (1.0 - share) * two[0].1 + share * two[1].1
+    })
+}
+
+/// Every probability through its map and at least 1e-6, divided by the sum of the row; a row that all maps send to 0 is taken as it is.
+fn isotonic(maps: &IsotonicOvr, mut p: Array2<f64>) -> Array2<f64> {
+    for mut row in p.outer_iter_mut() {
+        let mapped: Array1<f64> = row.iter().zip(maps.maps()).map(|(&p, m)| map(m.knots(), p)).collect();
+        let kept = if mapped.sum() == 0.0 { row.to_owned() } else { mapped };
+        let raised = kept.mapv(|v| v.max(1e-6));
+        row.assign(&(&raised / raised.sum()));
+    }
+    p
 }

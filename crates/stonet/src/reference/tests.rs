@@ -4,7 +4,8 @@
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{eve, pool, stacks};
+use super::{eve, isotonic, pool, stacks};
+use crate::calibration::IsotonicOvr;
 use crate::linalg::simd::{InstructionSet, forced};
 use crate::score::{Asked, Column, Port, Scorer};
 use crate::{
@@ -19,6 +20,14 @@ struct Rows {
     features: Array2<f64>,
     prediction: Array2<f64>,
     y: Array2<f64>,
+}
+
+impl Rows {
+    fn calibration(&self, targets: usize, prediction: bool) -> Calibration<'_> {
+        let rows = Calibration::new(self.features.view(), self.y.slice(s![.., ..targets])).unwrap();
+        let d = self.prediction.slice(s![.., ..targets]);
+        if prediction { rows.with_prediction(d).unwrap() } else { rows }
+    }
 }
 
 /// Features of very different units, one of them constant; two targets.
@@ -36,16 +45,22 @@ fn rows(n: usize, seed: u64) -> Rows {
 }
 
 fn fit(settings: &PostStoNet, targets: usize, prediction: bool, groups: bool) -> FittedPostStoNet {
-    let Rows { features, prediction: d, y } = rows(90, 1);
+    let sample = rows(90, 1);
     let groups: Option<Vec<usize>> = groups.then(|| (0..90).map(|i| i * i % 31).collect());
-    let mut rows = Calibration::new(features.view(), y.slice(s![.., ..targets])).unwrap();
-    if prediction {
-        rows = rows.with_prediction(d.slice(s![.., ..targets])).unwrap();
-    }
+    let mut rows = sample.calibration(targets, prediction);
     if let Some(groups) = &groups {
         rows = rows.with_groups(groups).unwrap();
     }
     settings.fit(&rows, Seed::new(2), &|_, _| true).unwrap()
+}
+
+/// A split that is fitted on a sample; other rows calibrate it, and their scores are counted in buckets.
+fn sampled(targets: usize, prediction: bool) -> FittedPostStoNet {
+    let settings = quick(Kind::Split, vec![5], vec![0.001, 0.02]);
+    let (sample, others) = (rows(90, 1), rows(300, 8));
+    let mut head = settings.fit_sample(&sample.calibration(targets, prediction), Seed::new(2), &|_, _| true).unwrap();
+    head.calibrate(&others.calibration(targets, prediction)).unwrap();
+    head.finish().unwrap()
 }
 
 fn quick(kind: Kind, hidden: Vec<usize>, kappas: Vec<f64>) -> PostStoNet {
@@ -61,7 +76,8 @@ fn new_rows() -> Rows {
     new
 }
 
-/// To 1e-10 of the numbers themselves, or where single precision was chosen to 1e-5 of the length of these two-sided intervals.
+/// To 1e-10 of the numbers themselves, or where single precision was chosen to 1e-5 of the length of these two-sided intervals, which are those at
+/// level 0.6 for lower levels.
 fn agree(found: &Intervals, expected: &Intervals, single: Option<&Intervals>, what: &str) {
     assert_eq!((found.level, found.prediction.dim()), (expected.level, expected.prediction.dim()));
     for at in ndarray::indices(found.prediction.dim()) {
@@ -95,19 +111,27 @@ fn scored(
     scorer.run(&columns, x.first().map_or(0, Column::len)).unwrap()
 }
 
+/// The levels at which a head has intervals: bounds of Eve's law are for levels above ½.
+fn levels(fitted: &FittedPostStoNet, side: Side) -> Vec<Level> {
+    let low = fitted.eve().is_none() || side == Side::Both;
+    let level = |l: f64| Level::new(l).unwrap();
+    [0.9, 0.6, 0.2, 0.05].map(level).into_iter().filter(|l| low || l.get() > 0.5).collect()
+}
+
 fn same_as_the_definition(fitted: &FittedPostStoNet, targets: usize, what: &str) -> bool {
     let new = new_rows();
     let d = new.prediction.slice(s![.., ..targets]);
     let d = fitted.needs_prediction().then_some(d);
-    let levels = [0.9, 0.6].map(|l| Level::new(l).unwrap());
     let mut rows = NewRows::new(new.features.view()).unwrap();
     if let Some(d) = d {
         rows = rows.with_prediction(d).unwrap();
     }
     let turned = new.features.t().as_standard_layout().to_owned();
     let mut single = false;
-    for (side, joint) in [(Side::Both, false), (Side::Lower, false), (Side::Upper, false), (Side::Both, true)] {
-        let asked = Asked { levels: levels.to_vec(), side, joint };
+    let sides = [Side::Both, Side::Lower, Side::Upper];
+    for (side, joint) in sides.into_iter().flat_map(|side| [(side, false), (side, true)]) {
+        let levels = levels(fitted, side);
+        let asked = Asked { levels: levels.clone(), side, joint };
         single |= is_single(&fitted.scorer(&asked).unwrap());
         let all = fitted.all_intervals(&rows, &asked).unwrap();
         // Columns that lie one after the other in memory give the same, and so does any part of the rows.
@@ -124,7 +148,9 @@ fn same_as_the_definition(fitted: &FittedPostStoNet, targets: usize, what: &str)
                 _ => unreachable!(),
             };
             let expected = Intervals { level, ..expected };
-            let both = fitted.all_intervals(&rows, &Asked { levels: vec![level], side: Side::Both, joint }).unwrap();
+            // The error of a prediction does not become smaller with the level.
+            let long = Level::new(level.get().max(0.6)).unwrap();
+            let both = fitted.all_intervals(&rows, &Asked { levels: vec![long], side: Side::Both, joint }).unwrap();
             agree(found, &expected, single.then_some(&both[0]), what);
             if !joint {
                 assert_eq!(fitted.intervals(&rows, level, side).unwrap(), *found, "{what}");
@@ -154,6 +180,10 @@ fn every_kind_with_and_without_prediction_groups_and_hidden_units() {
         }
         let constant = PostStoNet { learned_scale: false, nested: false, ..quick(kind, vec![3], vec![0.01]) };
         same_as_the_definition(&fit(&constant, 2, true, false), 2, "constant scale");
+    }
+    for (targets, prediction) in [(1, true), (2, true), (2, false)] {
+        let what = format!("sampled {targets} {prediction}");
+        same_as_the_definition(&sampled(targets, prediction), targets, &what);
     }
     assert!(singles >= 12, "single precision was chosen {singles} times");
     // Nothing is left of the StoNet, and so nothing of the features.
@@ -291,6 +321,32 @@ fn classes(n: usize, seed: u64) -> (Array2<f64>, Array2<f64>, Vec<usize>) {
     (logits, features, labels)
 }
 
+/// The maps that isotonic regression learns from these rows.
+fn maps(z: ArrayView2<'_, f64>, labels: &[usize]) -> IsotonicOvr {
+    IsotonicOvr::fit(softmax(z).view(), labels).unwrap()
+}
+
+fn softmax(z: ArrayView2<'_, f64>) -> Array2<f64> {
+    crate::Head::Multinomial.mean(z.to_owned())
+}
+
+/// At knots, between them and beyond them; some rows are sent to 0 by every map.
+#[test]
+fn isotonic_maps_of_probabilities() {
+    let (z, _, labels) = classes(30, 3);
+    let own = softmax(classes(400, 4).0.mapv(|z| 0.2 * z).view());
+    let never = serde_json::json!({ "x": [0.1, 0.4, 0.7], "y": [0.0, 0.0, 0.8] });
+    let never: IsotonicOvr = serde_json::from_value(serde_json::json!([never, never, never, never])).unwrap();
+    let zeros = own.outer_iter().filter(|p| p.iter().all(|&p| p <= 0.4)).count();
+    assert!((50..350).contains(&zeros), "{zeros}");
+    for maps in [never, maps(z.view(), &labels)] {
+        for p in [softmax(z.view()), own.clone()] {
+            let (found, expected) = (maps.apply(p.view()).unwrap(), isotonic(&maps, p));
+            assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() <= 1e-12 * b));
+        }
+    }
+}
+
 #[test]
 fn every_method_of_classification() {
     let (z, x, labels) = classes(160, 3);
@@ -313,10 +369,11 @@ fn every_method_of_classification() {
             let scorer = fitted.scorer(ClassOutput { kind: InputKind::Logits, columns: 4 }).unwrap();
             let most = if is_single(&scorer) { 1e-5 } else { 1e-9 };
             let near = |a: &f64, b: &f64| (a - b).abs() <= most * b.max(1e-6);
-            if !fitted.members().is_empty() {
-                let expected = pool(&fitted.members(), &new);
-                assert!(p.iter().zip(&expected).all(|(a, b)| near(a, b)), "{method} {features}");
-            }
+            let expected = match method {
+                ClassMethod::Isotonic => isotonic(&maps(z.view(), &labels), softmax(new_z.view())),
+                _ => pool(&fitted.members(), &new),
+            };
+            assert!(p.iter().zip(&expected).all(|(a, b)| near(a, b)), "{method} {features}");
             for set in InstructionSet::ALL {
                 let other = forced(*set, || fitted.probabilities(&new).unwrap());
                 assert!(other.iter().flatten().zip(&p).all(|(a, b)| near(a, b)), "{method} {set:?}");
