@@ -30,6 +30,24 @@ def test_functions_make_a_network(regression: Any, classes: Any) -> None:
         stonet.PostStoNet(lambda z: z).predict(z)
 
 
+def test_parameters_of_classifiers_make_classes_and_groups_and_weights_are_told(regression: Any, classes: Any) -> None:
+    z, labels = classes
+    binary, score = (labels > 0).astype(np.int64), z[:, 1:].max(axis=1) - z[:, 0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sure = stonet.PostStoNet(lambda s: s, lambda s: s, method="temperature").fit(score[:, None], binary)
+    assert sure.predict_proba(score[:, None]).shape == (len(z), 2)
+    x, y, d = regression
+    groups = np.arange(len(y)) // 4
+    both = stonet.PostStoNet(lambda x: x, lambda x: x[:, 0] + 0.1, interval="fast").fit(x, y, groups=groups)
+    want = stonet.PostStoNetRegressor(interval="fast").fit(x, y, d, groups=groups)
+    np.testing.assert_array_equal(both.predict_interval(x)[1], want.predict_interval(x, d)[1])
+    with pytest.raises(ValueError, match="groups is for regression"):
+        stonet.PostStoNet(lambda z: z, lambda z: z).fit(z, labels, groups=labels)
+    with pytest.raises(TypeError, match="does not take sample_weight"):
+        stonet.PostStoNet(lambda x: x, interval="fast").fit(x, y, sample_weight=np.ones(len(y)))
+
+
 def test_whole_numbers_are_not_taken_for_classes_in_silence(regression: Any, classes: Any) -> None:
     x, y, _ = regression
     ages = np.round(40 + 10 * y).astype(np.int64)

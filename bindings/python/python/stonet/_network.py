@@ -33,8 +33,9 @@ class PostStoNet:
     output : callable, optional
         From inputs to the network's predictions, (n,) or (n, n_outputs), or to its logits, (n, n_classes). Needed for classes.
     task : {"regression", "classification"}, optional
-        If not given: targets that are floats are regressed; texts and booleans are classes; whole numbers of an integer type are classes
-        where the network has one output per class, otherwise they are regressed, with a warning.
+        If not given: a parameter that only classifiers have, such as ``method=``, makes it a classification. Otherwise targets that are
+        floats are regressed; texts and booleans are classes; whole numbers of an integer type are classes where the network has one output
+        per class, otherwise they are regressed, with a warning.
     **parameters
         Of `PostStoNetRegressor` or `PostStoNetClassifier`.
 
@@ -146,7 +147,7 @@ class PostStoNet:
         onnx = isinstance(self.features, OnnxNetwork) and self.output is None and self.features.output is None
         return self.features if onnx else self._tap
 
-    def fit(self: _P, x: Any, y: Any = None) -> _P:
+    def fit(self: _P, x: Any, y: Any = None, *, groups: Any = None, **more: Any) -> _P:
         """Fit the head on rows that the network has not seen.
 
         Parameters
@@ -155,24 +156,39 @@ class PostStoNet:
             Inputs of the network.
         y : array-like, optional
             The true answers; needed unless `x` is something that holds them, such as a loader of torch.
+        groups : array-like, optional
+            Regression: the group of every row, such as a subject; rows of a group are never split.
+        **more
+            Nothing; ``sample_weight`` is refused with the reason.
 
         Returns
         -------
         PostStoNet
             Itself.
         """
+        arguments.refuse("fit", more)
         rows = self._tap(x)
         target = rows.target if y is None else np.asarray(y)
         if target is None:
             raise ValueError("there are no targets: give y, or batches of (inputs, targets)")
-        task = guessed_task(target, rows.output) if self.task is None else arguments.choice("task", self.task, Task)
+        task = self._task(target, rows.output)
         if task == "regression":
-            self.head_: Any = PostStoNetRegressor(**self.parameters).fit(rows.features, target, rows.output)
+            head = PostStoNetRegressor(**self.parameters)
+            self.head_: Any = head.fit(rows.features, target, rows.output, groups=groups)
+        elif groups is not None:
+            raise ValueError("groups is for regression, and these targets are classes")
         elif rows.output is None:
             raise ValueError("classes need the network's logits: give output")
         else:
             self.head_ = PostStoNetClassifier(**self.parameters).fit(rows.output, target)
         return self
+
+    def _task(self, target: NDArray[Any], output: NDArray[np.float64] | None) -> str:
+        """Return the task: as set; classification where a parameter is given that only classifiers have; else as the targets say."""
+        if self.task is not None:
+            return arguments.choice("task", self.task, Task)
+        of_classes = PostStoNetClassifier().get_params().keys() - PostStoNetRegressor().get_params().keys()
+        return "classification" if of_classes & self.parameters.keys() else guessed_task(target, output)
 
     def _ask(self, what: str, x: Any, **more: Any) -> Any:
         head = self._fitted()

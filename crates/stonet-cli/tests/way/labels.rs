@@ -108,7 +108,7 @@ fn labels_keep_their_kind() {
         ("integer", |k| k.to_string(), Type::Integer),
         ("text", |k| format!("0{k}"), Type::Text),
         ("boolean", |k| ["False", "True"][k].into(), Type::Text),
-        ("date", |k| format!("2024-02-0{}", k + 1), Type::Text),
+        ("date", |k| format!("2024-02-0{}", k + 1), Type::Date),
         ("float", |k| format!("{k}.5"), Type::F64),
     ];
     for (kind, label, written) in kinds {
