@@ -64,8 +64,8 @@ impl Table<'_> {
     /// Whether all numbers are finite.
     pub fn finite(&self) -> bool {
         match self {
-            Table::F64(array) => all_finite(array.as_array(), |v| v - v),
-            Table::F32(array) => all_finite(array.as_array(), |v| f64::from(v - v)),
+            Table::F64(array) => all_finite(array.as_array(), |v| 0.0 * v),
+            Table::F32(array) => all_finite(array.as_array(), |v| f64::from(0.0 * v)),
         }
     }
 }
@@ -83,7 +83,7 @@ fn matrix<'a, T>(array: ArrayViewD<'a, T>, list: List, name: &str) -> PyResult<A
     })
 }
 
-/// A number minus itself is zero, or not a number where it is not finite; the sum keeps that, and has no branch.
+/// A number times zero is zero, or not a number where it is not finite; the sum keeps that, and has no branch.
 fn all_finite<T: Copy>(array: ArrayViewD<'_, T>, nothing: impl Fn(T) -> f64 + Copy) -> bool {
     match array.as_slice_memory_order() {
         Some(values) => values.chunks(1024).all(|part| part.iter().map(|&v| nothing(v)).sum::<f64>() == 0.0),

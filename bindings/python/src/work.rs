@@ -44,8 +44,8 @@ pub fn score<T: Send>(
     work: impl FnOnce() -> PyResult<T> + Send,
 ) -> PyResult<T> {
     match rows {
-        ..=TILE => caught(work)?,
-        ..=BLOCK => py.detach(|| caught(work)?),
+        n if n <= TILE => caught(work)?,
+        n if n <= BLOCK => py.detach(|| caught(work)?),
         _ => run(py, jobs, work),
     }
 }
