@@ -508,6 +508,16 @@ pub enum Error {
     Core(#[from] stonet::Error),
 }
 
+impl Error {
+    /// The same error about a row of a file, where it is about a row of a batch that follows so many others.
+    pub(crate) fn after_rows(self, rows: usize) -> Self {
+        match self {
+            Error::Core(error) => Error::Core(error.after_rows(rows)),
+            error => error,
+        }
+    }
+}
+
 /// What is on standard output already cannot be taken back.
 fn unwritable(path: &Path, source: &std::io::Error) -> String {
     match path == Path::new("-") {
