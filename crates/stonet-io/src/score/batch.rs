@@ -109,7 +109,7 @@ impl BatchScorer {
         let (scorer, reading, inputs) = match inputs {
             BatchInputs::Head { .. } => {
                 let all = Leaves::of(&at, schema, first)?;
-                let scorer = ModelScorer::new(&model.with_columns(all.named(model, inputs)?)?, settings)?;
+                let scorer = ModelScorer::renamed(model, &all.named(model, inputs)?, settings)?;
                 let names = scorer.inputs().to_vec();
                 all.header.exact(&names)?;
                 (scorer, Reading { numbers: Some(names.clone()), ..Reading::default() }, names)

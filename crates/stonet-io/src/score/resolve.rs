@@ -141,6 +141,15 @@ impl Resolved {
         }
     }
 
+    /// The same for logits in so many columns: one may stand for two.
+    #[cfg(feature = "parquet")]
+    pub(super) fn with_logits(mut self, columns: usize) -> Self {
+        if let Resolved::Classes { output, .. } = &mut self {
+            output.columns = columns;
+        }
+        self
+    }
+
     /// The model's head, ready to compute this. A one-sided bound of Eve's law at a level of 0.5 and below is an error, as is a model of the
     /// other task.
     pub fn scorer(&self, model: &Model) -> Result<Arc<Scorer>> {
