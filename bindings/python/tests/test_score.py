@@ -125,6 +125,47 @@ def test_classes_sides_and_single_precision(classes: Classes, head: Any, table: 
     assert one.column_names == ["prediction", "upper_90"] and one.schema.field("upper_90").type == pa.float32()
 
 
+def test_frames_have_the_same_names(classes: Classes, regression: Regression, table: Any, head: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y, d = regression
+    named = pandas.DataFrame(x, columns=FEATURES)
+    levels = [0.9, 0.995, 0.9999999, 1 / 3]
+    for side in ("both", "lower", "upper"):
+        with pytest.warns(UserWarning, match="are infinite"):
+            frame = head.predict_frame(named, d, confidence_level=levels, side=side)
+        with pytest.warns(UserWarning, match="are infinite"):
+            scored = stonet.score(table, head, level=levels, side=side)
+        assert list(frame.columns) == scored.column_names
+    assert {"prediction", "upper_90", "upper_99.5", "upper_99.99999", "upper_33.3333333333"} == set(frame.columns)
+    targets = np.column_stack([y, -y])
+    both = stonet.PostStoNetRegressor(interval="fast").fit(x, targets)
+    rows = pa.table({f"c{i}": x[:, i] for i in range(6)})
+    assert list(both.predict_frame(x, joint=True).columns) == stonet.score(rows, both, joint=True).column_names
+    classifier = stonet.PostStoNetClassifier(method="temperature").fit(classes.logits, classes.y)
+    rows = pa.table({f"z{i}": classes.logits[:, i] for i in range(3)})
+    names = stonet.score(rows, classifier, inputs="z*").column_names
+    assert list(classifier.predict_frame(classes.logits).columns) == names
+
+
+def test_equal_levels_are_refused_where_they_would_be_names(
+    regression: Regression, table: Any, head: Any, tmp_path: Path
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, d = pandas.DataFrame(regression.features, columns=FEATURES), regression.prediction
+    twice = [0.9, 0.8, 0.9]
+    for name, ask in (
+        ("confidence_level", lambda: head.predict_frame(x, d, confidence_level=twice)),
+        ("level", lambda: stonet.score(table, head, level=twice)),
+        ("level", lambda: head.to_onnx(tmp_path / "head.onnx", level=twice)),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} has two levels of 90 %; leave one of them out$"):
+            ask()
+    # Arrays know levels by their places.
+    bounds = head.predict_interval(x, d, confidence_level=twice)[1]
+    assert bounds.shape == (len(x), 2, 3)
+    np.testing.assert_array_equal(bounds[..., 0], bounds[..., 2])
+
+
 def test_lists_and_other_names(head: Any, table: Any, regression: Regression, expected: Any) -> None:
     rows = pa.table({"hidden": regression.features.tolist(), "own": regression.prediction})
     np.testing.assert_array_equal(

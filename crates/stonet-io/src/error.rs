@@ -459,13 +459,13 @@ pub enum Error {
         /// The version of this program.
         here: &'static str,
     },
-    /// A setting that this head has no use for.
+    /// A setting that cannot be used, or that this head has no use for.
     #[error("{setting} {why}")]
     Refused {
         /// The setting.
         setting: &'static str,
         /// Why it is refused.
-        why: &'static str,
+        why: std::borrow::Cow<'static, str>,
     },
     /// A model file that a later program wrote.
     #[error("{path}: a model file of format version {found}, which stonet {needs} or later reads; this is {here}, which reads versions up to {known}: update it, or fit the model again", path = path.display())]

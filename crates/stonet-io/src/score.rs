@@ -18,7 +18,7 @@ use crate::{Cells, Column, Model, ModelColumns, Result, Table, Type, Writer};
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
 use resolve::class_type;
-pub use resolve::{Resolved, Setting};
+pub use resolve::{HeadAsked, Resolved, Setting, UNUSED_PREDICTION, check_levels, default_level, interval_columns};
 
 /// What to predict.
 #[derive(Debug, Clone, PartialEq, Default)]

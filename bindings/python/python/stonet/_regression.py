@@ -320,9 +320,7 @@ class PostStoNetRegressor(IntervalRegressor):
             if few is not None:
                 warnings.warn(too_few(level, *few), UserWarning, stacklevel=outside())
         within = None if self.prediction_column is None else self._places(self.n_features_in_)
-        ready: _core.Ready = head.ready(
-            levels, side, joint, within=within, alone=self._alone, predicted=self._predicted, n_jobs=self.n_jobs
-        )
+        ready: _core.Ready = head.ready(levels, side, joint, within=within, alone=self._alone, n_jobs=self.n_jobs)
         return ready
 
     def to_onnx(
