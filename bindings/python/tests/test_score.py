@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -205,6 +206,35 @@ def test_an_onnx_network_in_front(tmp_path: Path) -> None:
         stonet.score(rows, head, network="no.onnx")
     with pytest.raises(ValueError, match="come from the network"):
         stonet.score(rows, head, network=net, prediction="x0")
+
+
+def test_an_onnx_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
+    _, net, head = engines.trained(tmp_path)
+    network = plan(head, network=net).network
+    assert plan(head, network=str(net)).network is network
+    os.utime(net, ns=(1, 1))
+    changed = plan(head, network=net).network
+    assert changed is not network and changed == network
+
+
+def test_networks_with_weights_beside_them_are_read_again(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed: weights beside a network were not read")
+    _, net, head = engines.trained(tmp_path)
+    other = tmp_path / "beside.onnx"
+    onnx.save_model(
+        onnx.load(net),
+        other,
+        save_as_external_data=True,
+        location="beside.data",
+        size_threshold=0,
+        convert_attribute=True,
+    )
+    weights = tmp_path / "beside.data"
+    before = plan(head, network=other).network
+    assert isinstance(before, stonet.OnnxNetwork) and weights.stat().st_size > 0
+    weights.write_bytes(bytes(weights.stat().st_size))
+    after = plan(head, network=other).network
+    assert isinstance(after, stonet.OnnxNetwork) and after._digest != before._digest
 
 
 def test_what_is_wrong_is_named(head: Any, table: Any, regression: Regression) -> None:
