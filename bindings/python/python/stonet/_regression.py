@@ -359,8 +359,7 @@ class PostStoNetRegressor(IntervalRegressor):
             Whether the network's own outputs stay outputs.
         """
         levels = check.levels(level, self.level)
-        side = arguments.choice("side", side, Side)
-        wanted = {"levels": levels, "side": side, "joint": bool(joint)}
+        wanted = {"levels": levels, "side": arguments.choice("side", side, Side), "joint": bool(joint)}
         to_onnx(self._fitted(), path, network, tap, output, keep_outputs, **wanted)
 
     def save(self, path: str | PathLike[str]) -> None:
