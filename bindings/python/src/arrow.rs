@@ -8,16 +8,17 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
 use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
-use pyo3::exceptions::{PyUserWarning, PyValueError};
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use serde::Deserialize;
 use stonet::{Side, Ticker};
-use stonet_io::{BatchInputs, BatchScorer, Fitted, Model, ScoreSettings, Table};
+use stonet_io::{BatchInputs, BatchScorer, Fitted, HeadAsked, Model, Resolved, ScoreSettings, Setting, Table};
 use stonet_onnx::{Features, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
 use crate::arrays::{self, Matrix, view};
+use crate::asked::{self, argument};
 use crate::error::Raise;
 use crate::{settings, work};
 
@@ -30,6 +31,8 @@ pub struct Scorer {
 struct Inner {
     model: Model,
     settings: ScoreSettings,
+    /// What the settings mean for the model.
+    resolved: Resolved,
     inputs: BatchInputs,
     keep: Vec<String>,
     network: Option<Tapped>,
@@ -62,28 +65,10 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Fails where something is asked for that this head does not have.
-    fn check(&self, model: &Model) -> PyResult<()> {
-        let (given, what) = match &model.head {
-            Fitted::Regression(_) if self.prediction.is_some() && model.columns.prediction.is_empty() => (
-                vec![("prediction", true)],
-                "is given, but this head was fitted without one, so it would be ignored; leave it out, or fit with prediction=",
-            ),
-            Fitted::Regression(_) => (
-                vec![("features", self.features.is_some())],
-                "is for class probabilities, and this head gives intervals",
-            ),
-            Fitted::Classification(_) => {
-                let intervals =
-                    [("level", !self.levels.is_empty()), ("side", self.side != Side::Both), ("joint", self.joint)];
-                let given = intervals.into_iter().chain([("prediction", self.prediction.is_some())]).collect();
-                (given, "is for intervals, and this head gives class probabilities")
-            }
-        };
-        match given.into_iter().find(|(_, given)| *given) {
-            Some((name, _)) => Err(PyValueError::new_err(format!("{name} {what}"))),
-            None => Ok(()),
-        }
+    /// The columns by other names, where some are given.
+    fn renamed(&self) -> Vec<Setting> {
+        let all = [(Setting::Prediction, &self.prediction), (Setting::Features, &self.features)];
+        all.into_iter().filter(|(_, names)| names.is_some()).map(|(setting, _)| setting).collect()
     }
 }
 
@@ -181,9 +166,10 @@ impl Scorer {
         let jobs = work::jobs(n_jobs)?;
         let wanted: Wanted = settings::plain(wanted, "score")?;
         let model = Model::from_bytes(head).raise()?;
-        wanted.check(&model)?;
         let levels = arrays::levels(&wanted.levels)?;
         let settings = ScoreSettings { levels, side: wanted.side, joint: wanted.joint, single: wanted.single };
+        let resolved = model.resolve_as(&settings, argument).raise()?;
+        asked::check(&model, &wanted.renamed())?;
         let (tapped, known) = match network {
             None => (None, None),
             Some(bytes) => {
@@ -204,18 +190,19 @@ impl Scorer {
                 BatchInputs::Head { features: wanted.features, prediction: None, logits: wanted.inputs }
             }
         };
-        let inner = Inner { model, settings, inputs, keep: wanted.keep, network: tapped, jobs, last: Mutex::new(None) };
+        let (keep, last) = (wanted.keep, Mutex::new(None));
+        let inner = Inner { model, settings, resolved, inputs, keep, network: tapped, jobs, last };
         Ok(Scorer { inner: Arc::new(inner) })
     }
 
     /// The levels at which intervals are infinite, how many rows or groups calibrate them, and how many are needed.
     fn infinite(&self) -> PyResult<Vec<(f64, usize, usize)>> {
-        let Fitted::Regression(head) = &self.inner.model.head else { return Ok(Vec::new()) };
-        let asked = &self.inner.settings;
-        let own = self.inner.model.level.filter(|_| asked.levels.is_empty());
+        let HeadAsked::Intervals(head, asked) = self.inner.resolved.of(&self.inner.model).raise()? else {
+            return Ok(Vec::new());
+        };
         let mut found = Vec::new();
-        for level in asked.levels.iter().copied().chain(own) {
-            let few = head.too_few_rows(level, asked.joint).raise()?;
+        for level in &asked.levels {
+            let few = head.too_few_rows(*level, asked.joint).raise()?;
             found.extend(few.map(|(units, needed)| (level.get(), units, needed)));
         }
         Ok(found)

@@ -14,7 +14,7 @@ use stonet::{
     FittedClassifier, InputKind, Interface, LabelKind, Labels, Level, PostStoNetClassifier, ProbabilityCovariance,
     Seed, Ticker, Wald,
 };
-use stonet_io::{Fitted, Model, ModelColumns, class_hashes};
+use stonet_io::{Fitted, Model, ModelColumns, ScoreSettings, class_hashes};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
@@ -267,7 +267,7 @@ impl Classification {
     #[pyo3(signature = (n_jobs=None))]
     fn ready(&self, n_jobs: Option<i64>) -> PyResult<Ready> {
         let kind = self.model.kind.unwrap_or_default();
-        Ready::probabilities(self.head(), kind, &self.model.columns)?.with_jobs(n_jobs)
+        Ready::probabilities(&self.model, self.head(), kind)?.with_jobs(n_jobs)
     }
 
     /// The probabilities, and their bounds rows × classes × 2 × levels.
@@ -404,7 +404,14 @@ impl Classification {
         keep_outputs: bool,
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
-        export::probabilities(&self.model, export::Wanted { path, network, tap, output, keep_outputs })
+        let wanted = export::Wanted { path, network, tap, output, keep_outputs };
+        export::write(&self.model, &ScoreSettings::default(), wanted)
+    }
+
+    /// The names of the columns of a frame: of the most probable class, and of the probability of each.
+    fn columns(&self) -> PyResult<Vec<String>> {
+        let resolved = self.model.resolve(&ScoreSettings::default()).raise()?;
+        Ok(resolved.outputs(&self.model).into_iter().map(|column| column.name).collect())
     }
 
     /// Names, kind, classes, seed, version, as JSON.

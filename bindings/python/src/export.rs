@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stonet::score::Asked;
-use stonet_io::{Fitted, Model};
-use stonet_onnx::{ClassOutput, Error, Head, Joint, Network, classifier};
+use stonet_io::{HeadAsked, Model, ScoreSettings};
+use stonet_onnx::{Error, Head, Joint, Network, classifier};
 use stonet_repro::files;
 
-use crate::arrays;
+use crate::asked::argument;
 use crate::error::Raise;
 
 /// Where a head goes, and the network in front of it.
@@ -26,38 +25,8 @@ pub struct Wanted<'a> {
     pub keep_outputs: bool,
 }
 
-/// Which intervals a regression's graph gives.
-pub struct Ends<'a> {
-    /// Coverage.
-    pub levels: Vec<f64>,
-    /// `both`, `lower` or `upper`.
-    pub side: &'a str,
-    /// Whether the intervals of all targets hold at once.
-    pub joint: bool,
-}
-
-impl Ends<'_> {
-    fn asked(self) -> PyResult<Asked> {
-        Ok(Asked {
-            levels: arrays::levels(&self.levels)?,
-            side: serde_json::from_value(self.side.into()).raise()?,
-            joint: self.joint,
-        })
-    }
-}
-
-/// Writes a regression as a graph.
-pub fn intervals(model: &Model, ends: Ends<'_>, wanted: Wanted<'_>) -> PyResult<()> {
-    let asked = ends.asked()?;
-    write(model, &asked, wanted)
-}
-
-/// Writes a classification as a graph.
-pub fn probabilities(model: &Model, wanted: Wanted<'_>) -> PyResult<()> {
-    write(model, &Asked::default(), wanted)
-}
-
-fn write(model: &Model, asked: &Asked, wanted: Wanted<'_>) -> PyResult<()> {
+/// Writes a head as a graph of what is asked of it.
+pub fn write(model: &Model, settings: &ScoreSettings, wanted: Wanted<'_>) -> PyResult<()> {
     if let (Some(_), Some(names)) = (&wanted.network, model.columns.out_of_order()) {
         return Err(PyValueError::new_err(format!(
             "this head was fitted on {} in this order, and the network gives its columns in the order of their numbers; fit it on columns \
@@ -65,7 +34,7 @@ fn write(model: &Model, asked: &Asked, wanted: Wanted<'_>) -> PyResult<()> {
             names.join(", ")
         )));
     }
-    let head = graph(model, asked)?;
+    let head = graph(model, settings)?;
     let bytes = match wanted.network {
         None => head.to_onnx(),
         Some((bytes, name)) => {
@@ -87,12 +56,9 @@ fn write(model: &Model, asked: &Asked, wanted: Wanted<'_>) -> PyResult<()> {
     files::write_bytes(&wanted.path, whole.bytes()).raise()
 }
 
-fn graph(model: &Model, asked: &Asked) -> PyResult<Head> {
-    match &model.head {
-        Fitted::Regression(fitted) => stonet_onnx::intervals(fitted, asked).raise(),
-        Fitted::Classification(fitted) => {
-            let output = ClassOutput { kind: model.kind.unwrap_or_default(), columns: model.columns.logits.len() };
-            classifier(fitted, output).raise()
-        }
+fn graph(model: &Model, settings: &ScoreSettings) -> PyResult<Head> {
+    match model.resolve_as(settings, argument).raise()?.of(model).raise()? {
+        HeadAsked::Intervals(head, asked) => stonet_onnx::intervals(head, asked).raise(),
+        HeadAsked::Classes(head, output) => classifier(head, output).raise(),
     }
 }

@@ -3,6 +3,7 @@
 
 mod arrays;
 mod arrow;
+mod asked;
 mod baseline;
 mod benchmark;
 mod classification;
@@ -25,6 +26,8 @@ mod work;
 mod _core {
     #[pymodule_export]
     use crate::arrow::{Scorer, network_bytes};
+    #[pymodule_export]
+    use crate::asked::interval_columns;
     #[pymodule_export]
     use crate::baseline::Baseline;
     #[pymodule_export]
@@ -51,6 +54,7 @@ mod _core {
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::work::remember_process();
+        m.add("UNUSED_PREDICTION", stonet_io::UNUSED_PREDICTION)?;
         m.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -9,8 +9,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use stonet::score::{Asked, Port, Quantity, Scorer};
 use stonet::{ClassOutput, Error, FittedClassifier, FittedPostStoNet, InputKind};
-use stonet_io::ModelColumns;
+use stonet_io::{Model, Setting};
 
+use crate::asked::{self, argument};
 use crate::error::{Raise, raised};
 use crate::tables::{List, Table, View};
 use crate::work;
@@ -55,11 +56,15 @@ enum Beside {
 }
 
 impl Beside {
-    fn name(self) -> &'static str {
+    fn setting(self) -> Setting {
         match self {
-            Beside::Prediction => "prediction",
-            Beside::Features => "features",
+            Beside::Prediction => Setting::Prediction,
+            Beside::Features => Setting::Features,
         }
+    }
+
+    fn name(self) -> &'static str {
+        argument(self.setting())
     }
 }
 
@@ -90,6 +95,8 @@ pub struct Ready {
     second: Option<Given>,
     /// What the second array is.
     beside: Beside,
+    /// Arguments that the head has no use for, and why.
+    refused: Vec<(&'static str, &'static str)>,
     shape: Shape,
     /// Arrays without the axis of the targets where there is one target.
     squeezed: bool,
@@ -98,7 +105,7 @@ pub struct Ready {
 
 impl Ready {
     /// Predictions and, at every level, bounds.
-    pub fn intervals(head: &FittedPostStoNet, asked: &Asked, layout: &Layout, predicted: bool) -> PyResult<Self> {
+    pub fn intervals(model: &Model, head: &FittedPostStoNet, asked: &Asked, layout: &Layout) -> PyResult<Self> {
         layout.check(head)?;
         let scorer = head.scorer(asked).raise()?;
         let (targets, levels) = (head.outputs(), asked.levels.len());
@@ -130,8 +137,9 @@ impl Ready {
         Ok(Ready {
             sources: scorer.inputs().iter().map(|i| source(i.port, i.column)).collect(),
             first: Some(first).filter(|_| !matches!(layout, Layout::Alone)),
-            second: Some(second).filter(|_| predicted && !matches!(layout, Layout::Within { .. })),
+            second: Some(second).filter(|_| !matches!(layout, Layout::Within { .. })),
             beside: Beside::Prediction,
+            refused: refused(model),
             scorer,
             shape,
             squeezed: targets == 1,
@@ -140,7 +148,8 @@ impl Ready {
     }
 
     /// The probabilities of the classes.
-    pub fn probabilities(head: &FittedClassifier, kind: InputKind, columns: &ModelColumns) -> PyResult<Self> {
+    pub fn probabilities(model: &Model, head: &FittedClassifier, kind: InputKind) -> PyResult<Self> {
+        let columns = &model.columns;
         let of_features = kind == InputKind::Features;
         let count = if of_features { columns.features.len() } else { columns.logits.len() };
         let scorer = head.scorer(ClassOutput { kind, columns: columns.logits.len() }).raise()?;
@@ -158,6 +167,7 @@ impl Ready {
             // Features that no member looks at may be anything.
             second: Some(Given { name: "features", columns: features.filter(|_| !of_features), list: List::Row }),
             beside: Beside::Features,
+            refused: refused(model),
             scorer,
             shape,
             squeezed: false,
@@ -182,6 +192,7 @@ impl Ready {
         first: Option<&Table<'_>>,
         second: Option<&Table<'_>>,
     ) -> PyResult<Vec<Bound<'py, PyArrayDyn<f64>>>> {
+        self.refuse(self.beside, second.is_some())?;
         let views = [view(&self.first, first, "x")?, view(&self.second, second, self.beside.name())?];
         let rows = rows(&views)?;
         self.check(&views)?;
@@ -190,6 +201,15 @@ impl Ready {
         let columns: Vec<_> = columns.collect();
         let found = work::score(py, self.jobs, rows, || self.arrays(self.scorer.run(&columns, rows).raise()?, rows))?;
         Ok(found.into_iter().map(|array| array.into_pyarray(py)).collect())
+    }
+
+    /// Fails where an argument is given that the head has no use for.
+    fn refuse(&self, beside: Beside, given: bool) -> PyResult<()> {
+        let name = beside.name();
+        match self.refused.iter().find(|(refused, _)| given && *refused == name) {
+            Some((_, why)) => Err(asked::refusal(name, why)),
+            None => Ok(()),
+        }
     }
 
     fn check(&self, views: &[Option<View<'_>>; 2]) -> PyResult<()> {
@@ -232,13 +252,17 @@ impl Ready {
     }
 }
 
+/// Arguments beside x that a head has no use for, and why.
+fn refused(model: &Model) -> Vec<(&'static str, &'static str)> {
+    let beside = [Beside::Prediction, Beside::Features].into_iter();
+    beside.filter_map(|b| model.refused(&[b.setting()], argument)).collect()
+}
+
 /// A table as rows × columns, as many as there must be.
 fn view<'a>(expected: &Option<Given>, table: Option<&'a Table<'_>>, name: &str) -> PyResult<Option<View<'a>>> {
     let Some(table) = table else { return Ok(None) };
     let Some(Given { name, columns, list }) = expected else {
-        return Err(PyValueError::new_err(format!(
-            "{name} is given, but this head was fitted without it; leave it out"
-        )));
+        return Err(PyValueError::new_err(format!("{name} is given, but this head does not take it; leave it out")));
     };
     let view = table.view(*list, name)?;
     match columns.filter(|c| *c != view.dim().1) {
@@ -271,15 +295,11 @@ impl Ready {
         prediction: Option<Table<'_>>,
         features: Option<Table<'_>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (second, other, name) = match self.beside {
-            Beside::Prediction => (prediction, features, Beside::Features.name()),
-            Beside::Features => (features, prediction, Beside::Prediction.name()),
+        let (second, other, unused) = match self.beside {
+            Beside::Prediction => (prediction, features, Beside::Features),
+            Beside::Features => (features, prediction, Beside::Prediction),
         };
-        if other.is_some() {
-            return Err(PyValueError::new_err(format!(
-                "{name} is given, but this head does not take it; leave it out"
-            )));
-        }
+        self.refuse(unused, other.is_some())?;
         let mut found = self.run(py, x.as_ref(), second.as_ref())?;
         match found.len() {
             1 => Ok(found.remove(0).into_any()),

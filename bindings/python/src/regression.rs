@@ -9,16 +9,16 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stonet::metrics::rmse;
 use stonet::score::Asked;
-use stonet::{Calibration, Fingerprints, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, Side, seen_in_training};
-use stonet_io::{Fitted, Model, ModelColumns, regression_hashes};
+use stonet::{Calibration, Fingerprints, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, seen_in_training};
+use stonet_io::{Fitted, Model, ModelColumns, ScoreSettings, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
-use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
+use crate::arrays::{Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
 use crate::ready::{Layout, Ready};
 use crate::tables::Table;
-use crate::{export, seen, settings, work};
+use crate::{asked, export, seen, settings, work};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 
@@ -44,12 +44,6 @@ impl Regression {
             Fitted::Classification(_) => unreachable!("no such model is let in"),
         }
     }
-}
-
-/// What Python asks for.
-fn asked(levels: &[f64], side: &str, joint: bool) -> PyResult<Asked> {
-    let side: Side = serde_json::from_value(side.into()).raise()?;
-    Ok(Asked { levels: arrays::levels(levels)?, side, joint })
 }
 
 fn new_rows<'a>(x: &'a Matrix<'_>, prediction: &'a Option<Matrix<'_>>) -> PyResult<NewRows<'a>> {
@@ -167,7 +161,7 @@ impl Regression {
         prediction: Option<Table<'_>>,
         n_jobs: Option<i64>,
     ) -> PyResult<Array<'py>> {
-        let ready = Ready::intervals(self.head(), &Asked::default(), &Layout::Beside, true)?;
+        let ready = Ready::intervals(&self.model, self.head(), &Asked::default(), &Layout::Beside)?;
         let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref())?;
         Ok(found.remove(0))
     }
@@ -185,15 +179,15 @@ impl Regression {
         joint: bool,
         n_jobs: Option<i64>,
     ) -> PyResult<(Array<'py>, Array<'py>)> {
-        let ready = Ready::intervals(self.head(), &asked(&levels, side, joint)?, &Layout::Beside, true)?;
+        let asked = asked::intervals(&levels, side, joint)?;
+        let ready = Ready::intervals(&self.model, self.head(), &asked, &Layout::Beside)?;
         let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref())?;
         let bounds = found.remove(1);
         Ok((found.remove(0), bounds))
     }
 
     /// What gives predictions and bounds of a few rows without checks of names and types.
-    #[pyo3(signature = (levels, side="both", joint=false, *, within=None, alone=false, predicted=true, n_jobs=None))]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    #[pyo3(signature = (levels, side="both", joint=false, *, within=None, alone=false, n_jobs=None))]
     fn ready(
         &self,
         levels: Vec<f64>,
@@ -201,7 +195,6 @@ impl Regression {
         joint: bool,
         within: Option<(Vec<usize>, Vec<usize>)>,
         alone: bool,
-        predicted: bool,
         n_jobs: Option<i64>,
     ) -> PyResult<Ready> {
         let layout = match within {
@@ -209,7 +202,8 @@ impl Regression {
             None if alone => Layout::Alone,
             None => Layout::Beside,
         };
-        Ready::intervals(self.head(), &asked(&levels, side, joint)?, &layout, predicted)?.with_jobs(n_jobs)
+        let asked = asked::intervals(&levels, side, joint)?;
+        Ready::intervals(&self.model, self.head(), &asked, &layout)?.with_jobs(n_jobs)
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
@@ -297,8 +291,9 @@ impl Regression {
         keep_outputs: bool,
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
-        let ends = export::Ends { levels, side, joint };
-        export::intervals(&self.model, ends, export::Wanted { path, network, tap, output, keep_outputs })
+        let Asked { levels, side, joint } = asked::intervals(&levels, side, joint)?;
+        let settings = ScoreSettings { levels, side, joint, single: true };
+        export::write(&self.model, &settings, export::Wanted { path, network, tap, output, keep_outputs })
     }
 
     /// Names, level, seed, version, as JSON.

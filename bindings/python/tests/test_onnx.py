@@ -239,7 +239,7 @@ class TestExport:
         path = tmp_path / "no.onnx"
         scaled = OnnxNetwork(regressed.place / "net.onnx", scale=2.0)
         for words, act in {
-            "level .* different from the other levels": lambda: head.to_onnx(path, level=[0.8, 0.9, 0.8]),
+            "level has two levels of 80 %; leave one of them out": lambda: head.to_onnx(path, level=[0.8, 0.9, 0.8]),
             "side is 'left'": lambda: head.to_onnx(path, side="left"),  # type: ignore[arg-type]
             "too few": lambda: head.to_onnx(path, level=[0.9, 0.9999]),
             "no network; give network=": lambda: head.to_onnx(path, tap="h"),

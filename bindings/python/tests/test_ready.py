@@ -202,14 +202,17 @@ def test_what_a_ready_head_refuses(head: Any, regression: Any, classes: Any) -> 
         ready(None, d[:2])
     with pytest.raises(ValueError, match="x has shape"):
         ready(x[None], d)
-    with pytest.raises(ValueError, match="features is given"):
+    with pytest.raises(ValueError, match="features is for class probabilities"):
         ready(x[0], d[0], features=x[0])
     with pytest.raises(ValueError, match=r"prediction|NaN"):
         ready(x[0], np.nan)
     without = PostStoNetRegressor(interval="fast").fit(x, y)
-    with pytest.raises(ValueError, match="prediction is given"):
+    with pytest.raises(ValueError, match="prediction is given, but this head was fitted without one"):
         without.ready()(x[0], d[0])
-    with pytest.raises(ValueError, match="prediction is given"):
+    within = PostStoNetRegressor(interval="fast", prediction_column=2).fit(np.insert(x, 2, d, axis=1), y)
+    with pytest.raises(ValueError, match="prediction is given, but this head does not take it"):
+        within.ready()(np.insert(x[0], 2, d[0]), d[0])
+    with pytest.raises(ValueError, match="prediction is for intervals"):
         PostStoNetClassifier(method="temperature").fit(*classes).ready()(classes.logits[0], prediction=1.0)
     with pytest.warns(UserWarning, match="intervals at level 0.999 are infinite"):
         head.ready(confidence_level=0.999)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -125,6 +126,47 @@ def test_classes_sides_and_single_precision(classes: Classes, head: Any, table: 
     assert one.column_names == ["prediction", "upper_90"] and one.schema.field("upper_90").type == pa.float32()
 
 
+def test_frames_have_the_same_names(classes: Classes, regression: Regression, table: Any, head: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, y, d = regression
+    named = pandas.DataFrame(x, columns=FEATURES)
+    levels = [0.9, 0.995, 0.9999999, 1 / 3]
+    for side in ("both", "lower", "upper"):
+        with pytest.warns(UserWarning, match="are infinite"):
+            frame = head.predict_frame(named, d, confidence_level=levels, side=side)
+        with pytest.warns(UserWarning, match="are infinite"):
+            scored = stonet.score(table, head, level=levels, side=side)
+        assert list(frame.columns) == scored.column_names
+    assert {"prediction", "upper_90", "upper_99.5", "upper_99.99999", "upper_33.3333333333"} == set(frame.columns)
+    targets = np.column_stack([y, -y])
+    both = stonet.PostStoNetRegressor(interval="fast").fit(x, targets)
+    rows = pa.table({f"c{i}": x[:, i] for i in range(6)})
+    assert list(both.predict_frame(x, joint=True).columns) == stonet.score(rows, both, joint=True).column_names
+    classifier = stonet.PostStoNetClassifier(method="temperature").fit(classes.logits, classes.y)
+    rows = pa.table({f"z{i}": classes.logits[:, i] for i in range(3)})
+    names = stonet.score(rows, classifier, inputs="z*").column_names
+    assert list(classifier.predict_frame(classes.logits).columns) == names
+
+
+def test_equal_levels_are_refused_where_they_would_be_names(
+    regression: Regression, table: Any, head: Any, tmp_path: Path
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    x, d = pandas.DataFrame(regression.features, columns=FEATURES), regression.prediction
+    twice = [0.9, 0.8, 0.9]
+    for name, ask in (
+        ("confidence_level", lambda: head.predict_frame(x, d, confidence_level=twice)),
+        ("level", lambda: stonet.score(table, head, level=twice)),
+        ("level", lambda: head.to_onnx(tmp_path / "head.onnx", level=twice)),
+    ):
+        with pytest.raises(ValueError, match=f"^{name} has two levels of 90 %; leave one of them out$"):
+            ask()
+    # Arrays know levels by their places.
+    bounds = head.predict_interval(x, d, confidence_level=twice)[1]
+    assert bounds.shape == (len(x), 2, 3)
+    np.testing.assert_array_equal(bounds[..., 0], bounds[..., 2])
+
+
 def test_lists_and_other_names(head: Any, table: Any, regression: Regression, expected: Any) -> None:
     rows = pa.table({"hidden": regression.features.tolist(), "own": regression.prediction})
     np.testing.assert_array_equal(
@@ -164,6 +206,35 @@ def test_an_onnx_network_in_front(tmp_path: Path) -> None:
         stonet.score(rows, head, network="no.onnx")
     with pytest.raises(ValueError, match="come from the network"):
         stonet.score(rows, head, network=net, prediction="x0")
+
+
+def test_an_onnx_file_is_read_once_until_it_changes(tmp_path: Path) -> None:
+    _, net, head = engines.trained(tmp_path)
+    network = plan(head, network=net).network
+    assert plan(head, network=str(net)).network is network
+    os.utime(net, ns=(1, 1))
+    changed = plan(head, network=net).network
+    assert changed is not network and changed == network
+
+
+def test_networks_with_weights_beside_them_are_read_again(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed: weights beside a network were not read")
+    _, net, head = engines.trained(tmp_path)
+    other = tmp_path / "beside.onnx"
+    onnx.save_model(
+        onnx.load(net),
+        other,
+        save_as_external_data=True,
+        location="beside.data",
+        size_threshold=0,
+        convert_attribute=True,
+    )
+    weights = tmp_path / "beside.data"
+    before = plan(head, network=other).network
+    assert isinstance(before, stonet.OnnxNetwork) and weights.stat().st_size > 0
+    weights.write_bytes(bytes(weights.stat().st_size))
+    after = plan(head, network=other).network
+    assert isinstance(after, stonet.OnnxNetwork) and after._digest != before._digest
 
 
 def test_what_is_wrong_is_named(head: Any, table: Any, regression: Regression) -> None:

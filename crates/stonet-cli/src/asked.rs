@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use stonet::{Level, Side};
 use stonet_io::{Model, Resolved, ScoreSettings, Setting};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Levels and ends of intervals.
 #[derive(Args)]
@@ -42,18 +42,15 @@ impl AskedArgs {
         };
         Ok(ScoreSettings { levels, side, joint: self.joint, single })
     }
+}
 
-    /// What these settings mean for a head; a head that gives class probabilities refuses all three flags.
-    pub fn resolve(&self, model: &Model, settings: &ScoreSettings) -> Result<Resolved> {
-        match model.refused(&settings.given(), flag) {
-            Some((flag, why)) => Err(Error::flag(flag, why)),
-            None => Ok(model.resolve(settings)?),
-        }
-    }
+/// What settings mean for a head, with errors that name the flags.
+pub fn resolve(model: &Model, settings: &ScoreSettings) -> Result<Resolved> {
+    Ok(model.resolve_as(settings, flag)?)
 }
 
 /// The flag of a setting.
-pub fn flag(setting: Setting) -> &'static str {
+fn flag(setting: Setting) -> &'static str {
     match setting {
         Setting::Level => "--level",
         Setting::Side => "--side",

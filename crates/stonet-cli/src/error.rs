@@ -75,7 +75,9 @@ impl Error {
             Error::Core(stonet::Error::Setting { .. } | stonet::Error::UnknownName { .. }) | Error::Settings { .. } => {
                 "setting"
             }
-            Error::Core(stonet::Error::TooManyThreads { .. }) | Error::Flag { .. } => "usage",
+            Error::Core(stonet::Error::TooManyThreads { .. })
+            | Error::File(stonet_io::Error::Refused { .. })
+            | Error::Flag { .. } => "usage",
             Error::File(_) | Error::Hint { .. } => "file",
             Error::Network(_) | Error::Shape { .. } => "network",
             Error::Experiment(_) => "experiment",

@@ -459,13 +459,13 @@ pub enum Error {
         /// The version of this program.
         here: &'static str,
     },
-    /// A setting that this head has no use for.
+    /// A setting that cannot be used, or that this head has no use for.
     #[error("{setting} {why}")]
     Refused {
         /// The setting.
         setting: &'static str,
         /// Why it is refused.
-        why: &'static str,
+        why: std::borrow::Cow<'static, str>,
     },
     /// A model file that a later program wrote.
     #[error("{path}: a model file of format version {found}, which stonet {needs} or later reads; this is {here}, which reads versions up to {known}: update it, or fit the model again", path = path.display())]
@@ -506,6 +506,16 @@ pub enum Error {
     /// The data set refused.
     #[error(transparent)]
     Core(#[from] stonet::Error),
+}
+
+impl Error {
+    /// The same error about a row of a file, where it is about a row of a batch that follows so many others.
+    pub(crate) fn after_rows(self, rows: usize) -> Self {
+        match self {
+            Error::Core(error) => Error::Core(error.after_rows(rows)),
+            error => error,
+        }
+    }
 }
 
 /// What is on standard output already cannot be taken back.

@@ -186,13 +186,6 @@ impl Model {
         arrays.iter().fold(Fnv::new(), array).digits()
     }
 
-    /// The same head with other names for its columns; there must be as many of each.
-    pub fn with_columns(&self, columns: ModelColumns) -> Result<Self> {
-        let model = Model { columns, ..self.clone() };
-        model.check().map_err(|why| Error::Unsound { why })?;
-        Ok(model)
-    }
-
     /// What a network said of rows, in columns with the head's names: its last hidden layer, and of its outputs the one that is as wide as
     /// the targets, or as there are classes. `source` is what messages call the rows.
     pub fn said(&self, source: &Path, features: Array2<f64>, outputs: Vec<Array2<f64>>) -> Result<Table> {
@@ -261,7 +254,12 @@ impl Model {
 
     /// Whether the names are as many as the head's inputs and outputs.
     fn check(&self) -> std::result::Result<(), String> {
-        let ModelColumns { features, prediction, logits, targets } = &self.columns;
+        self.check_columns(&self.columns)
+    }
+
+    /// The same for other names.
+    pub(crate) fn check_columns(&self, columns: &ModelColumns) -> std::result::Result<(), String> {
+        let ModelColumns { features, prediction, logits, targets } = columns;
         let count = |what: &str, expected: usize, found: usize| match expected == found {
             true => Ok(()),
             false => Err(format!("there are names for {found} {what}, and the fitted head has {expected}")),

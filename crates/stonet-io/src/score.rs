@@ -11,12 +11,14 @@ use ndarray::ArrayView1;
 use stonet::score::{self, Input, Port, Scorer};
 use stonet::{Labels, Level, Side};
 
-use crate::{Cells, Column, Model, Result, Table, Type, Writer};
+#[cfg(feature = "parquet")]
+use crate::Error;
+use crate::{Cells, Column, Model, ModelColumns, Result, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
 use resolve::class_type;
-pub use resolve::{Resolved, Setting};
+pub use resolve::{HeadAsked, Resolved, Setting, UNUSED_PREDICTION, check_levels, default_level, interval_columns};
 
 /// What to predict.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -66,9 +68,24 @@ impl ModelScorer {
 
     /// The same for what was resolved.
     pub fn of(model: &Model, resolved: &Resolved) -> Result<Self> {
+        Self::with_names(model, &model.columns, resolved)
+    }
+
+    /// The same where the model's columns are called as these are, which fit the head.
+    fn with_names(model: &Model, columns: &ModelColumns, resolved: &Resolved) -> Result<Self> {
         let scorer = resolved.scorer(model)?;
         let labels = resolved.levels().is_none().then(|| model.labels.clone()).flatten();
-        Ok(ModelScorer { inputs: inputs(model, &scorer), outputs: resolved.outputs(model), scorer, labels })
+        Ok(ModelScorer { inputs: inputs(columns, &scorer), outputs: resolved.outputs(model), scorer, labels })
+    }
+
+    /// The same for other names; there must be as many of each. The head is not copied, so that it keeps what it made ready.
+    #[cfg(feature = "parquet")]
+    fn renamed(model: &Model, columns: &ModelColumns, settings: &ScoreSettings) -> Result<Self> {
+        if *columns != model.columns {
+            model.check_columns(columns).map_err(|why| Error::Unsound { why })?;
+        }
+        let resolved = model.resolve(settings)?.with_logits(columns.logits.len());
+        Self::with_names(model, columns, &resolved)
     }
 
     /// The columns to read; others do not matter.
@@ -110,8 +127,7 @@ impl ModelScorer {
 }
 
 /// The names of the columns that are read.
-fn inputs(model: &Model, scorer: &Scorer) -> Vec<String> {
-    let columns = &model.columns;
+fn inputs(columns: &ModelColumns, scorer: &Scorer) -> Vec<String> {
     let name = |i: &Input| match i.port {
         Port::Features => &columns.features[i.column],
         Port::Prediction => &columns.prediction[i.column],

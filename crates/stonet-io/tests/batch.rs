@@ -11,8 +11,8 @@ use arrow_array::types::Float64Type;
 use arrow_array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch, StringArray};
 use heads::{classification, noise, regression, rows};
 use ndarray::Array2;
-use stonet::{ClassMethod, InputKind, Kind};
-use stonet_io::{BatchInputs, BatchScorer, Model, ModelScorer, ScoreSettings, Table};
+use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Labels, PostStoNetClassifier, Seed};
+use stonet_io::{BatchInputs, BatchScorer, Fitted, Model, ModelColumns, ModelScorer, ScoreSettings, Table};
 
 fn column(x: &Array2<f64>, j: usize) -> ArrayRef {
     Arc::new(Float64Array::from(x.column(j).to_vec()))
@@ -49,6 +49,21 @@ fn bits(batch: &RecordBatch, name: &str) -> Vec<u64> {
 fn logits(n: usize) -> RecordBatch {
     let z = noise(n, 3, 5.0) * 2.0;
     RecordBatch::try_from_iter([("z0", column(&z, 0)), ("z1", column(&z, 1)), ("z2", column(&z, 2))]).unwrap()
+}
+
+/// Two classes by temperature scaling.
+fn binary() -> Model {
+    let z = noise(90, 2, 0.0) * 3.0;
+    let labels: Vec<usize> = (0..90).map(|i| usize::from((z[[i, 1]] > z[[i, 0]]) != (i % 5 == 0))).collect();
+    let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 2).unwrap();
+    let settings = PostStoNetClassifier { method: ClassMethod::Temperature, ..Default::default() };
+    let model = classification(ClassMethod::Temperature, InputKind::Logits);
+    Model {
+        head: Fitted::Classification(Box::new(settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap())),
+        columns: ModelColumns { logits: vec!["z0".into(), "z1".into()], ..model.columns },
+        labels: Some(Labels::named(vec!["a".into(), "b".into()]).unwrap()),
+        ..model
+    }
 }
 
 #[test]
@@ -138,6 +153,33 @@ fn columns_by_other_names_by_pattern_and_in_lists() {
     };
     let found = scorer(&model, &inputs, &[], &others).unwrap().score(&others, 0).unwrap();
     assert!(found != expected && found.num_rows() == 50);
+}
+
+#[test]
+fn as_many_other_names_as_the_head_has_columns() {
+    let [f, d, _] = rows(50, 2.0);
+    let others = RecordBatch::try_from_iter([("a", column(&f, 0)), ("own", column(&d, 0))]).unwrap();
+    let inputs = |features: &[&str], prediction: &[&str]| {
+        let names = |names: &[&str]| Some(names.iter().map(|&n| n.into()).collect());
+        BatchInputs::Head { features: names(features), prediction: names(prediction), logits: None }
+    };
+    let model = regression(Kind::Stack, 1);
+    let e = failure(&model, &inputs(&["a"], &["own"]), &[], &others);
+    assert!(e.contains("names for 1 features, and the fitted head has 4"), "{e}");
+    // One column of logits stands for two, whatever the fit had.
+    let model = binary();
+    let z = logits(50);
+    let both = scorer(&model, &BatchInputs::default(), &[], &z).unwrap().score(&z, 0).unwrap();
+    let [first, second] = ["z0", "z1"].map(|n| z.column_by_name(n).unwrap().as_primitive::<Float64Type>().clone());
+    let margin = second.values().iter().zip(first.values()).map(|(b, a)| b - a);
+    let margin: ArrayRef = Arc::new(Float64Array::from_iter_values(margin));
+    let one = RecordBatch::try_from_iter([("margin", margin)]).unwrap();
+    let named = BatchInputs::Head { features: None, prediction: None, logits: Some(vec!["margin".into()]) };
+    let found = scorer(&model, &named, &[], &one).unwrap().score(&one, 0).unwrap();
+    let p = |batch: &RecordBatch| batch.column_by_name("p_b").unwrap().as_primitive::<Float64Type>().clone();
+    for (a, b) in p(&both).values().iter().zip(p(&found).values()) {
+        assert!((a - b).abs() < 1e-12, "{a} and not {b}");
+    }
 }
 
 #[test]

@@ -8,9 +8,10 @@ mod heads;
 
 use heads::{classification, level, names, noise, regression, rows};
 use ndarray::{Array2, Axis, concatenate, s};
-use stonet::{Calibration, ClassInputs, ClassMethod, InputKind, Kind, NewRows, Seed, Side};
+use stonet::{Calibration, ClassInputs, ClassMethod, InputKind, Kind, Level, NewRows, Seed, Side};
 use stonet_io::{
-    Cells, Column, Error, Fitted, Model, ModelScorer, Reading, ScoreSettings, Table, Type, Writer, read, score_file,
+    Cells, Column, Error, Fitted, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Setting, Table, Type,
+    Writer, read, score_file,
 };
 
 fn scorer(model: &Model, settings: ScoreSettings) -> ModelScorer {
@@ -92,6 +93,38 @@ fn names_of_outputs() {
     let classes = scorer(&classification(ClassMethod::Vector, InputKind::Logits), ScoreSettings::default());
     assert_eq!(output_names(&classes), ["class", "p_cat", "p_dog", "p_bär"]);
     assert_eq!(classes.inputs(), ["z0", "z1", "z2"]);
+}
+
+#[test]
+fn levels_that_nobody_gave_and_levels_that_are_refused() {
+    let levels = |model: &Model| model.resolve(&ScoreSettings::default()).unwrap().levels().map(<[Level]>::to_vec);
+    let model = regression(Kind::Fast, 1);
+    assert_eq!(levels(&model), Some(vec![level(0.8)]));
+    assert_eq!(levels(&Model { level: None, ..model.clone() }), Some(vec![level(0.9)]));
+    // Columns would have the same name, though the second pair is not quite equal.
+    for (second, name) in [(0.9, "90"), (0.9 + 1e-14, "90"), (0.9999999, "99.99999")] {
+        let first = if second > 0.99 { second } else { 0.9 };
+        let twice = ScoreSettings { levels: vec![level(first), level(0.5), level(second)], ..Default::default() };
+        let e = model.resolve(&twice).unwrap_err().to_string();
+        assert_eq!(e, format!("levels has two levels of {name} %; leave one of them out"));
+        let e = model.resolve_as(&twice, |_| "--level").unwrap_err().to_string();
+        assert!(e.starts_with("--level has two levels"), "{e}");
+    }
+    let classes = classification(ClassMethod::Vector, InputKind::Logits);
+    assert_eq!(levels(&classes), None);
+    let e = classes.resolve(&ScoreSettings { joint: true, ..Default::default() }).unwrap_err().to_string();
+    assert_eq!(e, "joint is for intervals, and this head gives class probabilities");
+    for (model, setting, refused) in [
+        (&model, Setting::Prediction, false),
+        (&model, Setting::Features, true),
+        (&classes, Setting::Prediction, true),
+        (&classes, Setting::Features, false),
+    ] {
+        assert_eq!(model.refused(&[setting], |s| s).is_some(), refused, "{setting:?}");
+    }
+    let columns = ModelColumns { prediction: Vec::new(), ..model.columns.clone() };
+    let (_, why) = Model { columns, ..model }.refused(&[Setting::Prediction], |s| s).unwrap();
+    assert!(why.contains("fitted without one"), "{why}");
 }
 
 #[test]

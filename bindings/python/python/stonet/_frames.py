@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
-def percent(level: float) -> str:
-    """Return 90 for 0.9 and 99.5 for 0.995."""
-    return f"{round(100.0 * level, 10):g}"
+from . import _core
 
 
 def interval_columns(
@@ -18,14 +15,8 @@ def interval_columns(
 ) -> dict[str, NDArray[np.float64]]:
     """Return columns of predictions (rows × outputs) and bounds (rows × outputs × 2 × levels)."""
     columns = {}
-    for j, target in enumerate(targets):
-        prefix = "" if len(targets) == 1 else f"{target}_"
-        columns[f"{prefix}prediction"] = prediction[:, j]
-        for i, level in enumerate(levels):
-            if side != "upper":
-                columns[f"{prefix}lower_{percent(level)}"] = bounds[:, j, 0, i]
-            if side != "lower":
-                columns[f"{prefix}upper_{percent(level)}"] = bounds[:, j, 1, i]
+    for name, target, end in _core.interval_columns(targets, levels, side):
+        columns[name] = prediction[:, target] if end is None else bounds[:, target, end[0], end[1]]
     return columns
 
 

@@ -54,10 +54,7 @@ class IntervalRegressor(Estimator):
         if fit:
             self._alone, self._predicted = X is None, rows.prediction is not None
         elif rows.prediction is not None and not self._predicted:
-            raise ValueError(
-                f"prediction is given, but this {type(self).__name__} was fitted without one, so it would be ignored; "
-                "leave it out, or fit with prediction="
-            )
+            raise ValueError(f"prediction {_core.UNUSED_PREDICTION}")
         return rows
 
     def _predictions_alone(self, prediction: Any, fit: bool) -> Rows:
@@ -196,7 +193,7 @@ class IntervalRegressor(Estimator):
         y_pred : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             The predictions.
         intervals : ndarray of shape (n_samples, 2, n_levels) or (n_samples, n_outputs, 2, n_levels)
-            Lower and upper ends.
+            Lower and upper ends. Levels stand in the order in which they are given, and they may be equal.
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
@@ -237,7 +234,7 @@ class IntervalRegressor(Estimator):
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed where the fit leans on it.
         confidence_level : float or list of float, optional
-            One or several levels between 0 and 1; that of the constructor if not given.
+            One or several different levels between 0 and 1; that of the constructor if not given.
         side : {"both", "lower", "upper"}
             Which ends there are.
         joint : bool

@@ -35,7 +35,6 @@ class Calibrator(Estimator):
     random_state: Any
     fingerprints: bool
     classes_: NDArray[Any]
-    _names: list[str]
     n_features_in_: int
 
     def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
@@ -111,7 +110,6 @@ class Calibrator(Estimator):
         self._head = head
         about = json.loads(head.about())
         self.kind_ = about["kind"]
-        self._names = about["labels"]
         self.classes_ = _labels.values(about["labels"], about["label_kind"], about["label_type"])
         self.members_ = json.loads(head.notes())
         self.cv_results_ = json.loads(head.kappa_paths())
@@ -208,9 +206,8 @@ class Calibrator(Estimator):
             Of polars where X is of polars, otherwise of pandas.
         """
         p = self.predict_proba(X, features)
-        columns = {"class": self.classes_[p.argmax(axis=1)]}
-        columns.update({f"p_{name}": p[:, k] for k, name in enumerate(self._names)})
-        return frame(columns, X)
+        best = self.classes_[p.argmax(axis=1)]
+        return frame(dict(zip(self._fitted_head().columns(), [best, *p.T], strict=True)), X)
 
     def score(self, X: Any, y: Any, features: Any = None, sample_weight: Any = None) -> float:
         """Return the fraction of rows whose most probable class is the true one.

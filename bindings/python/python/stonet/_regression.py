@@ -320,9 +320,7 @@ class PostStoNetRegressor(IntervalRegressor):
             if few is not None:
                 warnings.warn(too_few(level, *few), UserWarning, stacklevel=outside())
         within = None if self.prediction_column is None else self._places(self.n_features_in_)
-        ready: _core.Ready = head.ready(
-            levels, side, joint, within=within, alone=self._alone, predicted=self._predicted, n_jobs=self.n_jobs
-        )
+        ready: _core.Ready = head.ready(levels, side, joint, within=within, alone=self._alone, n_jobs=self.n_jobs)
         return ready
 
     def to_onnx(
@@ -361,8 +359,7 @@ class PostStoNetRegressor(IntervalRegressor):
             Whether the network's own outputs stay outputs.
         """
         levels = check.levels(level, self.level)
-        side = arguments.choice("side", side, Side)
-        wanted = {"levels": levels, "side": side, "joint": bool(joint)}
+        wanted = {"levels": levels, "side": arguments.choice("side", side, Side), "joint": bool(joint)}
         to_onnx(self._fitted(), path, network, tap, output, keep_outputs, **wanted)
 
     def save(self, path: str | PathLike[str]) -> None:

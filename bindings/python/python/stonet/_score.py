@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,12 +23,25 @@ from ._intervals import too_few
 from ._network import PostStoNet
 from ._onnx import OnnxNetwork
 
+_V = TypeVar("_V")
+
+
+class Stamp(NamedTuple):
+    """What tells a file from another and from itself after a change."""
+
+    path: str
+    inode: int
+    changed: int
+    size: int
+
+
 # What has no name of its own.
 SOURCE = "rows"
 # Heads that a process keeps ready: as what they are asked for, and as bytes.
 _ready: Kept[tuple[Any, ...], _core.Scorer] = Kept(8)
 _heads: Kept[int, tuple[Any, Head]] = Kept(8)
-_files: Kept[tuple[str, int, int, int], Head] = Kept(8)
+_files: Kept[Stamp, Head] = Kept(8)
+_networks: Kept[Stamp, OnnxNetwork | None] = Kept(4)
 
 
 class Head(NamedTuple):
@@ -87,7 +101,7 @@ def head_bytes(head: Any) -> tuple[Head, Any]:
     if isinstance(head, bytearray | memoryview):
         return Head.of(bytes(head)), None
     if isinstance(head, str | PathLike):
-        return _of_file(fspath(head)), None
+        return _head_of_file(fspath(head)), None
     network = None
     if isinstance(head, PostStoNet):
         head, network = head._fitted(), head._network()
@@ -102,18 +116,29 @@ def head_bytes(head: Any) -> tuple[Head, Any]:
     )
 
 
-def _of_file(path: str) -> Head:
-    """Return the head of a file, which is read again only if it is another file or has changed."""
-
-    def read() -> Head:
-        return Head.of(_core.load(path).to_bytes())
-
+def _of_file(path: str, kept: Kept[Stamp, _V], read: Callable[[str], _V]) -> _V:
+    """Return what a file holds, which is read again only if it is another file or has changed."""
     try:
         found = os.stat(path)
     except OSError:
         # The error of the reader names the file and the remedy.
-        return read()
-    return _files.get((os.path.abspath(path), found.st_ino, found.st_mtime_ns, found.st_size), read)
+        return read(path)
+    stamp = Stamp(os.path.abspath(path), found.st_ino, found.st_mtime_ns, found.st_size)
+    return kept.get(stamp, lambda: read(path))
+
+
+def _head_of_file(path: str) -> Head:
+    return _of_file(path, _files, lambda path: Head.of(_core.load(path).to_bytes()))
+
+
+def _network_of_file(path: str) -> OnnxNetwork:
+    return _of_file(path, _networks, _whole_network) or OnnxNetwork(path)
+
+
+def _whole_network(path: str) -> OnnxNetwork | None:
+    """Return a network that is all in its file: weights that lie beside it can change without it."""
+    network = OnnxNetwork(path)
+    return network if Path(path).read_bytes() == network._bytes else None
 
 
 def plan(
@@ -137,7 +162,7 @@ def plan(
     data, own = head_bytes(head)
     network = own if network is None else network
     if isinstance(network, (str, PathLike)):
-        network = OnnxNetwork(network)
+        network = _network_of_file(fspath(network))
     if network is not None and not isinstance(network, OnnxNetwork) and not callable(network):
         raise TypeError(f"network is a {type(network).__name__}; give an ONNX file, an OnnxNetwork or a function")
     if network is not None and (prediction is not None or features is not None):

@@ -93,7 +93,7 @@ impl Compare {
     }
 
     fn regression(&self, console: &Console) -> Result<()> {
-        let level = Level::new(self.level.unwrap_or(0.9))?;
+        let level = self.level.map_or_else(|| Ok(stonet_io::default_level()), Level::new)?;
         if self.columns.target.len() > 1 {
             return Err(Error::flag("--target", "names several columns; compare one target at a time"));
         }

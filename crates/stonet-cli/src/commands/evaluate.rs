@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use stonet::{FittedClassifier, FittedPostStoNet, Level, Seed};
-use stonet_io::{Fitted, Model};
+use stonet::{FittedClassifier, FittedPostStoNet, InputKind, Level, Seed};
+use stonet_io::{HeadAsked, Model, ScoreSettings};
 use stonet_report::{
     About, ClassEvaluation, ClassJudge, ClassSettings, EvaluateSettings, HeadInputs, Metrics, RegressionEvaluation,
     RegressionJudge, Requirement, class_report, regression_report,
@@ -14,6 +14,7 @@ use stonet_report::{
 
 use crate::Outcome;
 use crate::args::{FORMATS, MissingArg, ReportArg, SeedArg, WithArg};
+use crate::asked;
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
@@ -101,15 +102,15 @@ impl Evaluate {
             }
             model.columns.targets = names.clone();
         }
-        match &model.head {
-            Fitted::Regression(fitted) => self.regression(&model, fitted, console),
-            Fitted::Classification(fitted) => self.classification(&model, fitted, console),
+        let levels = self.level.into_iter().map(Level::new).collect::<stonet::Result<Vec<_>>>()?;
+        let wanted = ScoreSettings { levels, joint: self.joint, ..ScoreSettings::default() };
+        match asked::resolve(&model, &wanted)?.of(&model)? {
+            HeadAsked::Intervals(head, asked) => self.regression(&model, head, asked.levels[0], console),
+            HeadAsked::Classes(head, output) => self.classification(&model, head, output.kind, console),
         }
     }
 
-    fn regression(&self, model: &Model, fitted: &FittedPostStoNet, console: &Console) -> Result<Outcome> {
-        let asked = self.level.map(Level::new).transpose()?.or(model.level);
-        let level = asked.map_or_else(|| Level::new(0.9), Ok)?;
+    fn regression(&self, model: &Model, fitted: &FittedPostStoNet, level: Level, console: &Console) -> Result<Outcome> {
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
         let settings = EvaluateSettings {
             joint: self.joint,
@@ -138,15 +139,14 @@ impl Evaluate {
         self.tell(model, &RegressionEvaluation { seen, ..evaluation }, console)
     }
 
-    fn classification(&self, model: &Model, fitted: &FittedClassifier, console: &Console) -> Result<Outcome> {
-        for (flag, given) in [("--level", self.level.is_some()), ("--joint", self.joint)] {
-            if given {
-                return Err(Error::flag(flag, "is for intervals, and this head gives class probabilities"));
-            }
-        }
-        let (Some(kind), Some(labels)) = (model.kind, &model.labels) else {
-            return Err(Error::flag("HEAD", "has no classes; fit it again"));
-        };
+    fn classification(
+        &self,
+        model: &Model,
+        fitted: &FittedClassifier,
+        kind: InputKind,
+        console: &Console,
+    ) -> Result<Outcome> {
+        let Some(labels) = &model.labels else { return Err(Error::flag("HEAD", "has no classes; fit it again")) };
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
         let settings = ClassSettings { seed: Seed::new(self.seed.seed), ..ClassSettings::default() };
         let mut judge = ClassJudge::new(fitted, labels.names(), self.by.as_deref(), &settings);
@@ -184,7 +184,7 @@ impl Evaluate {
         let [head, input] = [&self.head, &self.rows].map(|p| p.display().to_string());
         if let Some(path) = &self.report.report {
             let settings: Value = json!({
-                "head": head, "rows": input, "columns": model.columns, "level": self.level.or(model.level.map(Level::get)),
+                "head": head, "rows": input, "columns": model.columns, "level": evaluation.level(),
                 "by": self.by, "fitted by": model.version, "seed of the fit": model.seed, "rows of the fit": model.fingerprint,
                 "requirements": requirements,
             });
@@ -216,6 +216,8 @@ impl Evaluate {
 /// An evaluation of either task.
 trait Told: Serialize + Metrics {
     const TASK: &'static str;
+    /// Of the intervals; none for class probabilities.
+    fn level(&self) -> Option<f64>;
     fn verdict(&self) -> String;
     fn text(&self) -> String;
     fn page(&self, about: &About) -> String;
@@ -223,6 +225,9 @@ trait Told: Serialize + Metrics {
 
 impl Told for RegressionEvaluation {
     const TASK: &'static str = "regression";
+    fn level(&self) -> Option<f64> {
+        Some(self.overall.level.get())
+    }
     fn verdict(&self) -> String {
         self.verdict()
     }
@@ -236,6 +241,9 @@ impl Told for RegressionEvaluation {
 
 impl Told for ClassEvaluation {
     const TASK: &'static str = "classification";
+    fn level(&self) -> Option<f64> {
+        None
+    }
     fn verdict(&self) -> String {
         self.verdict()
     }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use stonet::Side;
-use stonet_io::{Fitted, Model, Resolved};
+use stonet_io::{HeadAsked, Model};
 use stonet_onnx::{Joint, Network, classifier, intervals};
 use stonet_repro::files;
 
-use crate::asked::AskedArgs;
+use crate::asked::{self, AskedArgs};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
@@ -73,11 +73,10 @@ impl Export {
             in_order(&model)?;
         }
         let settings = self.asked.settings(true)?;
-        let resolved = self.asked.resolve(&model, &settings)?;
-        let head = match (&model.head, &resolved) {
-            (Fitted::Regression(fitted), Resolved::Intervals { asked, .. }) => intervals(fitted, asked)?,
-            (Fitted::Classification(fitted), Resolved::Classes { output, .. }) => classifier(fitted, *output)?,
-            _ => return Err(Error::flag("HEAD", "does not fit what was asked of it")),
+        let resolved = asked::resolve(&model, &settings)?;
+        let head = match resolved.of(&model)? {
+            HeadAsked::Intervals(head, asked) => intervals(head, asked)?,
+            HeadAsked::Classes(head, output) => classifier(head, output)?,
         };
         let levels: Vec<f64> = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
         let bytes = match &self.network {

@@ -9,7 +9,7 @@ use stonet::Side;
 use stonet_io::{Model, ModelScorer, score_file};
 
 use crate::args::{FORMATS, WithArg};
-use crate::asked::AskedArgs;
+use crate::asked::{self, AskedArgs};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
@@ -70,7 +70,7 @@ impl Predict {
         output::check(&self.output, &read)?;
         let model = Model::load(&self.head)?;
         let settings = self.asked.settings(self.single)?;
-        let resolved = self.asked.resolve(&model, &settings)?;
+        let resolved = asked::resolve(&model, &settings)?;
         let scorer = ModelScorer::of(&model, &resolved)?;
         if let Some(both) = self.keep.iter().find(|k| scorer.outputs().iter().any(|o| o.name == **k)) {
             let why = format!("names `{both}`, as one of the columns of predictions is called; rename it in the rows");

@@ -26,9 +26,28 @@ impl Batch<'_> {
 }
 
 impl Source {
-    /// Reads columns that a head knows, batch by batch, and tells what was left out. So many bytes are kept of every row. Heads of older programs know their rows by one
-    /// fingerprint of all of them, which takes the file as one batch.
+    /// Reads columns that a head knows, batch by batch, and tells what was left out; `kept` bytes stay of every row. Heads of older programs
+    /// know their rows by one fingerprint of all of them, so they take the table as a whole.
     pub fn stream(
+        &self,
+        reading: Reading,
+        model: &Model,
+        kept: u64,
+        take: impl FnMut(&Batch<'_>) -> Result<()> + Send,
+    ) -> Result<()> {
+        match model.fingerprints.is_none() && !model.fingerprint.is_empty() {
+            true => self.at_once(reading, model, take),
+            false => self.in_batches(reading, model, kept, take),
+        }
+    }
+
+    /// All rows as one batch, however large it is.
+    fn at_once(&self, reading: Reading, model: &Model, mut take: impl FnMut(&Batch<'_>) -> Result<()>) -> Result<()> {
+        let read = self.read(reading).map_err(|e| hints::absent_target(e, &model.columns.targets));
+        take(&Batch { table: &read?.0, first: 0, whole: true })
+    }
+
+    fn in_batches(
         &self,
         reading: Reading,
         model: &Model,
@@ -37,9 +56,8 @@ impl Source {
     ) -> Result<()> {
         let targets = &model.columns.targets;
         let hint = |e: stonet_io::Error| hints::absent_target(hints::missing_values(e.into()), targets);
-        let whole = model.fingerprints.is_none() && !model.fingerprint.is_empty();
         let columns = model.columns.inputs().len() + targets.len();
-        let most = if whole { usize::MAX } else { (NUMBERS / columns).clamp(256, 1 << 14) };
+        let most = (NUMBERS / columns).clamp(256, 1 << 14);
         self.console.run("read", |tick| {
             let batches = self.reading(reading).batches(&self.path, most).map_err(hint)?.keeping(kept);
             let (total, dropping) = (batches.rows().unwrap_or(0) as usize, batches.dropping());
@@ -47,7 +65,7 @@ impl Source {
             let mut first = 0;
             for table in batches.ahead() {
                 let table = table.map_err(hint)?;
-                take(&Batch { table: &table, first, whole })?;
+                take(&Batch { table: &table, first, whole: false })?;
                 first += table.rows();
                 if !tick(first, total) {
                     return Err(Error::from(stonet_io::Error::Cancelled { rows: first as u64 }));

@@ -208,7 +208,9 @@ fn several_targets_are_held_one_by_one_or_all_at_once() {
         let wanted = desk.column("all.csv", &format!("{target}_lower_90"));
         assert!(apart(&wanted, &desk.column("found.csv", column)) < 1e-2, "{target}");
     }
-    desk.refuses(&export.replace("0.8,0.9", "0.9,0.9"), &["level", "0.9", "different from the other levels"]);
+    for line in [export.replace("0.8,0.9", "0.9,0.9"), "predict head.stonet test.parquet --level 0.9,0.8,0.9".into()] {
+        desk.refuses(&line, &["--level has two levels of 90 %", "leave one of them out"]);
+    }
     let bound = desk.json("export head.stonet -o bound.onnx --side upper");
     assert_eq!(bound["outputs"], serde_json::json!(["prediction: f32 N × 2", "upper: f32 N × 2"]));
     let judged = desk.json("evaluate head.stonet test.parquet --joint");

@@ -6,7 +6,6 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Field, Schema, SchemaRef};
 use stonet::score;
 
-use super::file::further_down;
 use super::{ModelScorer, ScoreSettings, Scored, Values};
 use crate::arrow::columns::{self, Columns};
 use crate::header::Header;
@@ -110,7 +109,7 @@ impl BatchScorer {
         let (scorer, reading, inputs) = match inputs {
             BatchInputs::Head { .. } => {
                 let all = Leaves::of(&at, schema, first)?;
-                let scorer = ModelScorer::new(&model.with_columns(all.named(model, inputs)?)?, settings)?;
+                let scorer = ModelScorer::renamed(model, &all.named(model, inputs)?, settings)?;
                 let names = scorer.inputs().to_vec();
                 all.header.exact(&names)?;
                 (scorer, Reading { numbers: Some(names.clone()), ..Reading::default() }, names)
@@ -185,7 +184,7 @@ impl BatchScorer {
         let scored = self.scorer.run(&columns, batch.num_rows()).map_err(|e| {
             // What is missing or infinite is named by its column.
             let bad = self.columns.check(first_row, &numbers);
-            bad.err().unwrap_or_else(|| further_down(e, first_row as usize))
+            bad.err().unwrap_or_else(|| e.after_rows(first_row as usize))
         })?;
         self.beside(batch, Some(scored))
     }

@@ -116,7 +116,7 @@ fn score(
     for table in tables {
         let table = table?;
         let rows = table.rows();
-        let scores = scorer.score(&table).map_err(|e| further_down(e, done))?;
+        let scores = scorer.score(&table).map_err(|e| e.after_rows(done))?;
         done += rows;
         if scored.send((table, scores)).is_err() {
             return Ok(());
@@ -138,18 +138,4 @@ fn write(writer: &mut Writer, kept: &[Column], scored: Receiver<(Table, Scored)>
         writer.write(&[copied, scores.cells()].concat())?;
     }
     Ok(())
-}
-
-/// The same error about a row that stands so many rows further down in the file than in its batch.
-pub(super) fn further_down(error: Error, rows: usize) -> Error {
-    use stonet::Error as Core;
-    let Error::Core(mut error) = error else { return error };
-    if let Core::NotFinite { row, .. }
-    | Core::Unbounded { row, .. }
-    | Core::NotAProbability { row, .. }
-    | Core::NotNormalised { row, .. } = &mut error
-    {
-        *row += rows;
-    }
-    Error::Core(error)
 }

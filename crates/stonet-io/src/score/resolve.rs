@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use stonet::score::{Asked, Scorer};
-use stonet::{ClassOutput, LabelKind, Labels, Level, Side};
+use stonet::score::{Asked, Quantity, Scorer};
+use stonet::{ClassOutput, FittedClassifier, FittedPostStoNet, LabelKind, Labels, Level, PostStoNet, Side};
 
 use super::ScoreSettings;
 use crate::{Column, Error, Fitted, Model, Result, Type};
 
-/// The level where neither the settings nor the model have one.
-const LEVEL: f64 = 0.9;
+/// Why a prediction is refused by what was fitted without one.
+pub const UNUSED_PREDICTION: &str =
+    "is given, but this head was fitted without one, so it would be ignored; leave it out, or fit with one";
 
 /// A setting that some heads have no use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +38,11 @@ impl Setting {
             Setting::Features => "features",
         }
     }
+}
+
+/// The level where neither the settings nor a fit have one: 0.9.
+pub fn default_level() -> Level {
+    PostStoNet::default().level
 }
 
 impl ScoreSettings {
@@ -70,6 +76,15 @@ pub enum Resolved {
     },
 }
 
+/// A head and what is asked of it.
+#[derive(Debug, Clone, Copy)]
+pub enum HeadAsked<'a> {
+    /// Intervals at the levels in effect.
+    Intervals(&'a FittedPostStoNet, &'a Asked),
+    /// Class probabilities from this output of a network.
+    Classes(&'a FittedClassifier, ClassOutput),
+}
+
 impl Model {
     /// The first of the given settings that this head has no use for, by the name that `name` has for it, and why.
     ///
@@ -99,25 +114,29 @@ impl Model {
                 Some("is for intervals, and this head gives class probabilities")
             }
             (Fitted::Regression(_), Features) => Some("is for class probabilities, and this head gives intervals"),
-            (Fitted::Regression(_), Prediction) if self.columns.prediction.is_empty() => Some(
-                "is given, but this head was fitted without one, so it would be ignored; leave it out, or fit with one",
-            ),
+            (Fitted::Regression(_), Prediction) if self.columns.prediction.is_empty() => Some(UNUSED_PREDICTION),
             _ => None,
         }
     }
 
     /// What these settings mean for this head: the level of the fit, or 0.9, where no level is given. Settings for intervals are an error
-    /// where the head gives class probabilities.
+    /// where the head gives class probabilities, and so are two levels with the same name.
     pub fn resolve(&self, settings: &ScoreSettings) -> Result<Resolved> {
-        if let Some((setting, why)) = self.refused(&settings.given(), Setting::name) {
-            return Err(Error::Refused { setting, why });
+        self.resolve_as(settings, Setting::name)
+    }
+
+    /// The same with errors that call a setting as `name` does.
+    pub fn resolve_as(&self, settings: &ScoreSettings, name: impl Fn(Setting) -> &'static str) -> Result<Resolved> {
+        if let Some((setting, why)) = self.refused(&settings.given(), &name) {
+            return Err(Error::Refused { setting, why: why.into() });
         }
         let single = settings.single;
         match &self.head {
             Fitted::Regression(_) => {
+                check_levels(&settings.levels, name(Setting::Level))?;
                 let mut levels = settings.levels.clone();
                 if levels.is_empty() {
-                    levels.push(self.level.map_or_else(|| Level::new(LEVEL), Ok)?);
+                    levels.push(self.level.unwrap_or_else(default_level));
                 }
                 let asked = Asked { levels, side: settings.side, joint: settings.joint };
                 Ok(Resolved::Intervals { asked, single })
@@ -141,14 +160,31 @@ impl Resolved {
         }
     }
 
+    /// The same for logits in so many columns: one may stand for two.
+    #[cfg(feature = "parquet")]
+    pub(super) fn with_logits(mut self, columns: usize) -> Self {
+        if let Resolved::Classes { output, .. } = &mut self {
+            output.columns = columns;
+        }
+        self
+    }
+
+    /// The model's head with what is asked of it; a model of the other task is an error.
+    pub fn of<'a>(&'a self, model: &'a Model) -> Result<HeadAsked<'a>> {
+        match (&model.head, self) {
+            (Fitted::Regression(head), Resolved::Intervals { asked, .. }) => Ok(HeadAsked::Intervals(head, asked)),
+            (Fitted::Classification(head), Resolved::Classes { output, .. }) => Ok(HeadAsked::Classes(head, *output)),
+            _ => Err(Error::Unsound { why: "what is asked was resolved for a head of the other task".into() }),
+        }
+    }
+
     /// The model's head, ready to compute this. A one-sided bound of Eve's law at a level of 0.5 and below is an error, as is a model of the
     /// other task.
     pub fn scorer(&self, model: &Model) -> Result<Arc<Scorer>> {
-        match (&model.head, self) {
-            (Fitted::Regression(head), Resolved::Intervals { asked, .. }) => Ok(head.scorer(asked)?),
-            (Fitted::Classification(head), Resolved::Classes { output, .. }) => Ok(head.scorer(*output)?),
-            _ => Err(Error::Unsound { why: "what is asked was resolved for a head of the other task".into() }),
-        }
+        Ok(match self.of(model)? {
+            HeadAsked::Intervals(head, asked) => head.scorer(asked)?,
+            HeadAsked::Classes(head, output) => head.scorer(output)?,
+        })
     }
 
     /// The columns that come out: `prediction`, `lower_90`, `upper_90`, … for every level, with the target's name in front where there are
@@ -156,8 +192,8 @@ impl Resolved {
     pub fn outputs(&self, model: &Model) -> Vec<Column> {
         match self {
             Resolved::Intervals { asked, single } => {
-                let names = interval_names(&model.columns.targets, asked);
-                names.into_iter().map(|name| Column::new(name, number(*single))).collect()
+                let columns = interval_columns(&model.columns.targets, asked);
+                columns.into_iter().map(|(name, _)| Column::new(name, number(*single))).collect()
             }
             Resolved::Classes { single, .. } => model.labels.as_ref().map_or_else(Vec::new, |labels| {
                 let probabilities = labels.names().iter().map(|n| Column::new(format!("p_{n}"), number(*single)));
@@ -171,19 +207,34 @@ fn number(single: bool) -> Type {
     if single { Type::F32 } else { Type::F64 }
 }
 
-/// The names of predictions and ends, in the order of the scorer's outputs.
-fn interval_names(targets: &[String], asked: &Asked) -> Vec<String> {
-    let mut names = Vec::new();
-    for target in targets {
-        let prefix = if targets.len() == 1 { String::new() } else { format!("{target}_") };
-        names.push(format!("{prefix}prediction"));
-        for level in &asked.levels {
-            let ends = [(Side::Upper, "lower"), (Side::Lower, "upper")];
-            let there = ends.iter().filter(|(without, _)| asked.side != *without);
-            names.extend(there.map(|(_, end)| format!("{prefix}{end}_{}", level.percent())));
+/// Fails where two levels would have the same name in columns. `setting` is what a front end calls the levels.
+pub fn check_levels(levels: &[Level], setting: &'static str) -> Result<()> {
+    let names: Vec<String> = levels.iter().map(|level| level.percent()).collect();
+    match (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
+        Some(i) => {
+            let why = format!("has two levels of {} %; leave one of them out", names[i]);
+            Err(Error::Refused { setting, why: why.into() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// The names of predictions and ends, in the order of the scorer's outputs, and what stands in each column.
+pub fn interval_columns(targets: &[String], asked: &Asked) -> Vec<(String, Quantity)> {
+    let mut columns = Vec::new();
+    for (target, name) in targets.iter().enumerate() {
+        let prefix = if targets.len() == 1 { String::new() } else { format!("{name}_") };
+        columns.push((format!("{prefix}prediction"), Quantity::Prediction { target }));
+        for (level, percent) in asked.levels.iter().map(|l| l.percent()).enumerate() {
+            if asked.side != Side::Upper {
+                columns.push((format!("{prefix}lower_{percent}"), Quantity::Lower { target, level }));
+            }
+            if asked.side != Side::Lower {
+                columns.push((format!("{prefix}upper_{percent}"), Quantity::Upper { target, level }));
+            }
         }
     }
-    names
+    columns
 }
 
 /// The type of the column of classes. Files of earlier versions do not tell the kind: their classes are text.

@@ -40,7 +40,7 @@ fn by(maps: &[Knots]) -> FittedClassifier {
 }
 
 fn maps(fitted: &FittedClassifier, classes: usize) -> Vec<Knots> {
-    let plan = fitted.plan(logits_of(classes));
+    let plan = fitted.plan(logits_of(classes)).unwrap();
     let maps = plan.values().iter().find_map(|v| match &v.op {
         Op::Interpolate { maps, .. } => Some(maps.clone()),
         _ => None,

@@ -30,3 +30,6 @@ pub use requirement::{Metrics, Requirement};
 pub use seen::sentence as overlap_sentence;
 pub use strata::{MOST_GROUPS, Stratum};
 pub use variance::{Part, VarianceSplit};
+
+/// Rows of an array that are scored at once.
+const BATCH: usize = 1 << 14;

@@ -5,12 +5,10 @@ use stonet::metrics::JudgeSettings;
 use stonet::{ClassInputs, Error, FittedClassifier, Head, MemberNotes, Result, Seed, Ticker};
 
 use super::{ClassEvaluation, ClassSettings, Explain, MemberWeight};
+use crate::evaluate::BATCH;
 use crate::evaluate::sample::RowSample;
 use crate::evaluate::steps::Steps;
 use crate::evaluate::strata::Groups;
-
-/// Rows of an array that are scored at once.
-const BATCH: usize = 1 << 14;
 
 /// The rows that a fitted classifier is judged on: logits, features, or both.
 #[derive(Debug, Clone, Copy)]

@@ -14,9 +14,6 @@ use crate::evaluate::steps::Steps;
 use crate::evaluate::strata::Groups;
 use crate::evaluate::variance::{self, VarianceSplit, splits};
 
-/// Rows of an array that are scored at once.
-pub(super) const BATCH: usize = 1 << 14;
-
 /// Judges intervals on rows that come in batches; the result does not depend on how they are divided.
 ///
 /// Per row and target it keeps the value, the prediction, the two ends and the network's own prediction. The importance of features and

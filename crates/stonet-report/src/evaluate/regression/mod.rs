@@ -9,6 +9,7 @@ use ndarray::{ArrayView2, s};
 use serde::{Deserialize, Serialize};
 use stonet::{Error, FittedPostStoNet, KappaPath, Level, NewRows, Overlap, Result, Seed, Ticker};
 
+use super::BATCH;
 use super::binomial::{Judgement, Proportion};
 use super::importance::Importance;
 use super::requirement::Metrics;
@@ -16,7 +17,6 @@ use super::steps::Steps;
 use super::strata::Stratum;
 use super::variance::VarianceSplit;
 use crate::number::real;
-use judge::BATCH;
 pub use judge::RegressionJudge;
 
 /// Levels of the coverage curve.
