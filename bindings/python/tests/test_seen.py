@@ -110,5 +110,5 @@ def test_training_rows_are_reported(regression: Any) -> None:
     silent(PostStoNetRegressor(interval="fast", train_error=error / 2).fit, x, y, d)
     with pytest.raises(ValueError, match="train_error needs"):
         PostStoNetRegressor(interval="fast", train_error=error).fit(x, y)
-    with pytest.raises(ValueError, match="train_error is NaN"):
+    with pytest.raises(ValueError, match="train_error is nan; it must be a number"):
         PostStoNetRegressor(interval="fast", train_error=float("nan")).fit(x, y, d)

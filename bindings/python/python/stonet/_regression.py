@@ -206,7 +206,9 @@ class PostStoNetRegressor(IntervalRegressor):
                 level=level,
                 seed=seed_of(self.random_state),
                 fingerprints=arguments.flag("fingerprints", self.fingerprints),
-                train_error=self.train_error if self.train_error is None else arguments.number("train_error", self.train_error),
+                train_error=self.train_error
+                if self.train_error is None
+                else arguments.number("train_error", self.train_error),
                 n_jobs=arguments.jobs(self.n_jobs),
                 progress=callback,
             )

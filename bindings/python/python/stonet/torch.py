@@ -114,7 +114,7 @@ class PostStoNet(_PostStoNet):
         shown = [f"{n}={v if n == 'model' else repr(v)}" for n, v in named.items() if n not in usual or v != usual[n]]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    def fit(self, x: Any, y: Any = None) -> PostStoNet:
+    def fit(self, x: Any, y: Any = None, *, groups: Any = None, **more: Any) -> PostStoNet:
         """Fit the head on rows that the module has not seen.
 
         Parameters
@@ -123,13 +123,17 @@ class PostStoNet(_PostStoNet):
             Batches of (inputs, targets), or inputs.
         y : tensor or array, optional
             The true answers, where x has none.
+        groups : array-like, optional
+            Regression: the group of every row, such as a subject; rows of a group are never split.
+        **more
+            Nothing; ``sample_weight`` is refused with the reason.
 
         Returns
         -------
         PostStoNet
             Itself.
         """
-        super().fit(x, _array(y))
+        super().fit(x, _array(y), groups=groups, **more)
         return self
 
     def report(self, x: Any, y: Any = None, path: str | PathLike[str] | None = None, **more: Any) -> dict[str, Any]:
