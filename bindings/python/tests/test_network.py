@@ -35,7 +35,9 @@ def test_parameters_of_classifiers_make_classes_and_groups_and_weights_are_told(
     binary, score = (labels > 0).astype(np.int64), z[:, 1:].max(axis=1) - z[:, 0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sure = stonet.PostStoNet(lambda s: s, lambda s: s, method="temperature", kind="logits").fit(score[:, None], binary)
+        sure = stonet.PostStoNet(lambda s: s, lambda s: s, method="temperature", kind="logits").fit(
+            score[:, None], binary
+        )
     assert sure.predict_proba(score[:, None]).shape == (len(z), 2)
     x, y, d = regression
     groups = np.arange(len(y)) // 4
