@@ -130,7 +130,7 @@ mod tests {
                 let room = (exact.abs() / 4096.0).max(f64::MIN_POSITIVE);
                 assert!(few == exact || (few > exact && few - exact < room), "{exact} {few} {level:?} {side:?}");
             }
-            assert_eq!(few.search(level, side).ends(&[At::new(0.0, 1.0)], &mut [0]), f);
+            assert_eq!(few.search(level, side).ends(&[At::new([0.0], [1.0])], &mut [[0]]), [f]);
         }
     }
 

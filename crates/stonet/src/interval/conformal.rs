@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::buckets::{Bucket, Buckets};
 pub(crate) use super::search::At;
-use super::search::{Point, Search};
+use super::search::{Points, Search};
 use super::stored::ScoreParts;
 use crate::Level;
 
@@ -184,14 +184,16 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Lower and upper end at one point, where `at[k]` is what fold k predicts; `places` is room for one number per fold.
-    pub(crate) fn ends(&self, at: &[At], places: &mut [usize]) -> (f64, f64) {
-        let mut upper = |sign: f64| self.search.find(Point { at, sign }, places);
-        match self.side {
-            Side::Both => (-upper(-1.0), upper(1.0)),
-            Side::Upper => (f64::NEG_INFINITY, upper(1.0)),
-            Side::Lower => (-upper(-1.0), f64::INFINITY),
-        }
+    /// Lower and upper end at each of L points, where `at[k]` is what fold k predicts; `places` is room for one number per fold and point.
+    #[inline(always)]
+    pub(crate) fn ends<const L: usize>(&self, at: &[At<L>], places: &mut [[usize; L]]) -> [(f64, f64); L] {
+        let mut upper = |sign: f64| self.search.find(Points { at, sign }, places);
+        let (lower, upper) = match self.side {
+            Side::Both => (upper(-1.0), upper(1.0)),
+            Side::Upper => ([f64::INFINITY; L], upper(1.0)),
+            Side::Lower => (upper(-1.0), [f64::INFINITY; L]),
+        };
+        std::array::from_fn(|point| (-lower[point], upper[point]))
     }
 }
 

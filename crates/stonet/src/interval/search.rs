@@ -5,6 +5,8 @@
 //! walks the last few scores one by one. Where that does not come near, the end is bracketed and halved in on. The result is exactly the
 //! smallest value below or at which the mass lies.
 
+use std::array::from_fn;
+
 use super::conformal::Sorted;
 
 /// Rows that a walk covers; from further away the end is bracketed first.
@@ -70,7 +72,7 @@ impl List {
     }
 
     /// The cell of a score, and how far into the cell it lies.
-    #[inline]
+    #[inline(always)]
     fn cell(&self, score: f64) -> (usize, f64) {
         let last = (self.table.len() - 2) as f64;
         // Not `clamp`: what is not a number becomes the first cell.
@@ -80,7 +82,7 @@ impl List {
     }
 
     /// About how much mass lies below a score.
-    #[inline]
+    #[inline(always)]
     fn mass_below(&self, score: f64) -> f64 {
         let (cell, part) = self.cell(score);
         let (low, high) = (f64::from(self.table[cell].1), f64::from(self.table[cell + 1].1));
@@ -88,7 +90,7 @@ impl List {
     }
 
     /// How many scores are below: near this one, by a test that says so of each.
-    #[inline]
+    #[inline(always)]
     fn count_below(&self, score: f64, below: impl Fn(f64) -> bool) -> usize {
         let start = self.table[self.cell(score).0].0 as usize;
         let mut place = start;
@@ -99,41 +101,46 @@ impl List {
         let fits = !below(self.scores[place]) && (place > start || place == 0 || below(self.scores[place - 1]));
         if fits { place } else { gallop(&self.scores[..self.count], start, below) }
     }
-}
 
-/// What one fold predicts at a point: μ, s, and 1/s.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct At {
-    mean: f64,
-    scale: f64,
-    reciprocal: f64,
-}
-
-impl At {
-    #[inline]
-    pub(crate) fn new(mean: f64, scale: f64) -> Self {
-        At { mean, scale, reciprocal: 1.0 / scale }
+    /// How many scores are below this value at a point.
+    #[inline(always)]
+    fn count_below_value<const L: usize>(&self, at: &At<L>, point: usize, sign: f64, value: f64) -> usize {
+        self.count_below(at.score(point, sign, value), |score| at.value(point, sign, score) < value)
     }
 }
 
-/// The folds' predictions and scales at one point: m_k = sign · μ_k.
-#[derive(Clone, Copy)]
-pub(crate) struct Point<'a> {
-    pub at: &'a [At],
-    pub sign: f64,
+/// What one fold predicts at L points: μ, s, and 1/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct At<const L: usize> {
+    mean: [f64; L],
+    scale: [f64; L],
+    reciprocal: [f64; L],
 }
 
-impl Point<'_> {
+impl<const L: usize> At<L> {
     #[inline]
-    fn value(self, at: &At, score: f64) -> f64 {
-        self.sign * at.mean + score * at.scale
+    pub(crate) fn new(mean: [f64; L], scale: [f64; L]) -> Self {
+        At { mean, scale, reciprocal: scale.map(|s| 1.0 / s) }
+    }
+
+    /// m + score · s at one of the points, with m = sign · μ.
+    #[inline(always)]
+    fn value(&self, point: usize, sign: f64, score: f64) -> f64 {
+        sign * self.mean[point] + score * self.scale[point]
     }
 
     /// About the score that has this value.
-    #[inline]
-    fn score(self, at: &At, value: f64) -> f64 {
-        (value - self.sign * at.mean) * at.reciprocal
+    #[inline(always)]
+    fn score(&self, point: usize, sign: f64, value: f64) -> f64 {
+        (value - sign * self.mean[point]) * self.reciprocal[point]
     }
+}
+
+/// The folds' predictions and scales at L points. The points do not depend on each other, so that the processor works on all at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Points<'a, const L: usize> {
+    pub at: &'a [At<L>],
+    pub sign: f64,
 }
 
 impl Search {
@@ -149,67 +156,107 @@ impl Search {
         Search { lists, alone, needed, unit: total / rows as f64 }
     }
 
-    /// The end at a point; `places` is room for one number per list.
-    pub(crate) fn find(&self, point: Point<'_>, places: &mut [usize]) -> f64 {
-        let Some(needed) = self.needed else { return f64::INFINITY };
+    /// The ends at the points; `places` is room for one number per list and point.
+    #[inline(always)]
+    pub(crate) fn find<const L: usize>(&self, points: Points<'_, L>, places: &mut [[usize; L]]) -> [f64; L] {
+        let Some(needed) = self.needed else { return [f64::INFINITY; L] };
         if let Some(score) = self.alone {
-            return point.value(&point.at[0], score);
+            return from_fn(|point| points.at[0].value(point, points.sign, score));
         }
+        let masses = self.cut(points, &self.guess(points, needed), places);
+        from_fn(|point| {
+            let mut mass = masses[point];
+            if (needed - mass).abs() > NEAR * self.unit || mass.is_nan() {
+                mass = self.bracket(points, point, needed, places);
+            }
+            match mass < needed {
+                true => self.up(points, point, needed, mass, places),
+                false => self.down(points, point, needed, mass, places),
+            }
+        })
+    }
+
+    /// About the ends.
+    #[inline(always)]
+    fn guess<const L: usize>(&self, points: Points<'_, L>, needed: f64) -> [f64; L] {
         // The mass below v is about linear in v, in each list around its own end.
-        let (mut guess, mut slope) = (0.0, 0.0);
-        for (list, at) in self.lists.iter().zip(point.at).filter(|(l, _)| l.count > 0) {
-            let here = list.density * at.reciprocal;
-            guess += here * point.value(at, list.own_end);
-            slope += here;
-        }
-        let per_mass = 1.0 / slope;
-        guess *= per_mass;
-        for _ in 0..STEPS {
-            // In front of the score that makes the mass enough.
-            let step = (needed - 0.5 * self.unit - self.about(point, guess)) * per_mass;
-            if step.is_finite() {
-                guess += step;
+        let (mut guess, mut slope) = ([0.0; L], [0.0; L]);
+        for (list, at) in self.lists.iter().zip(points.at).filter(|(l, _)| l.count > 0) {
+            for point in 0..L {
+                let here = list.density * at.reciprocal[point];
+                guess[point] += here * at.value(point, points.sign, list.own_end);
+                slope[point] += here;
             }
         }
-        let mut mass = self.cut(point, guess, places);
-        if (needed - mass).abs() > NEAR * self.unit || mass.is_nan() {
-            mass = self.bracket(point, needed, places);
+        let per_mass = slope.map(|s| 1.0 / s);
+        (0..L).for_each(|point| guess[point] *= per_mass[point]);
+        for _ in 0..STEPS {
+            let mut about = [0.0; L];
+            for (list, at) in self.lists.iter().zip(points.at) {
+                for point in 0..L {
+                    about[point] += list.mass_below(at.score(point, points.sign, guess[point]));
+                }
+            }
+            for point in 0..L {
+                // In front of the score that makes the mass enough.
+                let step = (needed - 0.5 * self.unit - about[point]) * per_mass[point];
+                guess[point] += if step.is_finite() { step } else { 0.0 };
+            }
         }
-        if mass < needed { self.up(point, needed, mass, places) } else { self.down(point, needed, mass, places) }
+        guess
     }
 
-    /// About the mass of all that is below `value`.
-    #[inline]
-    fn about(&self, point: Point<'_>, value: f64) -> f64 {
-        self.lists.iter().zip(point.at).map(|(list, at)| list.mass_below(point.score(at, value))).sum()
+    /// The mass of all that is below the values, and in `places` how many scores of each list that are.
+    #[inline(always)]
+    fn cut<const L: usize>(&self, points: Points<'_, L>, values: &[f64; L], places: &mut [[usize; L]]) -> [f64; L] {
+        let mut mass = [0.0; L];
+        for ((list, at), places) in self.lists.iter().zip(points.at).zip(places) {
+            for point in 0..L {
+                places[point] = list.count_below_value(at, point, points.sign, values[point]);
+                mass[point] += list.mass[places[point]];
+            }
+        }
+        mass
     }
 
-    /// The mass of all that is below `value`, and in `places` how many scores of each list that are.
-    #[inline]
-    fn cut(&self, point: Point<'_>, value: f64, places: &mut [usize]) -> f64 {
+    /// The same at one point.
+    fn cut_one<const L: usize>(
+        &self,
+        points: Points<'_, L>,
+        point: usize,
+        value: f64,
+        places: &mut [[usize; L]],
+    ) -> f64 {
         let mut mass = 0.0;
-        for ((list, at), place) in self.lists.iter().zip(point.at).zip(places) {
-            *place = list.count_below(point.score(at, value), |score| point.value(at, score) < value);
-            mass += list.mass[*place];
+        for ((list, at), places) in self.lists.iter().zip(points.at).zip(places) {
+            places[point] = list.count_below_value(at, point, points.sign, value);
+            mass += list.mass[places[point]];
         }
         mass
     }
 
     /// Takes in the next scores until there is mass enough.
-    #[inline]
-    fn up(&self, point: Point<'_>, needed: f64, mut mass: f64, places: &mut [usize]) -> f64 {
+    #[inline(always)]
+    fn up<const L: usize>(
+        &self,
+        points: Points<'_, L>,
+        point: usize,
+        needed: f64,
+        mut mass: f64,
+        places: &mut [[usize; L]],
+    ) -> f64 {
         loop {
             let (mut next, mut smallest) = (usize::MAX, f64::INFINITY);
-            for (k, ((list, at), &place)) in self.lists.iter().zip(point.at).zip(&*places).enumerate() {
+            for (k, ((list, at), places)) in self.lists.iter().zip(points.at).zip(&*places).enumerate() {
                 // Infinite behind the last score. Selections instead of branches, which nobody could guess.
-                let value = point.value(at, list.scores[place]);
+                let value = at.value(point, points.sign, list.scores[places[point]]);
                 next = if value < smallest { k } else { next };
                 smallest = smallest.min(value);
             }
             let Some(list) = self.lists.get(next) else { return f64::INFINITY };
-            let place = places[next];
+            let place = places[next][point];
             mass += list.mass[place + 1] - list.mass[place];
-            places[next] += 1;
+            places[next][point] += 1;
             if mass >= needed {
                 return smallest;
             }
@@ -217,19 +264,27 @@ impl Search {
     }
 
     /// Gives back the last scores until there is no longer mass enough.
-    #[inline]
-    fn down(&self, point: Point<'_>, needed: f64, mut mass: f64, places: &mut [usize]) -> f64 {
+    #[inline(always)]
+    fn down<const L: usize>(
+        &self,
+        points: Points<'_, L>,
+        point: usize,
+        needed: f64,
+        mut mass: f64,
+        places: &mut [[usize; L]],
+    ) -> f64 {
         loop {
             let (mut last, mut largest) = (usize::MAX, f64::NEG_INFINITY);
-            for (k, ((list, at), &place)) in self.lists.iter().zip(point.at).zip(&*places).enumerate() {
-                let value = point.value(at, list.scores[place.saturating_sub(1)]);
+            for (k, ((list, at), places)) in self.lists.iter().zip(points.at).zip(&*places).enumerate() {
+                let place = places[point];
+                let value = at.value(point, points.sign, list.scores[place.saturating_sub(1)]);
                 let value = if place == 0 { f64::NEG_INFINITY } else { value };
                 last = if value > largest { k } else { last };
                 largest = largest.max(value);
             }
             let Some(list) = self.lists.get(last) else { return f64::INFINITY };
-            places[last] -= 1;
-            let place = places[last];
+            places[last][point] -= 1;
+            let place = places[last][point];
             mass -= list.mass[place + 1] - list.mass[place];
             if mass < needed {
                 return largest;
@@ -239,10 +294,19 @@ impl Search {
 
     /// Halves an interval that holds the end until the mass below its lower end is nearly what is needed, or nothing is between its ends; returns that
     /// mass, with the places that belong to it.
-    fn bracket(&self, point: Point<'_>, needed: f64, places: &mut [usize]) -> f64 {
+    #[cold]
+    fn bracket<const L: usize>(
+        &self,
+        points: Points<'_, L>,
+        point: usize,
+        needed: f64,
+        places: &mut [[usize; L]],
+    ) -> f64 {
         let ends = |which: fn(&[f64]) -> Option<&f64>, best: fn(f64, f64) -> f64, from: f64| {
-            let of = |(list, at): (&List, &At)| which(&list.scores[..list.count]).map(|&score| point.value(at, score));
-            self.lists.iter().zip(point.at).filter_map(of).fold(from, best)
+            let of = |(list, at): (&List, &At<L>)| {
+                which(&list.scores[..list.count]).map(|&score| at.value(point, points.sign, score))
+            };
+            self.lists.iter().zip(points.at).filter_map(of).fold(from, best)
         };
         let mut low = ends(<[f64]>::first, f64::min, f64::INFINITY);
         let mut high = ends(<[f64]>::last, f64::max, f64::NEG_INFINITY);
@@ -250,9 +314,9 @@ impl Search {
             // Halves that cannot overflow.
             let middle = 0.5 * low + 0.5 * high;
             if !(middle > low && middle < high) {
-                return self.cut(point, low, places);
+                return self.cut_one(points, point, low, places);
             }
-            let mass = self.cut(point, middle, places);
+            let mass = self.cut_one(points, point, middle, places);
             if mass < needed {
                 low = middle;
                 if needed - mass <= NEAR * self.unit {
@@ -306,8 +370,8 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngExt;
 
-    fn points(at: &[(f64, f64)]) -> Vec<At> {
-        at.iter().map(|&(m, s)| At::new(m, s)).collect()
+    fn points(at: &[(f64, f64)]) -> Vec<At<1>> {
+        at.iter().map(|&(m, s)| At::new([m], [s])).collect()
     }
 
     proptest! {
@@ -337,9 +401,9 @@ mod tests {
             let scores = Scores::new(signed, weights, if weighted { rows / 2 + 1 } else { rows });
             let at: Vec<(f64, f64)> = folds.iter().map(|&(_, m, s)| (f64::from(m) * 0.3, f64::from(s) * 0.1)).collect();
             let level = Level::new(level).unwrap();
-            let mut places = vec![0; at.len()];
+            let mut places = vec![[0]; at.len()];
             for side in [Side::Both, Side::Lower, Side::Upper] {
-                prop_assert_eq!(scores.search(level, side).ends(&points(&at), &mut places), ends(&scores, &at, level, side));
+                prop_assert_eq!(scores.search(level, side).ends(&points(&at), &mut places), [ends(&scores, &at, level, side)]);
             }
         }
     }
@@ -351,16 +415,19 @@ mod tests {
         let mut draw = || rng.random_range(-1.0f64..1.0).powi(3) * 4.0;
         let signed: Vec<Vec<f64>> = (0..5).map(|_| (0..400).map(|_| draw()).collect()).collect();
         let scores = Scores::new(signed, None, 2000);
-        let mut places = [0; 5];
+        let mut places = [[0; 3]; 5];
         for l in [0.05, 0.5, 0.9, 0.99, 0.9999] {
             let level = Level::new(l).unwrap();
             for side in [Side::Both, Side::Lower, Side::Upper] {
                 let search = scores.search(level, side);
                 for _ in 0..200 {
-                    let at: Vec<(f64, f64)> = (0..5).map(|_| (0.2 * draw(), (0.2 * draw()).exp())).collect();
-                    assert_eq!(search.ends(&points(&at), &mut places), ends(&scores, &at, level, side));
+                    let at = [(); 3].map(|()| [(); 5].map(|()| (0.2 * draw(), (0.2 * draw()).exp())));
+                    let together: Vec<At<3>> =
+                        (0..5).map(|k| At::new(at.map(|at| at[k].0), at.map(|at| at[k].1))).collect();
+                    let wanted = at.map(|at| ends(&scores, &at, level, side));
+                    assert_eq!(search.ends(&together, &mut places), wanted);
                 }
-                let broken = [At::new(f64::NAN, 1.0); 5];
+                let broken = [At::new([f64::NAN; 3], [1.0; 3]); 5];
                 search.ends(&broken, &mut places);
             }
         }

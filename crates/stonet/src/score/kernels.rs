@@ -91,13 +91,25 @@ fn combine_widened_body<const FMA: bool>(out: &mut [Tile], x: &[Narrow], sparse:
 
 #[inline(always)]
 fn dot<const FMA: bool>(bias: f32, x: &[Narrow], entries: &[(u32, f32)]) -> Narrow {
-    let mut sum = [bias; LANES];
-    for &(column, w) in entries {
+    // Two sums that do not wait for each other: one multiply-add takes as long as four that overlap.
+    let (mut sum, mut other) = ([bias; LANES], [0.0; LANES]);
+    let (pairs, last) = entries.as_chunks::<2>();
+    for &[(a, v), (b, w)] in pairs {
+        let (a, b) = (&x[a as usize], &x[b as usize]);
+        for l in 0..LANES {
+            sum[l] = fma::<FMA>(a[l], v, sum[l]);
+        }
+        for l in 0..LANES {
+            other[l] = fma::<FMA>(b[l], w, other[l]);
+        }
+    }
+    for &(column, w) in last {
         let x = &x[column as usize];
         for l in 0..LANES {
             sum[l] = fma::<FMA>(x[l], w, sum[l]);
         }
     }
+    (0..LANES).for_each(|l| sum[l] += other[l]);
     sum
 }
 

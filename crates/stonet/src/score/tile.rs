@@ -1,5 +1,6 @@
 //! One tile of rows through all operations of a plan.
 
+use std::array::from_fn;
 use std::ops::Range;
 
 use super::Column;
@@ -10,9 +11,13 @@ use super::plan::{Node, Plan};
 use super::scorer::{Prepared, Scorer, Step};
 use crate::interval::conformal::{At, Ends, Side};
 use crate::linalg::elementwise::exp_in_place;
+use crate::linalg::simd::dispatch;
 
 /// Rows that are loaded at once: a cache line of numbers.
 const LOADED: usize = 8;
+
+/// Rows whose ends are searched for at once; they divide a tile.
+const TOGETHER: usize = 8;
 
 /// Room for the values of one tile.
 #[derive(Debug)]
@@ -22,9 +27,9 @@ pub(super) struct Room {
     scratch: Vec<Tile>,
     /// μ_k and s_k of all rows.
     folds: Vec<(Tile, Tile)>,
-    /// The same of one row, and where its ends were found in the scores of each fold.
-    at: Vec<At>,
-    found: Vec<usize>,
+    /// The same of some rows, and where their ends were found in the scores of each fold.
+    at: Vec<At<TOGETHER>>,
+    found: Vec<[usize; TOGETHER]>,
 }
 
 /// Tiles to read and others to write.
@@ -119,7 +124,7 @@ impl Room {
             }
             Op::LogDistance { a, b, offset } => {
                 let (a, b) = (self.column(of(a), 0), self.column(of(b), 0));
-                self.wide[to.tiles.start] = std::array::from_fn(|l| ((a[l] - b[l]).abs() + offset).ln());
+                self.wide[to.tiles.start] = from_fn(|l| ((a[l] - b[l]).abs() + offset).ln());
             }
             Op::Exp { of: from, low, high } => self.map(of(from), to, |x, out| {
                 for (out, x) in out.iter_mut().zip(x) {
@@ -199,16 +204,21 @@ impl Room {
 
     /// Both ends of the first `rows` rows. At low levels the ends of different folds can cross; a centre that is given lies between them.
     fn ends(&mut self, folds: &[(Tile, Tile)], search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
-        self.at.resize(folds.len(), At::new(0.0, 1.0));
-        self.found.resize(folds.len(), 0);
-        for row in 0..rows {
-            self.at.iter_mut().zip(folds).for_each(|(at, (m, s))| *at = At::new(m[row], s[row]));
-            let (mut lower, mut upper) = search.ends(&self.at, &mut self.found);
-            if let Some(centre) = centre {
-                (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
+        self.found.resize(folds.len(), [0; TOGETHER]);
+        for first in (0..rows).step_by(TOGETHER) {
+            // Lanes behind the last row repeat it.
+            let some = |tile: &Tile| from_fn(|i| tile[first + i]);
+            self.at.clear();
+            self.at.extend(folds.iter().map(|(m, s)| At::new(some(m), some(s))));
+            let mut ends = [(0.0, 0.0); TOGETHER];
+            find_ends(&mut ends, search, &self.at, &mut self.found);
+            for (row, (mut lower, mut upper)) in (first..).zip(ends) {
+                if let Some(centre) = centre {
+                    (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
+                }
+                self.wide[to.start][row] = lower;
+                self.wide[to.start + 1][row] = upper;
             }
-            self.wide[to.start][row] = lower;
-            self.wide[to.start + 1][row] = upper;
         }
     }
 
@@ -223,6 +233,19 @@ impl Room {
         self.map(from, to, |x, out| out.iter_mut().zip(x).for_each(|(out, x)| *out = work(x)));
     }
 }
+
+/// The ends at some rows.
+#[inline(always)]
+fn find_ends_body<const FMA: bool>(
+    out: &mut [(f64, f64); TOGETHER],
+    search: &Ends,
+    at: &[At<TOGETHER>],
+    found: &mut [[usize; TOGETHER]],
+) {
+    *out = search.ends(at, found);
+}
+
+dispatch! { fn find_ends(out: &mut [(f64, f64); TOGETHER], search: &Ends, at: &[At<TOGETHER>], found: &mut [[usize; TOGETHER]]) = find_ends_body }
 
 fn add(sum: &mut Tile, x: &Tile) {
     sum.iter_mut().zip(x).for_each(|(s, x)| *s += x);
