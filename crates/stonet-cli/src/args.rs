@@ -10,17 +10,17 @@ use stonet_io::Beside;
 /// Where randomness begins.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct SeedArg {
-    /// Root of all randomness; results depend on it alone
+    /// Random seed; the same seed and data give the same result on any number of threads
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
 }
 
-/// What is predicted.
+/// What to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Task {
     /// Numbers, with prediction intervals
     Regression,
-    /// Class probabilities that can be trusted
+    /// Calibrated class probabilities
     Classification,
 }
 
@@ -28,17 +28,17 @@ pub enum Task {
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Columns")]
 pub struct ColumnArgs {
-    /// Column to predict, several for several numbers; for classes numbers or names
+    /// Column to predict, or several columns for several targets; classes are numbers or names
     #[arg(long, value_delimiter = ',', default_value = "y", value_name = "COLUMNS")]
     pub target: Vec<String>,
-    /// What the head sees, by name or pattern such as 'f*': features of the last hidden layer for regression, the network's outputs
+    /// Input columns of the head, by name or pattern such as 'f*': features of the last hidden layer for regression, the network's outputs
     /// for classification; all other columns if not given
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub inputs: Option<Vec<String>>,
     /// Columns to leave out, such as row numbers
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub exclude: Vec<String>,
-    /// Regression: the network's own prediction, one column per target; it is part of the default intervals where it is given
+    /// Regression: the network's own prediction, one column per target; the default intervals use it if it is given
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub prediction: Vec<String>,
     /// Regression: column that names groups of rows, such as subjects, which are never split
@@ -94,7 +94,7 @@ pub struct MissingArg {
 /// Files beside the main one.
 #[derive(Args, Debug, Clone, Default)]
 pub struct WithArg {
-    /// A file with the same rows, whose columns stand beside; arrays are called after the file, or NAME=FILE
+    /// Another file with the same rows; its columns are added. An array without column names is named after its file, or NAME with NAME=FILE
     #[arg(long = "with", value_name = "FILE")]
     pub files: Vec<Beside>,
 }
@@ -105,7 +105,7 @@ pub const FORMATS: &str = "Files: CSV (also .gz, or `-`), Parquet, Arrow, npy, `
 /// Where a page with figures goes.
 #[derive(Args, Debug, Clone)]
 pub struct ReportArg {
-    /// Write a page with figures, complete in one file
+    /// Write a self-contained HTML report
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
 }

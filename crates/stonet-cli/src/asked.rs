@@ -12,10 +12,10 @@ pub struct AskedArgs {
     /// Coverage, one or several; that of the fit if not given
     #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
     level: Vec<f64>,
-    /// Which ends
+    /// Which bounds to compute
     #[arg(long, value_enum, default_value_t = End::Both)]
     side: End,
-    /// Intervals that hold all targets of a row at once
+    /// Intervals that cover all targets of a row jointly
     #[arg(long)]
     joint: bool,
 }

@@ -34,13 +34,13 @@ pub struct Console {
     /// Print JSON instead of text
     #[arg(long, global = true)]
     pub json: bool,
-    /// Threads; all cores if not given
+    /// Number of threads; all cores if not given
     #[arg(long, global = true, value_name = "N")]
     jobs: Option<usize>,
     /// No progress and no notes, only results, warnings and errors
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     quiet: bool,
-    /// Say more about what is done
+    /// Print more details
     #[arg(short, long, global = true)]
     verbose: bool,
 }

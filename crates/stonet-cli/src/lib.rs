@@ -1,5 +1,6 @@
 //! The `stonet` command as a function of its arguments, for the program and for the Python package: parse, dispatch, and turn the
 //! outcome into an exit code.
+#![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod args;

@@ -29,6 +29,7 @@
 //! [`Reading`] takes some columns only, and keeps some as text, such as the names of classes; [`Batches`] are tables of a limited
 //! number of rows, for files larger than memory, of which a [`Sample`] may be drawn; a [`Writer`] makes files. Missing and infinite numbers are errors.
 //! A fitted head is kept in a [`Model`] file, and a [`ModelScorer`] uses it on tables and, by [`score_file`], on files of any length.
+#![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod error;

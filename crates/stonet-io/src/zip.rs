@@ -14,7 +14,7 @@ use crate::open::{self, BUFFER};
 const TAIL: u64 = 22 + 65535;
 /// A central directory of a hundred thousand arrays is below that.
 const DIRECTORY: u64 = 1 << 26;
-/// Deflate cannot do better than 1032 : 1; whoever announces more is up to something.
+/// Deflate cannot do better than 1032 : 1; a larger ratio is a decompression bomb.
 const RATIO: u64 = 1040;
 
 /// One member.

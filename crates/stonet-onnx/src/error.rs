@@ -166,7 +166,7 @@ pub enum Error {
         total: usize,
     },
     /// A setting outside its range.
-    #[error("{name} = {value} is out of range: {range}")]
+    #[error("{name} must be {range}, but is {value}")]
     Setting {
         /// The setting.
         name: &'static str,

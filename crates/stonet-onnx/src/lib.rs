@@ -2,6 +2,7 @@
 //!
 //! In: [`Network`] opens one, finds its last hidden layer ([`Tap`]), and runs it on [`Inputs`] ([`Runner`]).
 //! Out: [`perceptron`] writes a plain network; [`classifier`] and [`intervals`] write a fitted model as a [`Head`], which stands alone or is joined to the network it belongs to.
+#![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 // A file is input: what reads one never indexes into it.

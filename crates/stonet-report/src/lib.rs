@@ -5,6 +5,7 @@
 //! svg        charts, for files of their own and for pages
 //! page       Report: sections of figures and tables in one file that needs nothing else
 //! ```
+#![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod number;

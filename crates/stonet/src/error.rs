@@ -104,7 +104,7 @@ pub enum Error {
         value: f64,
     },
     /// A setting outside its range.
-    #[error("{name} = {value} is out of range: {range}")]
+    #[error("{name} must be {range}, but is {value}")]
     Setting {
         /// The field or flag.
         name: &'static str,

@@ -388,6 +388,6 @@ mod tests {
     #[test]
     fn a_number_of_classes_below_two_is_named_plainly() {
         let e = Labels::learn(&["0", "1"], Some(1)).unwrap_err().to_string();
-        assert_eq!(e, "classes = 1 is out of range: at least 2");
+        assert_eq!(e, "classes must be at least 2, but is 1");
     }
 }

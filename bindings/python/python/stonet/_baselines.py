@@ -110,7 +110,7 @@ _PARAMETERS = """
     n_jobs : int, optional
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
-        Root of all randomness; None is 1.
+        Random seed; None is 1.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ _PARAMETERS = """
     n_jobs : int, optional
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
-        Root of all randomness; None is 1.
+        Random seed; None is 1.
     classes : array-like of shape (n_classes,), optional
         All classes in the order of the columns of X; see `PostStoNetClassifier`.
     fingerprints : bool, default=True

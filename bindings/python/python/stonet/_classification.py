@@ -56,7 +56,7 @@ class PostStoNetClassifier(Calibrator):
     n_jobs : int, optional
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
-        Root of all randomness; None is 1, so that results can always be repeated.
+        Random seed; None is 1, so that results can always be repeated.
     classes : array-like of shape (n_classes,), optional
         All classes in the order of the columns of X, or of the probabilities where X are features; classes without a row may be among
         them. If not given, the names of the columns tell where they hold the labels, whole numbers are the numbers of the columns, and

@@ -136,7 +136,7 @@ def benchmark(
     epochs : int, default=500
         Epochs of the networks (the paper's: 5000).
     seed : int, default=1
-        Root of all randomness.
+        Random seed.
     out : path-like, default="stonet-out/benchmark"
         Where the journal, ``benchmark.json`` and ``benchmark.md`` go.
     n_jobs : int, optional

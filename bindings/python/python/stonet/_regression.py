@@ -64,7 +64,7 @@ class PostStoNetRegressor(IntervalRegressor):
     n_jobs : int, optional
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
-        Root of all randomness; None is 1, so that results can always be repeated.
+        Random seed; None is 1, so that results can always be repeated.
     fingerprints : bool, default=True
         Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that were fitted on. Whoever
         has the file can test whether a row is among them.

@@ -18,7 +18,7 @@ use crate::seen::Known;
 
 /// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
 ///
-/// Every finished split is saved at once; after a kill, the same command goes on where it was.
+/// Each finished split is saved; the same command resumes after an interruption.
 #[derive(Args)]
 #[command(after_help = "Example: stonet benchmark housing.csv --target price --splits 5")]
 pub struct Benchmark {
@@ -41,7 +41,7 @@ pub struct Benchmark {
     /// Random splits
     #[arg(long, default_value_t = 10)]
     splits: usize,
-    /// Coverage asked for
+    /// Coverage level
     #[arg(long, default_value_t = 0.9)]
     level: f64,
     /// Epochs of the networks (the paper's: 5000)

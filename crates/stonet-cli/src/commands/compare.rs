@@ -30,19 +30,19 @@ pub struct Compare {
     /// Rows to judge on; not needed with --split-column
     #[arg(required_unless_present = "split_column")]
     test: Option<PathBuf>,
-    /// What is predicted
+    /// What to predict
     #[arg(long, value_enum)]
     task: Task,
-    /// Column that says which rows validate (0 or `validation`) and which test (1 or `test`), where one file has both
+    /// Column that tells validation rows (0 or `validation`) from test rows (1 or `test`), if one file has both
     #[arg(long, value_name = "COLUMN", conflicts_with = "test")]
     split_column: Option<String>,
     /// Methods to compare, by name, such as stack,split-conformal or temperature,stack; all if not given
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     methods: Vec<String>,
-    /// Regression: coverage asked for [default: 0.9]
+    /// Regression: coverage level [default: 0.9]
     #[arg(long)]
     level: Option<f64>,
-    /// A file beside the test rows, as --with is beside the validation rows
+    /// Another file with the same rows as the test file, as --with for the validation file
     #[arg(long, value_name = "FILE")]
     test_with: Vec<Beside>,
     /// Folder for the table and the JSON; only printed if not given

@@ -28,17 +28,17 @@ use crate::report;
 
 /// Train a network that overfits, post-process it, and compare its intervals with split conformal's
 ///
-/// y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + noise that grows with x1, and fifteen more inputs that do nothing.
+/// y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + noise that grows with x1, and fifteen more inputs without influence.
 #[derive(Args)]
 #[command(after_help = "Example: stonet demo --seed 7 --interval cv+ --out demo")]
 pub struct Demo {
-    /// Which intervals: stack, cv+, cv, paper, fast, split
+    /// Kind of interval: stack, cv+, cv, paper, fast, split
     #[arg(long, default_value = "stack")]
     interval: Kind,
-    /// What trains the StoNets: asghmc, iro, asghmc+iro
+    /// Training algorithm of the StoNets: asghmc, iro, asghmc+iro
     #[arg(long, default_value = "asghmc")]
     trainer: Algorithm,
-    /// Coverage asked for
+    /// Coverage level
     #[arg(long, default_value_t = 0.9)]
     level: f64,
     #[command(flatten)]

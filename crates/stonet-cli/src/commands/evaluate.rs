@@ -35,16 +35,16 @@ pub struct Evaluate {
     /// Coverage; that of the fit if not given
     #[arg(long)]
     level: Option<f64>,
-    /// Judge intervals that hold all targets of a row at once
+    /// Judge intervals that cover all targets of a row jointly
     #[arg(long)]
     joint: bool,
-    /// Also judge the rows of each value of this column by themselves
+    /// Also report results for each value of this column
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
     /// A condition such as coverage>=0.88 or ece<=0.02; if it is not met, the exit code is 1. Can be repeated
     #[arg(long, value_name = "CONDITION")]
     require: Vec<Requirement>,
-    /// Columns with the answers, if they are not called as they were when the head was fitted
+    /// Columns with the true values, if their names differ from those of the fit
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     target: Option<Vec<String>>,
     #[command(flatten)]

@@ -25,7 +25,7 @@ pub struct Export {
     /// The ONNX file to write
     #[arg(short, long, value_name = "FILE.onnx")]
     output: PathBuf,
-    /// The network to put the head behind
+    /// The network to append the head to
     #[arg(long, value_name = "NETWORK.onnx")]
     network: Option<PathBuf>,
     /// The tensor with the features; the last hidden layer if not given

@@ -20,7 +20,7 @@ use crate::rows::{dropped, hints, left_out};
 /// Rows that are read, run and written before the next ones.
 const BLOCK: usize = 4096;
 
-/// Run a network and write its last hidden layer, with its outputs beside
+/// Run a network on rows and write its last hidden layer and its outputs
 ///
 /// Features are columns `f0, f1, …`; one output is `prediction`, several are `z0, z1, …`; the labels of CIFAR files are `label`. A single output of
 /// a binary classifier is fitted by `fit --task classification --inputs prediction`, with `--kind probabilities` if it is one.
@@ -39,10 +39,10 @@ pub struct Features {
     /// The tensor or node to take features from; the last hidden layer if not given
     #[arg(long, value_name = "NODE")]
     tap: Option<String>,
-    /// Show where features can be taken from, with shapes, and do nothing else
+    /// List the tensors that features can be taken from, with their shapes, and exit
     #[arg(long)]
     list_taps: bool,
-    /// Leave the network's own outputs out
+    /// Do not write the network's own outputs
     #[arg(long)]
     no_outputs: bool,
     /// Columns of a table that go into the network; those it was trained on, or all but --keep if not given. A network with several inputs takes
@@ -52,19 +52,19 @@ pub struct Features {
     /// Columns of a table that are copied to the output, such as the target
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     keep: Vec<String>,
-    /// Every value is multiplied by this first, such as 0.00392157 (1/255) for bytes
+    /// Multiply every value by this first, such as 0.00392157 (1/255) for bytes
     #[arg(long, default_value_t = 1.0)]
     scale: f32,
-    /// Then this is subtracted: one number, or one per channel
+    /// Then subtract this: one number, or one per channel
     #[arg(long, value_delimiter = ',', default_value = "0", value_name = "NUMBERS", allow_hyphen_values = true)]
     mean: Vec<f32>,
-    /// Then it is divided by this: one number, or one per channel
+    /// Then divide by this: one number, or one per channel
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "NUMBERS")]
     std: Vec<f32>,
-    /// Rows the network takes at once
+    /// Rows per batch of the network
     #[arg(long, default_value_t = 32)]
     batch: usize,
-    /// What runs it: rten, or an installed onnxruntime
+    /// Runtime: rten, or an installed onnxruntime
     #[arg(long, default_value_t = Runtime::Rten)]
     runtime: Runtime,
     #[command(flatten)]

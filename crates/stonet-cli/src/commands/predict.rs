@@ -16,7 +16,7 @@ use crate::output;
 
 /// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
 ///
-/// Columns are found by name, so their order does not matter and others may be there. Files larger than memory are fine.
+/// Columns are found by name: their order does not matter, and other columns are ignored. Files may be larger than memory.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  cat new.csv | stonet predict head.stonet -"
@@ -31,7 +31,7 @@ pub struct Predict {
     output: PathBuf,
     #[command(flatten)]
     asked: AskedArgs,
-    /// Columns of the input that stand in front of the predictions
+    /// Columns of the input to copy in front of the predictions
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     keep: Vec<String>,
     /// Write numbers in single precision

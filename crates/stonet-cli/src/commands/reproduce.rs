@@ -40,7 +40,7 @@ enum Experiment {
     Consistency(Consistency),
     /// Post-StoNet regression on the ten data sets of the paper (Table 2), every method side by side
     ///
-    /// Every finished split is saved at once; after a kill, the same command goes on where it was. The paper's 5000 epochs take an hour or
+    /// Each finished split is saved; the same command resumes after an interruption. The paper's 5000 epochs take an hour or
     /// more for all sets.
     #[command(after_help = "Example: stonet reproduce uci --data data --only liver,qsar --splits 3 --epochs 500")]
     Uci(Uci),
@@ -49,7 +49,7 @@ enum Experiment {
     Inconsistency(Inconsistency),
     /// Calibration of real networks' outputs on CIFAR-10 and CIFAR-100 (Tables 3 and 4), every method side by side
     ///
-    /// Every finished split is saved at once; after a kill, the same command goes on where it was.
+    /// Each finished split is saved; the same command resumes after an interruption.
     #[command(
         after_help = "Example: stonet reproduce cifar --data data --only densenet40_c10 --methods temperature,stack"
     )]

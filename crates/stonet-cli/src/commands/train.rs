@@ -33,13 +33,13 @@ use crate::rows::{Source, hints};
 pub struct Train {
     #[arg(help = format!("Rows to train on. {FORMATS}"))]
     rows: PathBuf,
-    /// What is predicted
+    /// What to predict
     #[arg(long, value_enum)]
     task: Task,
     /// The network, an ONNX file
     #[arg(short, long, value_name = "FILE.onnx")]
     output: PathBuf,
-    /// Column to predict, several for several numbers; for classes numbers or names
+    /// Column to predict, or several columns for several targets; classes are numbers or names
     #[arg(long, value_delimiter = ',', default_value = "y", value_name = "COLUMNS")]
     target: Vec<String>,
     /// Input columns, by name or pattern; all others if not given
@@ -51,16 +51,16 @@ pub struct Train {
     /// Columns that are no inputs and are copied to the files of --hold-out, such as a row's name or its region
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS", requires = "hold_out")]
     keep: Vec<String>,
-    /// Keep a random share of the rows from the network and write them to a file, such as validation.csv=0.4; can be repeated
+    /// Hold out a random share of the rows and write them to a file, such as validation.csv=0.4; can be repeated
     #[arg(long, value_name = "FILE=SHARE")]
     hold_out: Vec<HoldOut>,
-    /// Units of each hidden layer
+    /// Number of units in each hidden layer
     #[arg(long, value_delimiter = ',', default_value = "200,50", value_name = "UNITS")]
     hidden: Vec<usize>,
     /// Activation: tanh, sigmoid or relu
     #[arg(long, default_value = "tanh", value_parser = parse_activation)]
     activation: Activation,
-    /// Passes over the rows, at most
+    /// Maximum number of epochs
     #[arg(long, default_value_t = 200)]
     epochs: usize,
     /// Rows per step
@@ -69,7 +69,7 @@ pub struct Train {
     /// Learning rate of Adam
     #[arg(long, default_value_t = 1e-3)]
     rate: f64,
-    /// Shrinkage of weights
+    /// Weight decay
     #[arg(long, default_value_t = 0.0)]
     weight_decay: f64,
     /// Stop when the loss on a tenth of the rows has not fallen for 20 epochs

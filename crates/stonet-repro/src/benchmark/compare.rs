@@ -49,7 +49,7 @@ pub struct IntervalComparison {
     pub features: usize,
     /// Root mean squared error of the network's own prediction on the test rows, where it is given.
     pub network_rmse: Option<f64>,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
     /// One entry per method.
     pub methods: Vec<Compared>,

@@ -24,7 +24,7 @@ pub struct Summary {
     pub level: f64,
     /// Random splits.
     pub splits: usize,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
     /// Epochs of the networks.
     pub epochs: usize,

@@ -24,7 +24,7 @@ pub struct Plan {
     pub protocol: Protocol,
     /// Random splits.
     pub splits: usize,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
 }
 

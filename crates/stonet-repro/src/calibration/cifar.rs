@@ -60,7 +60,7 @@ pub struct CifarOptions {
     pub methods: Vec<ClassMethod>,
     /// Random splits of files with test rows only; the shipped number if not given.
     pub splits: Option<usize>,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
 }
 

@@ -93,7 +93,7 @@ pub struct Comparison {
     pub test_rows: usize,
     /// Classes without a validation row.
     pub absent_classes: Vec<String>,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
     /// The settings, but for the method.
     pub settings: PostStoNetClassifier,

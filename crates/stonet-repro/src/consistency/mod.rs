@@ -36,7 +36,7 @@ pub struct Options {
     pub trainers: Vec<Algorithm>,
     /// Training sets per model and n.
     pub replicates: usize,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
 }
 

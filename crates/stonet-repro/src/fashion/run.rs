@@ -27,7 +27,7 @@ pub struct FashionOptions {
     pub epochs: Option<usize>,
     /// Methods that calibrate.
     pub methods: Vec<ClassMethod>,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
 }
 

@@ -34,7 +34,7 @@ pub struct Options {
     pub settings: Vec<String>,
     /// Training sets per cell.
     pub replicates: usize,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
 }
 

@@ -19,7 +19,7 @@ pub struct Options {
     pub splits: usize,
     /// Epochs of the networks; the paper's if not given.
     pub epochs: Option<usize>,
-    /// Root of all randomness.
+    /// Random seed.
     pub seed: u64,
 }
 

@@ -45,7 +45,7 @@ pub use summary::{class_columns, shown_columns, weights};
 pub struct Fit {
     #[arg(help = format!("Rows to fit on. {FORMATS}"), required_unless_present = "print_settings", default_value = "-", hide_default_value = true)]
     rows: PathBuf,
-    /// What is predicted
+    /// What to predict
     #[arg(long, value_enum)]
     task: Task,
     /// The head, a file that ends in .stonet
@@ -58,39 +58,39 @@ pub struct Fit {
         hide_default_value = true
     )]
     output: PathBuf,
-    /// Regression: which intervals: stack, cv+, cv, paper, fast, split [default: stack; split where a sample is fitted]
+    /// Regression: kind of interval: stack, cv+, cv, paper, fast, split [default: stack; split where a sample is fitted]
     #[arg(long, value_name = "KIND")]
     interval: Option<Kind>,
-    /// Fit this many rows, drawn at random, so that the others need no memory: for intervals, which have to be `split`, they are read again
-    /// and calibrate, otherwise they are not used [default: 200000 of a folder, all of a file]
+    /// Fit this many randomly drawn rows without keeping the others in memory. Regression then needs `split` intervals and reads the other
+    /// rows again to calibrate them; classification does not use the other rows [default: 200000 of a folder, all of a file]
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// Classification: how probabilities are made: none, temperature, vector, matrix, matrix-odir, isotonic, post-linear, paper,
+    /// Classification: calibration method: none, temperature, vector, matrix, matrix-odir, isotonic, post-linear, paper,
     /// stonet, skip-linear, skip, skip-prob, stack [default: stack]
     #[arg(long, value_name = "NAME")]
     method: Option<ClassMethod>,
-    /// Regression: coverage that `predict` and `evaluate` aim at where none is given [default: 0.9]
+    /// Regression: default coverage level of `predict` and `evaluate` [default: 0.9]
     #[arg(long)]
     level: Option<f64>,
-    /// Regression, `paper` and `cv`: how kappa is chosen: error, one-standard-error, coverage
+    /// Regression, `paper` and `cv`: rule that chooses kappa: error, one-standard-error, coverage
     #[arg(long, value_name = "RULE", value_parser = parse_select)]
     select: Option<Select>,
-    /// Folds of every cross-validation
+    /// Number of folds in each cross-validation
     #[arg(long, value_name = "K")]
     folds: Option<usize>,
-    /// Regression: what trains the StoNets: asghmc, iro, asghmc+iro [default: asghmc]
+    /// Regression: training algorithm of the StoNets: asghmc, iro, asghmc+iro [default: asghmc]
     #[arg(long, value_name = "NAME")]
     trainer: Option<Algorithm>,
-    /// Regression: the network's root mean squared error on its training rows; a warning tells where these rows look seen
+    /// Regression: the network's root mean squared error on its training rows; warn if these rows look like training rows
     #[arg(long, value_name = "RMSE")]
     train_error: Option<f64>,
-    /// Keep no fingerprints of the rows in the head; `evaluate` then cannot tell whether rows were used for fitting
+    /// Do not store fingerprints of the rows in the head; `evaluate` then cannot detect rows that were used for fitting
     #[arg(long)]
     no_fingerprints: bool,
-    /// Every setting of the fit as TOML; flags come on top. --print-settings lists them
+    /// Settings of the fit as TOML; flags override them. --print-settings lists all settings
     #[arg(long, value_name = "FILE.toml")]
     settings: Option<PathBuf>,
-    /// Print the settings in effect as commented TOML, which --settings reads, and do nothing else
+    /// Print the settings in effect as commented TOML, which --settings reads, and exit
     #[arg(long)]
     print_settings: bool,
     #[command(flatten)]
