@@ -149,8 +149,8 @@ fn inputs_that_do_not_fit_are_named() {
     desk.write("wide.csv", extra.replacen("a,b,c,a,b,c", "a,b,c,y,d,e", 1));
     desk.refuses("features net.onnx wide.csv -o f.csv", &["`x`", "3", "6", "--keep", "--inputs"]);
     desk.refuses(&format!("{RUN} --tap hidden"), &["net.onnx", "`hidden`", "`h`"]);
-    desk.refuses(&format!("{RUN} --batch 0"), &["batch = 0", "at least 1"]);
-    desk.refuses(&format!("{RUN} --std 0"), &["std = [0.0]", "positive"]);
+    desk.refuses(&format!("{RUN} --batch 0"), &["batch must be", "but is 0", "at least 1"]);
+    desk.refuses(&format!("{RUN} --std 0"), &["std must be", "but is [0.0]", "positive"]);
     desk.refuses(&format!("{RUN} --mean 1,2"), &["2", "as many as"]);
     desk.refuses(&format!("{RUN} --runtime tensorrt"), &["tensorrt", "rten or onnxruntime"]);
 }

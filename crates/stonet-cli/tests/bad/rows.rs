@@ -100,14 +100,17 @@ fn labels_that_a_head_does_not_know() {
 fn settings_out_of_range_and_names_that_are_not_there() {
     let desk = with_houses(300);
     desk.run(FIT_HOUSES);
-    desk.refuses("predict head.stonet test.csv --level 95", &["level = 95", "strictly between 0 and 1", "0.95"]);
-    desk.refuses("evaluate head.stonet test.csv --level 1", &["level = 1", "strictly between 0 and 1"]);
-    desk.refuses("export head.stonet -o x.onnx --level 0", &["level = 0", "strictly between 0 and 1"]);
+    desk.refuses(
+        "predict head.stonet test.csv --level 95",
+        &["level must be", "but is 95", "strictly between 0 and 1", "0.95"],
+    );
+    desk.refuses("evaluate head.stonet test.csv --level 1", &["level must be", "but is 1", "strictly between 0 and 1"]);
+    desk.refuses("export head.stonet -o x.onnx --level 0", &["level must be", "but is 0", "strictly between 0 and 1"]);
     desk.refuses("predict head.stonet test.csv --level 0.9,high", &["high"]);
     let fit = FIT_HOUSES.replace("head.stonet", "x.stonet");
     for (flags, parts) in [
-        ("--level 95", &["level = 95", "strictly between 0 and 1"][..]),
-        ("--folds 1", &["folds = 1", "at least 2"]),
+        ("--level 95", &["level must be", "but is 95", "strictly between 0 and 1"][..]),
+        ("--folds 1", &["folds must be", "but is 1", "at least 2"]),
         ("--folds 900", &["val.csv", "1800 rows", "fewer folds"]),
         ("--trainer adam", &["`adam`", "asghmc, iro, asghmc+iro"]),
         ("--select best", &["`best`", "one-standard-error"]),
@@ -130,8 +133,8 @@ fn settings_out_of_range_and_names_that_are_not_there() {
     let train = "train houses.csv --task regression --target price --exclude id,region -o x.onnx";
     for (flags, parts) in [
         ("--hidden 0", &["hidden", "positive"][..]),
-        ("--epochs 0", &["epochs = 0", "at least 1"]),
-        ("--rate 0", &["rate = 0", "positive"]),
+        ("--epochs 0", &["epochs must be", "but is 0", "at least 1"]),
+        ("--rate 0", &["rate must be", "but is 0", "positive"]),
         ("--activation gelu", &["`gelu`", "tanh, sigmoid, relu"]),
         ("--hold-out h.csv=1.5", &["h.csv=1.5", "validation.csv=0.4"]),
         ("--hold-out h.csv=0.6 --hold-out g.csv=0.5", &["--hold-out", "nothing to train on"]),
