@@ -342,14 +342,15 @@ impl Classification {
         let labels = indices(&labels)?;
         let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
         seen::check(py, overlap.as_ref(), allow_seen)?;
-        // Work that may be left behind owns all that it needs.
         let (head, labelled) = (self.head().clone(), self.model.labels.clone());
-        // Features that the head was fitted without are not there.
-        let features = rows.features.map(|f| (f.to_owned(), self.model.columns.features.clone()));
         let (logits, mut names) = (rows.logits, self.model.columns.logit_names());
+        let features = if logits.is_none() { Some(&x) } else { features.as_ref() }.map(Held::new);
+        if features.is_some() {
+            // Features that the head was fitted without are not there.
+            names.extend(self.model.columns.features.iter().cloned());
+        }
         let evaluation = work::follow(py, None, None, move |tick| {
-            names.extend(features.iter().flat_map(|(_, names)| names.clone()));
-            let (z, f) = (logits.as_ref().map(|z| z.view()), features.as_ref().map(|(f, _)| f.view()));
+            let (z, f) = (logits.as_ref().map(|z| z.view()), features.as_ref().map(Held::view));
             let seen = HeadInputs { logits: z, features: f, names: &names };
             let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), ..ClassSettings::default() };
             let classes = labelled.as_ref().map_or(&[][..], |l| l.names());

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use stonet::metrics::{self, JudgeSettings};
 use stonet::{Intervals, Level, Seed};
 
-use crate::arrays::{Matrix, Numbers, indices};
+use crate::arrays::{Held, Matrix, Numbers, indices};
 use crate::error::Raise;
 use crate::{settings, work};
 
@@ -42,7 +42,7 @@ pub fn class_scores(p: Matrix<'_>, labels: Numbers<'_>, bins: usize) -> PyResult
 /// The same with confidence intervals and the noise floor, as JSON.
 #[pyfunction]
 pub fn judge_classes(py: Python<'_>, p: Matrix<'_>, labels: Numbers<'_>, bins: usize, seed: u64) -> PyResult<String> {
-    let (p, labels) = (p.as_array().to_owned(), indices(&labels)?);
+    let (p, labels) = (Held::new(&p), indices(&labels)?);
     let wanted = JudgeSettings { bins, ..JudgeSettings::default() };
     let judged =
         work::follow(py, None, None, move |_| metrics::judge(p.view(), &labels, &wanted, Seed::new(seed)).raise())?;

@@ -13,7 +13,7 @@ use stonet::{Calibration, Fingerprints, FittedPostStoNet, Level, NewRows, PostSt
 use stonet_io::{Fitted, Model, ModelColumns, ScoreSettings, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
-use crate::arrays::{Held, Matrix, Numbers, indices, view};
+use crate::arrays::{Held, Matrix, Numbers, indices};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
 use crate::ready::{Layout, Ready};
@@ -46,15 +46,7 @@ impl Regression {
     }
 }
 
-fn new_rows<'a>(x: &'a Matrix<'_>, prediction: &'a Option<Matrix<'_>>) -> PyResult<NewRows<'a>> {
-    let rows = NewRows::new(x.as_array()).raise()?;
-    match view(prediction) {
-        Some(d) => rows.with_prediction(d).raise(),
-        None => Ok(rows),
-    }
-}
-
-/// The rows that a regression or a baseline is fitted on.
+/// The rows that a regression or a baseline is fitted or judged on.
 pub struct HeldRows {
     x: Held,
     y: Held,
@@ -72,6 +64,15 @@ impl HeldRows {
         let groups = groups.as_ref().map(indices).transpose()?;
         let prediction = prediction.as_ref().map(Held::new);
         Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups })
+    }
+
+    /// Without the targets.
+    fn new_rows(&self) -> PyResult<NewRows<'_>> {
+        let rows = NewRows::new(self.x.view()).raise()?;
+        match &self.prediction {
+            Some(d) => rows.with_prediction(d.view()).raise(),
+            None => Ok(rows),
+        }
     }
 
     pub fn calibration(&self) -> PyResult<Calibration<'_>> {
@@ -221,19 +222,17 @@ impl Regression {
         title: &str,
         path: Option<PathBuf>,
     ) -> PyResult<(String, String)> {
-        let rows = new_rows(&x, &prediction)?;
-        let hashes = regression_hashes(rows.features(), rows.prediction(), y.as_array()).raise()?;
+        let held = HeldRows::new(&x, &y, &prediction, &None)?;
+        let rows = held.new_rows()?;
+        let hashes = regression_hashes(rows.features(), rows.prediction(), held.y.view()).raise()?;
         let fingerprint = || {
-            let arrays = [rows.features(), y.as_array()].into_iter().chain(rows.prediction());
+            let arrays = [rows.features(), held.y.view()].into_iter().chain(rows.prediction());
             Model::fingerprint_of(&arrays.collect::<Vec<_>>())
         };
         let overlap = self.model.overlap(&hashes, fingerprint);
         seen::check(py, overlap.as_ref(), allow_seen)?;
         let level = Level::new(level).raise()?;
-        // Work that may be left behind owns all that it needs.
         let (head, columns) = (self.head().clone(), self.model.columns.clone());
-        let [x, y] = [x.as_array(), y.as_array()].map(|a| a.to_owned());
-        let prediction = view(&prediction).map(|d| d.to_owned());
         let evaluation = work::follow(py, None, None, move |tick| {
             let wanted = EvaluateSettings {
                 joint,
@@ -243,12 +242,7 @@ impl Regression {
                 tick: Some(tick),
                 ..EvaluateSettings::new(level)
             };
-            let rows = NewRows::new(x.view()).raise()?;
-            let rows = match &prediction {
-                Some(d) => rows.with_prediction(d.view()).raise()?,
-                None => rows,
-            };
-            RegressionEvaluation::new(&head, &rows, y.view(), &wanted).raise()
+            RegressionEvaluation::new(&head, &held.new_rows()?, held.y.view(), &wanted).raise()
         })?;
         let evaluation = RegressionEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || regression_report(&evaluation, &origin(title, &self.model)))?;

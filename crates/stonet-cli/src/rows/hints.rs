@@ -78,7 +78,8 @@ pub fn too_large(error: Error) -> Error {
     with_hint(error, |error| {
         match error {
         File::TooLarge { .. } => Some(
-            ": --inputs chooses columns, --sample N fits a part of the rows, and of a folder of Parquet files a sample is fitted"
+            ": --inputs chooses columns, --sample N fits a part of the rows, and of a folder of Parquet files a sample \
+             is fitted"
                 .into(),
         ),
         _ => None,

@@ -102,10 +102,11 @@ impl List {
         if fits { place } else { gallop(&self.scores[..self.count], start, below) }
     }
 
-    /// How many scores are below this value at a point.
+    /// The mass of the scores below this value at a point, and in `place` how many they are.
     #[inline(always)]
-    fn count_below_value<const L: usize>(&self, at: &At<L>, point: usize, sign: f64, value: f64) -> usize {
-        self.count_below(at.score(point, sign, value), |score| at.value(point, sign, score) < value)
+    fn cut<const L: usize>(&self, at: &At<L>, point: usize, sign: f64, value: f64, place: &mut usize) -> f64 {
+        *place = self.count_below(at.score(point, sign, value), |score| at.value(point, sign, score) < value);
+        self.mass[*place]
     }
 }
 
@@ -212,8 +213,7 @@ impl Search {
         let mut mass = [0.0; L];
         for ((list, at), places) in self.lists.iter().zip(points.at).zip(places) {
             for point in 0..L {
-                places[point] = list.count_below_value(at, point, points.sign, values[point]);
-                mass[point] += list.mass[places[point]];
+                mass[point] += list.cut(at, point, points.sign, values[point], &mut places[point]);
             }
         }
         mass
@@ -227,12 +227,8 @@ impl Search {
         value: f64,
         places: &mut [[usize; L]],
     ) -> f64 {
-        let mut mass = 0.0;
-        for ((list, at), places) in self.lists.iter().zip(points.at).zip(places) {
-            places[point] = list.count_below_value(at, point, points.sign, value);
-            mass += list.mass[places[point]];
-        }
-        mass
+        let lists = self.lists.iter().zip(points.at).zip(places);
+        lists.fold(0.0, |mass, ((list, at), places)| mass + list.cut(at, point, points.sign, value, &mut places[point]))
     }
 
     /// Takes in the next scores until there is mass enough.
