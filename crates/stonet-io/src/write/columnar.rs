@@ -14,7 +14,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use ndarray::s;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 use stonet::LabelKind;
 
@@ -120,11 +120,17 @@ struct Parquet {
 
 pub(super) fn parquet(file: File, columns: &[Column]) -> io::Result<Box<dyn Format>> {
     let schema = schema(columns);
-    // Snappy is what every reader knows. Predictions hardly repeat, so a dictionary of them would only cost time.
+    // Snappy is what every reader knows. Predictions hardly repeat, so a dictionary of them, compression and statistics of every page would
+    // only cost time.
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_max_row_group_row_count(Some(GROUP))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_dictionary_enabled(false);
+    for column in columns.iter().filter(|c| matches!(c.kind, Type::F32 | Type::F64) && !c.gaps) {
+        let path = ColumnPath::from(column.name.as_str());
+        properties = properties.set_column_compression(path, Compression::UNCOMPRESSED);
+    }
     for column in columns.iter().filter(|c| c.kind == Type::Text) {
         properties = properties.set_column_dictionary_enabled(ColumnPath::from(column.name.as_str()), true);
     }

@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::{check_labels, check_probabilities};
-use crate::score::{Builder, Column, Knots, Node, Op, Port, Quantity, Scorer, beside};
+use crate::score::{Builder, Column, Knots, Node, Op, Port, Quantity, Scorer};
 use crate::{Error, Result};
 
 /// The least probability that a calibrated class has before rows are divided by their sums. Where no held-out row of a class was seen the
@@ -169,8 +169,7 @@ impl IsotonicOvr {
         let given = b.port(Port::Logits, self.maps.len());
         let calibrated = self.lower(&mut b, given);
         (0..self.maps.len()).for_each(|class| b.output(Quantity::Probability { class }, calibrated, class, true));
-        let columns = Scorer::new(b.finish()).run(&Column::of(p), p.nrows())?;
-        Ok(beside(&columns, p.nrows()))
+        Scorer::new(b.finish()).run_rows(&Column::of(p), p.nrows(), self.maps.len())
     }
 
     /// The maps of probabilities as operations.

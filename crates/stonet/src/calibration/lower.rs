@@ -6,7 +6,7 @@ use super::corrected::{Corrected, View};
 use super::isotonic::IsotonicOvr;
 use crate::class_rows::ClassOutput;
 use crate::ridge::Clip;
-use crate::score::{Builder, Clamp, Column, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scorer, Sparse, beside};
+use crate::score::{Builder, Clamp, Column, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scorer, Sparse};
 use crate::{ClassInputs, Error, InputKind, Layer, Result, StoNet};
 
 /// Weights of a layer from which on single precision is faster.
@@ -180,7 +180,5 @@ pub(crate) fn run(scorer: &Scorer, classes: usize, inputs: &ClassInputs<'_>) -> 
     };
     let column = |port: Port, k: usize| if port == Port::Logits { logits[k] } else { features[k] };
     let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
-    let mut out = scorer.run(&columns, inputs.rows())?;
-    out.truncate(classes);
-    Ok(beside(&out, inputs.rows()))
+    scorer.run_rows(&columns, inputs.rows(), classes)
 }

@@ -42,8 +42,10 @@ struct List {
     own_end: f64,
     /// Mass per unit of score around there.
     density: f64,
-    /// How many scores are below each of equidistant values around there, and their mass.
-    table: Vec<(u32, f32)>,
+    /// How many scores are below each of equidistant values around there.
+    counts: Vec<u32>,
+    /// The mass of these scores.
+    masses: Vec<f32>,
     /// The first of these values, and how many there are per unit of score.
     base: f64,
     per_unit: f64,
@@ -65,16 +67,16 @@ impl List {
             let below = sorted.values.partition_point(|s| *s < value);
             (below as u32, mass[below] as f32)
         };
-        let table = (0..=cells).map(entry).collect();
+        let (counts, masses) = (0..=cells).map(entry).unzip();
         let scores = sorted.values.iter().copied().chain([f64::INFINITY; IN_CELL + 1]).collect();
         let per_unit = if range > 0.0 { cells as f64 / range } else { 0.0 };
-        List { scores, count, own_end: at(start), density, table, base, per_unit, mass }
+        List { scores, count, own_end: at(start), density, counts, masses, base, per_unit, mass }
     }
 
     /// The cell of a score, and how far into the cell it lies.
     #[inline(always)]
     fn cell(&self, score: f64) -> (usize, f64) {
-        let last = (self.table.len() - 2) as f64;
+        let last = (self.masses.len() - 2) as f64;
         // Not `clamp`: what is not a number becomes the first cell.
         let x = ((score - self.base) * self.per_unit).max(0.0).min(last);
         let cell = x as usize;
@@ -85,20 +87,27 @@ impl List {
     #[inline(always)]
     fn mass_below(&self, score: f64) -> f64 {
         let (cell, part) = self.cell(score);
-        let (low, high) = (f64::from(self.table[cell].1), f64::from(self.table[cell + 1].1));
+        // SAFETY: a cell is at most the last but one.
+        let (low, high) = unsafe { (*self.masses.get_unchecked(cell), *self.masses.get_unchecked(cell + 1)) };
+        let (low, high) = (f64::from(low), f64::from(high));
         low + (high - low) * part
     }
 
     /// How many scores are below: near this one, by a test that says so of each.
     #[inline(always)]
     fn count_below(&self, score: f64, below: impl Fn(f64) -> bool) -> usize {
-        let start = self.table[self.cell(score).0].0 as usize;
+        // SAFETY: a cell is at most the last but one, counts are at most the number of scores, and IN_CELL + 1 infinities follow the scores.
+        let (start, score_at) = unsafe {
+            let start = *self.counts.get_unchecked(self.cell(score).0) as usize;
+            (start, |i: usize| *self.scores.get_unchecked(i))
+        };
         let mut place = start;
         // Additions instead of branches, which would be guessed wrong half of the time.
         for _ in 0..IN_CELL {
-            place += usize::from(below(self.scores[place]));
+            place += usize::from(below(score_at(place)));
         }
-        let fits = !below(self.scores[place]) && (place > start || place == 0 || below(self.scores[place - 1]));
+        let fits =
+            !below(score_at(place)) & ((place > start) | below(score_at(start.saturating_sub(1))) | (place == 0));
         if fits { place } else { gallop(&self.scores[..self.count], start, below) }
     }
 
@@ -165,16 +174,19 @@ impl Search {
             return from_fn(|point| points.at[0].value(point, points.sign, score));
         }
         let masses = self.cut(points, &self.guess(points, needed), places);
-        from_fn(|point| {
+        // Loops instead of closures, which would not be compiled for the chosen instruction set.
+        let mut ends = [0.0; L];
+        for point in 0..L {
             let mut mass = masses[point];
             if (needed - mass).abs() > NEAR * self.unit || mass.is_nan() {
                 mass = self.bracket(points, point, needed, places);
             }
-            match mass < needed {
+            ends[point] = match mass < needed {
                 true => self.up(points, point, needed, mass, places),
                 false => self.down(points, point, needed, mass, places),
-            }
-        })
+            };
+        }
+        ends
     }
 
     /// About the ends.

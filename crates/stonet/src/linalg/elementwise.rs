@@ -110,8 +110,9 @@ dispatch! {
     fn exp_below(e: &mut [f64], z: &[f64], top: &[f64]) = exp_below_body
 }
 
+/// The same for other bodies of [`dispatch!`].
 #[inline(always)]
-fn exp_below_body<const FMA: bool>(e: &mut [f64], z: &[f64], top: &[f64]) {
+pub(crate) fn exp_below_body<const FMA: bool>(e: &mut [f64], z: &[f64], top: &[f64]) {
     for ((e, z), top) in e.iter_mut().zip(z).zip(top) {
         let (scale, small) = exp_parts::<FMA>((z - top).clamp(-708.0, 708.0));
         *e = if FMA { scale.mul_add(small, scale) } else { scale * small + scale };

@@ -1,5 +1,7 @@
 //! Run-time choice of instruction set: one body, compiled for AVX-512, AVX2 and the plain target.
 
+use std::sync::LazyLock;
+
 /// The instruction sets that bodies are compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InstructionSet {
@@ -43,6 +45,11 @@ impl InstructionSet {
         if let Some(forced) = FORCED.get() {
             return forced;
         }
+        static BEST: LazyLock<InstructionSet> = LazyLock::new(InstructionSet::best);
+        *BEST
+    }
+
+    fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         for set in [InstructionSet::Avx512, InstructionSet::Avx2] {
             if set.is_here() {
@@ -74,9 +81,25 @@ pub(crate) fn forced<T>(set: InstructionSet, work: impl FnOnce() -> T) -> Option
 /// Defines a function whose `#[inline(always)]` body is compiled three times and picked at run time.
 ///
 /// The body receives `FMA`, true where a fused multiply-add is one instruction. `mul_add` elsewhere would be a call into
-/// the C library, thirty times slower than the two operations it replaces.
+/// the C library, thirty times slower than the two operations it replaces. A body written `body<FMA, SUMS>` also receives
+/// how many running sums of a tile fit into the vector registers: two with AVX-512, one elsewhere.
 macro_rules! dispatch {
     ($(#[$meta:meta])* fn $name:ident ( $($arg:ident : $ty:ty),* $(,)? ) = $body:ident) => {
+        dispatch! {
+            @ $(#[$meta])* fn $name($($arg: $ty),*)
+            = [$body::<true>], [$body::<true>], [$body::<{ cfg!(target_arch = "aarch64") }>]
+        }
+    };
+    ($(#[$meta:meta])* fn $name:ident ( $($arg:ident : $ty:ty),* $(,)? ) = $body:ident <FMA, SUMS>) => {
+        dispatch! {
+            @ $(#[$meta])* fn $name($($arg: $ty),*)
+            = [$body::<true, 2>], [$body::<true, 1>], [$body::<{ cfg!(target_arch = "aarch64") }, 1>]
+        }
+    };
+    (
+        @ $(#[$meta:meta])* fn $name:ident ( $($arg:ident : $ty:ty),* )
+        = [$($avx512:tt)*], [$($avx2:tt)*], [$($plain:tt)*]
+    ) => {
         $(#[$meta])*
         #[allow(clippy::too_many_arguments)]
         pub(crate) fn $name($($arg: $ty),*) {
@@ -85,12 +108,12 @@ macro_rules! dispatch {
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
                 #[allow(clippy::too_many_arguments)]
                 fn avx512($($arg: $ty),*) {
-                    $body::<true>($($arg),*)
+                    $($avx512)*($($arg),*)
                 }
                 #[target_feature(enable = "avx2,fma")]
                 #[allow(clippy::too_many_arguments)]
                 fn avx2($($arg: $ty),*) {
-                    $body::<true>($($arg),*)
+                    $($avx2)*($($arg),*)
                 }
                 match $crate::linalg::simd::InstructionSet::chosen() {
                     // SAFETY: a set is chosen only where its features were detected.
@@ -101,12 +124,25 @@ macro_rules! dispatch {
                 }
             }
             // On aarch64 the baseline has FMA and 128-bit vectors.
-            $body::<{ cfg!(target_arch = "aarch64") }>($($arg),*)
+            $($plain)*($($arg),*)
         }
     };
 }
 
 pub(crate) use dispatch;
+
+/// Asks the processor to fetch this into its cache, which is a hint without any other effect.
+#[inline(always)]
+pub(crate) fn prefetch<T>(value: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: every x86-64 processor has the instruction, and it does not fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(value).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
+}
 
 /// a·b + c, fused where the machine can.
 #[inline(always)]

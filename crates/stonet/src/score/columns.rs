@@ -1,10 +1,9 @@
 //! Columns of numbers wherever they lie in memory: of a row-major or a column-major array, or one by one, in single or double precision.
 
-use std::ops::Range;
-
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
-use super::kernels::Tile;
+use super::kernels::{LANES, Tile};
+use crate::linalg::simd::prefetch;
 
 /// A column of numbers at any stride.
 #[derive(Debug, Clone, Copy)]
@@ -45,42 +44,67 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The rows from `first` on in some lanes of a tile; lanes behind the last row repeat it.
-    #[inline]
-    pub(super) fn load(&self, first: usize, lanes: Range<usize>, tile: &mut Tile) {
+    fn is_contiguous(&self) -> bool {
         match self {
-            Column::F64(c) => load(c, first, lanes, tile, |v| v),
-            Column::F32(c) => load(c, first, lanes, tile, f64::from),
+            Column::F64(c) => c.as_slice().is_some(),
+            Column::F32(c) => c.as_slice().is_some(),
+        }
+    }
+
+    /// The rows from `first` on; lanes behind the last row repeat it.
+    fn load(&self, first: usize, tile: &mut Tile) {
+        match self {
+            Column::F64(c) => copy(c, first, tile, |v| v),
+            Column::F32(c) => copy(c, first, tile, f64::from),
         }
     }
 }
 
-#[inline]
-fn load<T: Copy>(
-    column: &ArrayView1<'_, T>,
-    first: usize,
-    lanes: Range<usize>,
-    tile: &mut Tile,
-    number: impl Fn(T) -> f64,
-) {
-    let rows = lanes.start + (column.len() - first).saturating_sub(lanes.start).min(lanes.len());
-    let from = first + lanes.start;
-    match column.as_slice() {
-        Some(values) => {
-            let some = tile[lanes.start..rows].iter_mut();
-            some.zip(&values[from.min(values.len())..]).for_each(|(to, &v)| *to = number(v));
-        }
+#[inline(always)]
+fn copy<T: Copy>(column: &ArrayView1<'_, T>, first: usize, tile: &mut Tile, number: impl Fn(T) -> f64) {
+    let values = column.as_slice().and_then(|values| values[first..].first_chunk::<LANES>());
+    match values {
+        Some(values) => (0..LANES).for_each(|l| tile[l] = number(values[l])),
         None => {
-            let (start, stride) = (column.as_ptr(), column.strides()[0]);
-            for (i, to) in tile[lanes.start..rows].iter_mut().enumerate() {
-                // SAFETY: row from + i is below the length of the column, so its element is `stride` times that away from the first one.
-                *to = number(unsafe { *start.offset((from + i) as isize * stride) });
-            }
+            let last = column.len() - 1;
+            (0..LANES).for_each(|l| tile[l] = number(column[(first + l).min(last)]));
         }
     }
-    if rows < lanes.end {
-        let last = number(column[column.len() - 1]);
-        tile[rows.max(lanes.start)..lanes.end].fill(last);
+}
+
+/// Fetches the rows from `first` on of all columns into the cache, as far as there are any.
+pub(super) fn fetch(columns: &[Column<'_>], first: usize) {
+    let one = |column: &Column<'_>, row: usize| match column {
+        Column::F64(c) => c.get(row).into_iter().for_each(prefetch),
+        Column::F32(c) => c.get(row).into_iter().for_each(prefetch),
+    };
+    // A line of the cache holds eight numbers of double precision.
+    if columns.iter().all(Column::is_contiguous) {
+        columns.iter().for_each(|c| (first..first + LANES).step_by(8).for_each(|row| one(c, row)));
+    } else {
+        let (some, last) = (columns.iter().step_by(8), columns.last());
+        some.chain(last).for_each(|c| (first..first + LANES).for_each(|row| one(c, row)));
+    }
+}
+
+/// The rows from `first` on of all columns, a tile each; lanes behind the last row repeat it.
+pub(super) fn load(columns: &[Column<'_>], first: usize, tiles: &mut [Tile]) {
+    let whole = columns.iter().all(|c| c.len() >= first + LANES);
+    if !whole || columns.iter().all(Column::is_contiguous) {
+        columns.iter().zip(tiles).for_each(|(column, tile)| column.load(first, tile));
+        return;
+    }
+    // Columns lie in rows. Row after row is read, in the order of memory, so that the processor fetches what comes next ahead of time.
+    for l in 0..LANES {
+        for (column, tile) in columns.iter().zip(&mut *tiles) {
+            // SAFETY: row `first + l` is below the length of every column.
+            tile[l] = unsafe {
+                match column {
+                    Column::F64(c) => *c.uget(first + l),
+                    Column::F32(c) => f64::from(*c.uget(first + l)),
+                }
+            };
+        }
     }
 }
 
@@ -99,7 +123,6 @@ pub(crate) fn beside(columns: &[Vec<f64>], rows: usize) -> Array2<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::kernels::LANES;
     use super::*;
 
     #[test]
@@ -120,7 +143,7 @@ mod tests {
             for k in 0..3 {
                 let all = [Column::of(rows.view())[k], Column::of(turned.t())[k], Column::F32(single.column(k))];
                 for column in all {
-                    (0..LANES).step_by(8).for_each(|l| column.load(first, l..l + 8, &mut tile));
+                    load(&[column], first, std::slice::from_mut(&mut tile));
                     for (l, v) in tile.iter().enumerate() {
                         assert_eq!(*v, rows[[(first + l).min(39), k]]);
                     }

@@ -1,8 +1,10 @@
 //! The arithmetic of a plan on thirty-two rows at a time, column by column, in double and in single precision.
+//!
+//! Bodies of [`dispatch!`] contain loops, not closures: a closure that is not inlined is compiled for the plain target.
 
 use super::op::{Clamp, Form, Sparse};
 use crate::Activation;
-use crate::linalg::elementwise::{exp_below, relu_all, sigmoid_all, tanh_all, tanh_in_place};
+use crate::linalg::elementwise::{exp_below_body, relu_all, sigmoid_all, tanh_all, tanh_in_place};
 use crate::linalg::simd::{dispatch, fma};
 
 /// Rows of a tile: eight vector registers of AVX2 in double precision, enough to hide the latency of a multiply-add.
@@ -22,22 +24,39 @@ pub(crate) const NARROW_ZERO: Narrow = [0.0; LANES];
 
 dispatch! {
     /// One tile per combination of these columns.
-    fn combine(out: &mut [Tile], x: &[Tile], sparse: &Sparse) = combine_body
+    fn combine(out: &mut [Tile], x: &[Tile], sparse: &Sparse) = combine_body<FMA, SUMS>
 }
 
 #[inline(always)]
-fn combine_body<const FMA: bool>(out: &mut [Tile], x: &[Tile], sparse: &Sparse) {
+fn combine_body<const FMA: bool, const SUMS: usize>(out: &mut [Tile], x: &[Tile], sparse: &Sparse) {
     let mut from = 0;
     for ((out, &to), &bias) in out.iter_mut().zip(&sparse.ends).zip(&sparse.bias) {
-        let mut sum = [bias; LANES];
-        for &(column, w) in &sparse.entries[from..to] {
-            let x = &x[column];
-            for l in 0..LANES {
-                sum[l] = if FMA { x[l].mul_add(w, sum[l]) } else { x[l] * w + sum[l] };
+        // Sums that do not wait for each other: one multiply-add takes as long as several that overlap.
+        let mut sums = [ZERO; SUMS];
+        sums[0] = [bias; LANES];
+        let (parts, last) = sparse.entries[from..to].as_chunks::<SUMS>();
+        for part in parts {
+            for s in 0..SUMS {
+                add_entry::<FMA>(&mut sums[s], &x[part[s].0], part[s].1);
             }
         }
-        *out = sum;
+        for &(column, w) in last {
+            add_entry::<FMA>(&mut sums[0], &x[column], w);
+        }
+        *out = sums[0];
+        for more in &sums[1..] {
+            for l in 0..LANES {
+                out[l] += more[l];
+            }
+        }
         from = to;
+    }
+}
+
+#[inline(always)]
+fn add_entry<const FMA: bool>(sum: &mut Tile, x: &Tile, w: f64) {
+    for l in 0..LANES {
+        sum[l] = if FMA { x[l].mul_add(w, sum[l]) } else { x[l] * w + sum[l] };
     }
 }
 
@@ -82,7 +101,9 @@ fn combine_widened_body<const FMA: bool>(out: &mut [Tile], x: &[Narrow], sparse:
         let mut sum = [bias; LANES];
         for part in sparse.entries[from..to].chunks(CHUNK) {
             let part = dot::<FMA>(0.0, x, part);
-            (0..LANES).for_each(|l| sum[l] += f64::from(part[l]));
+            for l in 0..LANES {
+                sum[l] += f64::from(part[l]);
+            }
         }
         *out = sum;
         from = to;
@@ -91,26 +112,27 @@ fn combine_widened_body<const FMA: bool>(out: &mut [Tile], x: &[Narrow], sparse:
 
 #[inline(always)]
 fn dot<const FMA: bool>(bias: f32, x: &[Narrow], entries: &[(u32, f32)]) -> Narrow {
-    // Two sums that do not wait for each other: one multiply-add takes as long as four that overlap.
+    // Two sums that do not wait for each other. More of them would not stay in registers.
     let (mut sum, mut other) = ([bias; LANES], [0.0; LANES]);
     let (pairs, last) = entries.as_chunks::<2>();
     for &[(a, v), (b, w)] in pairs {
-        let (a, b) = (&x[a as usize], &x[b as usize]);
-        for l in 0..LANES {
-            sum[l] = fma::<FMA>(a[l], v, sum[l]);
-        }
-        for l in 0..LANES {
-            other[l] = fma::<FMA>(b[l], w, other[l]);
-        }
+        add_narrow::<FMA>(&mut sum, &x[a as usize], v);
+        add_narrow::<FMA>(&mut other, &x[b as usize], w);
     }
     for &(column, w) in last {
-        let x = &x[column as usize];
-        for l in 0..LANES {
-            sum[l] = fma::<FMA>(x[l], w, sum[l]);
-        }
+        add_narrow::<FMA>(&mut sum, &x[column as usize], w);
     }
-    (0..LANES).for_each(|l| sum[l] += other[l]);
+    for l in 0..LANES {
+        sum[l] += other[l];
+    }
     sum
+}
+
+#[inline(always)]
+fn add_narrow<const FMA: bool>(sum: &mut Narrow, x: &Narrow, w: f32) {
+    for l in 0..LANES {
+        sum[l] = fma::<FMA>(x[l], w, sum[l]);
+    }
 }
 
 dispatch! {
@@ -150,15 +172,57 @@ fn clamp_narrow_body<const FMA: bool>(out: &mut [Narrow], x: &[Tile], clamps: &[
 }
 
 dispatch! {
-    /// sum += a b, element by element.
-    fn add_product(sum: &mut Tile, a: &Tile, b: &Tile) = add_product_body
+    /// sum += Σ_k a_k b_k, element by element.
+    fn add_products(sum: &mut Tile, a: &[Tile], b: &[Tile]) = add_products_body
 }
 
 #[inline(always)]
-fn add_product_body<const FMA: bool>(sum: &mut Tile, a: &Tile, b: &Tile) {
-    for l in 0..LANES {
-        sum[l] = if FMA { a[l].mul_add(b[l], sum[l]) } else { a[l] * b[l] + sum[l] };
+fn add_products_body<const FMA: bool>(sum: &mut Tile, a: &[Tile], b: &[Tile]) {
+    let mut all = *sum;
+    for (a, b) in a.iter().zip(b) {
+        for l in 0..LANES {
+            all[l] = if FMA { a[l].mul_add(b[l], all[l]) } else { a[l] * b[l] + all[l] };
+        }
     }
+    *sum = all;
+}
+
+dispatch! {
+    /// The weighted sum of blocks of `width` tiles, which begin at the places of `parts`, plus a constant; written from place `to` on.
+    fn weighted_sum(tiles: &mut [Tile], to: usize, width: usize, parts: &[(f64, usize)], constant: f64) = weighted_sum_body
+}
+
+#[inline(always)]
+fn weighted_sum_body<const FMA: bool>(
+    tiles: &mut [Tile],
+    to: usize,
+    width: usize,
+    parts: &[(f64, usize)],
+    constant: f64,
+) {
+    for column in 0..width {
+        let mut sum = [constant; LANES];
+        for &(factor, from) in parts {
+            add_entry::<FMA>(&mut sum, &tiles[from + column], factor);
+        }
+        tiles[to + column] = sum;
+    }
+}
+
+dispatch! {
+    /// Makes `sums` NaN where a column is not finite, and leaves zeros otherwise: 0 · v is 0 for a finite v.
+    fn add_not_finite(sums: &mut Tile, x: &[Tile]) = add_not_finite_body
+}
+
+#[inline(always)]
+fn add_not_finite_body<const FMA: bool>(sums: &mut Tile, x: &[Tile]) {
+    let mut all = *sums;
+    for x in x {
+        for l in 0..LANES {
+            all[l] += 0.0 * x[l];
+        }
+    }
+    *sums = all;
 }
 
 dispatch! {
@@ -169,9 +233,7 @@ dispatch! {
 #[inline(always)]
 fn add_scaled_body<const FMA: bool>(sum: &mut [Tile], a: f64, x: &[Tile]) {
     for (sum, x) in sum.iter_mut().zip(x) {
-        for l in 0..LANES {
-            sum[l] = if FMA { x[l].mul_add(a, sum[l]) } else { x[l] * a + sum[l] };
-        }
+        add_entry::<FMA>(sum, x, a);
     }
 }
 
@@ -213,12 +275,24 @@ pub(crate) fn quadratic(out: &mut Tile, a: &[Tile], form: &Form, room: &mut Vec<
     let q = form.support.len();
     room.resize(2 * q, ZERO);
     let (d, products) = room.split_at_mut(q);
-    for ((&k, m), d) in form.support.iter().zip(&form.mean).zip(&mut *d) {
-        (0..LANES).for_each(|l| d[l] = a[k][l] - m);
-    }
+    differences(d, a, form);
     combine(products, d, &form.half);
     *out = [form.constant; LANES];
-    d.iter().zip(&*products).for_each(|(d, p)| add_product(out, d, p));
+    add_products(out, d, products);
+}
+
+dispatch! {
+    /// What a quadratic form is of: columns less their means.
+    fn differences(out: &mut [Tile], a: &[Tile], form: &Form) = differences_body
+}
+
+#[inline(always)]
+fn differences_body<const FMA: bool>(out: &mut [Tile], a: &[Tile], form: &Form) {
+    for ((out, &k), m) in out.iter_mut().zip(&form.support).zip(&form.mean) {
+        for l in 0..LANES {
+            out[l] = a[k][l] - m;
+        }
+    }
 }
 
 /// W M Wᵀ of a matrix M, or of a diagonal one by its diagonal; `room` holds what is between.
@@ -244,17 +318,33 @@ pub(crate) fn congruence(out: &mut [Tile], m: &[Tile], diagonal: bool, weights: 
     }
 }
 
-/// softmax across the columns.
-pub(crate) fn softmax(out: &mut [Tile], z: &[Tile]) {
-    let mut top = [f64::NEG_INFINITY; LANES];
-    z.iter().for_each(|z| (0..LANES).for_each(|l| top[l] = top[l].max(z[l])));
-    let mut sum = ZERO;
-    for (out, z) in out.iter_mut().zip(z) {
-        exp_below(out, z, &top);
-        (0..LANES).for_each(|l| sum[l] += out[l]);
+dispatch! {
+    /// softmax across the columns.
+    fn softmax(out: &mut [Tile], z: &[Tile]) = softmax_body
+}
+
+#[inline(always)]
+fn softmax_body<const FMA: bool>(out: &mut [Tile], z: &[Tile]) {
+    let (mut top, mut sum) = ([f64::NEG_INFINITY; LANES], ZERO);
+    for z in z {
+        for l in 0..LANES {
+            top[l] = top[l].max(z[l]);
+        }
     }
-    let reciprocal = sum.map(|s| 1.0 / s);
-    out.iter_mut().for_each(|p| (0..LANES).for_each(|l| p[l] *= reciprocal[l]));
+    for (out, z) in out.iter_mut().zip(z) {
+        exp_below_body::<FMA>(out, z, &top);
+        for l in 0..LANES {
+            sum[l] += out[l];
+        }
+    }
+    for l in 0..LANES {
+        sum[l] = 1.0 / sum[l];
+    }
+    for p in out {
+        for l in 0..LANES {
+            p[l] *= sum[l];
+        }
+    }
 }
 
 /// Every column less the mean of all.
@@ -338,7 +428,7 @@ mod tests {
                     assert!(out[0][l] == want && (f64::from(short[0][l]) - want).abs() < 1e-6);
                 }
                 let mut sum = [1.0; LANES];
-                add_product(&mut sum, &x[0], &out[0]);
+                add_products(&mut sum, &x, &out);
                 let mut block = [sum];
                 add_scaled(&mut block, -3.0, &x);
                 for l in 0..LANES {

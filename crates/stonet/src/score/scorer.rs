@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::kernels::{LANES, NarrowSparse};
@@ -58,6 +59,8 @@ pub(super) enum Prepared {
     /// Where the columns of an input stand among all inputs.
     Input(Range<usize>),
     Narrow(NarrowSparse),
+    /// Factors and first tiles of the parts of a sum.
+    Sum(Vec<(f64, usize)>),
     Ends(Box<Ends>),
 }
 
@@ -65,6 +68,7 @@ impl Scorer {
     /// Prepares a plan.
     pub fn new(plan: Plan) -> Self {
         let needed = plan.needed();
+        let memory = Memory::of(&plan, &needed);
         let prepare = |value: usize| {
             let prepared = match &plan.values[value].op {
                 Op::Input { port, columns } => {
@@ -74,13 +78,15 @@ impl Scorer {
                 Op::Combine { of, weights } if plan.values[of.index()].single => {
                     Prepared::Narrow(NarrowSparse::new(weights))
                 }
+                Op::Sum { parts, .. } => {
+                    Prepared::Sum(parts.iter().map(|(f, n)| (*f, memory.places[n.index()].tiles.start)).collect())
+                }
                 Op::Ends { scores, level, side, .. } => Prepared::Ends(Box::new(scores.search(*level, *side))),
                 _ => Prepared::Nothing,
             };
             Step { value, prepared }
         };
         let steps = (0..plan.values.len()).filter(|&i| needed[i]).map(prepare).collect();
-        let memory = Memory::of(&plan, &needed);
         Scorer { plan, steps, memory, rooms: Mutex::new(Vec::new()) }
     }
 
@@ -113,17 +119,32 @@ impl Scorer {
         for column in &mut out {
             parts.iter_mut().zip(column.chunks_mut(BLOCK)).for_each(|(part, chunk)| part.push(chunk));
         }
-        let one = |(block, part): (usize, &mut Vec<&mut [f64]>)| {
-            let first = block * BLOCK;
+        self.blocks(columns, rows, parts.into_iter().map(Block::Columns).collect())?;
+        Ok(out)
+    }
+
+    /// The first `width` outputs as an array with its rows in memory one after the other.
+    pub(crate) fn run_rows(&self, columns: &[Column<'_>], rows: usize, width: usize) -> Result<Array2<f64>> {
+        self.check(columns, rows)?;
+        let mut out = Array2::zeros((rows, width));
+        if let (Some(values), true) = (out.as_slice_mut(), width > 0) {
+            let parts = values.chunks_mut(BLOCK * width).map(|values| Block::Rows { values, width }).collect();
+            self.blocks(columns, rows, parts)?;
+        }
+        Ok(out)
+    }
+
+    fn blocks(&self, columns: &[Column<'_>], rows: usize, mut parts: Vec<Block<'_>>) -> Result<()> {
+        let one = |(number, part): (usize, &mut Block<'_>)| {
+            let first = number * BLOCK;
             self.block(columns, first..(first + BLOCK).min(rows), part)
         };
         match &mut parts[..] {
             // A few rows are not worth a second thread.
-            [only] => one((0, only))?,
+            [only] => one((0, only)),
             // The first of several faults, whichever thread finds one first.
-            all => all.par_iter_mut().enumerate().map(one).collect::<Vec<_>>().into_iter().collect::<Result<()>>()?,
+            all => all.par_iter_mut().enumerate().map(one).collect::<Vec<_>>().into_iter().collect(),
         }
-        Ok(out)
     }
 
     fn check(&self, columns: &[Column<'_>], rows: usize) -> Result<()> {
@@ -136,7 +157,7 @@ impl Scorer {
         }
     }
 
-    fn block(&self, columns: &[Column<'_>], rows: Range<usize>, out: &mut [&mut [f64]]) -> Result<()> {
+    fn block(&self, columns: &[Column<'_>], rows: Range<usize>, out: &mut Block<'_>) -> Result<()> {
         let logits = columns.iter().zip(&self.plan.inputs).filter(|(_, i)| i.port == Port::Logits);
         let logits: Vec<Column<'_>> = logits.map(|(c, _)| *c).collect();
         if let Err(wrong) = self.plan.kind.check(rows.clone(), logits.len(), |row, k| logits[k].at(row)) {
@@ -146,24 +167,10 @@ impl Scorer {
         let mut room = free.unwrap_or_else(|| Room::new(&self.memory));
         let done = self.tiles(columns, &rows, out, &mut room);
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner).push(room);
-        done?;
-        for (output, values) in self.plan.outputs.iter().zip(out) {
-            // Finite inputs can still overflow.
-            if let Some(row) = values.iter().position(|v| output.finite && !v.is_finite()) {
-                let (what, column) = output.quantity.place();
-                return Err(Error::Unbounded { what, row: rows.start + row, column, value: values[row].to_string() });
-            }
-        }
-        Ok(())
+        done
     }
 
-    fn tiles(
-        &self,
-        columns: &[Column<'_>],
-        rows: &Range<usize>,
-        out: &mut [&mut [f64]],
-        room: &mut Room,
-    ) -> Result<()> {
+    fn tiles(&self, columns: &[Column<'_>], rows: &Range<usize>, out: &mut Block<'_>, room: &mut Room) -> Result<()> {
         for first in rows.clone().step_by(LANES) {
             let count = LANES.min(rows.end - first);
             if !room.load(self, columns, first)
@@ -172,9 +179,14 @@ impl Scorer {
                 return Err(bad);
             }
             room.run(self, &self.plan, count);
-            for (output, to) in self.plan.outputs.iter().zip(&mut *out) {
+            for (number, output) in self.plan.outputs.iter().take(out.width()).enumerate() {
                 let tile = room.column(self.place(output.node.index()), output.column);
-                to[first - rows.start..][..count].copy_from_slice(&tile[..count]);
+                // Finite inputs can still overflow.
+                if let Some(row) = tile[..count].iter().position(|v| output.finite && !v.is_finite()) {
+                    let (what, column) = output.quantity.place();
+                    return Err(Error::Unbounded { what, row: first + row, column, value: tile[row].to_string() });
+                }
+                out.store(number, first - rows.start, &tile[..count]);
             }
         }
         Ok(())
@@ -186,6 +198,34 @@ impl Scorer {
         let (row, k) = rows.find_map(bad)?;
         let Input { port, column } = self.plan.inputs[k];
         Some(Error::NotFinite { what: port.name(), row, column, value: columns[k].at(row).to_string() })
+    }
+}
+
+/// Where the results of some rows go.
+enum Block<'o> {
+    /// One slice per output.
+    Columns(Vec<&'o mut [f64]>),
+    /// Row after row.
+    Rows { values: &'o mut [f64], width: usize },
+}
+
+impl Block<'_> {
+    /// How many outputs are wanted.
+    fn width(&self) -> usize {
+        match self {
+            Block::Columns(columns) => columns.len(),
+            Block::Rows { width, .. } => *width,
+        }
+    }
+
+    fn store(&mut self, output: usize, first: usize, tile: &[f64]) {
+        match self {
+            Block::Columns(columns) => columns[output][first..first + tile.len()].copy_from_slice(tile),
+            Block::Rows { values, width } => {
+                let places = values[first * *width + output..].iter_mut().step_by(*width);
+                places.zip(tile).for_each(|(to, v)| *to = *v);
+            }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::array::from_fn;
 use std::ops::Range;
 
-use super::Column;
+use super::columns::{Column, fetch, load};
 use super::kernels::{self, LANES, NARROW_ZERO, Narrow, Tile, ZERO};
 use super::memory::{Memory, Place};
 use super::op::Op;
@@ -12,9 +12,6 @@ use super::scorer::{Prepared, Scorer, Step};
 use crate::interval::conformal::{At, Ends, Side};
 use crate::linalg::elementwise::exp_in_place;
 use crate::linalg::simd::dispatch;
-
-/// Rows that are loaded at once: a cache line of numbers.
-const LOADED: usize = 8;
 
 /// Rows whose ends are searched for at once; they divide a tile.
 const TOGETHER: usize = 8;
@@ -63,18 +60,14 @@ impl Room {
 
     /// Loads the inputs from row `first` on; returns whether all are finite.
     pub(super) fn load(&mut self, scorer: &Scorer, columns: &[Column<'_>], first: usize) -> bool {
-        // 0 · v is 0 for a finite v and NaN otherwise.
         let mut sums = ZERO;
         for step in &scorer.steps {
             let Prepared::Input(from) = &step.prepared else { continue };
             let tiles = &mut self.wide[scorer.place(step.value).tiles.clone()];
-            // A few rows of all columns at a time: where columns lie in rows, these stay in the cache.
-            for lanes in (0..LANES).step_by(LOADED) {
-                for (column, tile) in columns[from.clone()].iter().zip(&mut *tiles) {
-                    column.load(first, lanes..lanes + LOADED, tile);
-                }
-            }
-            tiles.iter().for_each(|tile| (0..LANES).for_each(|l| sums[l] += 0.0 * tile[l]));
+            load(&columns[from.clone()], first, tiles);
+            // The next tile comes from memory while this one is computed with.
+            fetch(&columns[from.clone()], first + LANES);
+            kernels::add_not_finite(&mut sums, tiles);
         }
         sums.iter().sum::<f64>() == 0.0
     }
@@ -112,11 +105,9 @@ impl Room {
                 kernels::activate(*activation, out);
             }),
             Op::Slope { of: from, activation } => self.each(of(from), to, |a| kernels::slope(*activation, a)),
-            Op::Sum { parts, constant } => {
-                self.wide[to.tiles.clone()].fill([*constant; LANES]);
-                for (factor, part) in parts {
-                    self.map(of(part), to, |x, out| kernels::add_scaled(out, *factor, x));
-                }
+            Op::Sum { constant, .. } => {
+                let Prepared::Sum(parts) = &step.prepared else { return };
+                kernels::weighted_sum(&mut self.wide, to.tiles.start, to.tiles.len(), parts, *constant);
             }
             Op::Product(a, b) => {
                 self.map(of(a), to, |x, out| out.copy_from_slice(x));
