@@ -337,8 +337,8 @@ fn softmax_body<const FMA: bool>(out: &mut [Tile], z: &[Tile]) {
             sum[l] += out[l];
         }
     }
-    for l in 0..LANES {
-        sum[l] = 1.0 / sum[l];
+    for s in &mut sum {
+        *s = 1.0 / *s;
     }
     for p in out {
         for l in 0..LANES {
