@@ -14,7 +14,7 @@ use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use serde::Deserialize;
 use stonet::{Side, Ticker};
-use stonet_io::{BatchInputs, BatchScorer, Fitted, HeadAsked, Model, Resolved, ScoreSettings, Setting, Table};
+use stonet_io::{BatchInputs, BatchScorer, Head, HeadAsked, Model, Resolved, ScoreSettings, Setting, Table};
 use stonet_onnx::{Features, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
 use crate::arrays::{self, Matrix, view};
@@ -180,13 +180,13 @@ impl Scorer {
         };
         let inputs = match (wanted.network, &model.head) {
             (true, _) => BatchInputs::Network(wanted.inputs.or(known)),
-            (false, Fitted::Regression(_)) => {
+            (false, Head::Regression(_)) => {
                 BatchInputs::Head { features: wanted.inputs, prediction: wanted.prediction, logits: None }
             }
-            (false, Fitted::Classification(_)) if model.columns.logits.is_empty() => {
+            (false, Head::Classification(_)) if model.columns.logits.is_empty() => {
                 BatchInputs::Head { features: wanted.inputs.or(wanted.features), prediction: None, logits: None }
             }
-            (false, Fitted::Classification(_)) => {
+            (false, Head::Classification(_)) => {
                 BatchInputs::Head { features: wanted.features, prediction: None, logits: wanted.inputs }
             }
         };

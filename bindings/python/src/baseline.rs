@@ -6,11 +6,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use stonet::baseline::{
-    Cqr, Fitted, FittedCqr, FittedLaplace, FittedNormalised, FittedPostLinear, FittedRefit, FittedSplitConformal,
-    Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
+use stonet::peers::baseline::{
+    Cqr, FittedBaseline, FittedCqr, FittedLaplace, FittedNormalised, FittedPostLinear, FittedRefit,
+    FittedSplitConformal, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
 };
-use stonet::{Level, NewRows, Seed, Ticker};
+use stonet::{Level, RegressionInputs, Seed, Ticker};
 
 use crate::arrays::{self, Matrix, Numbers, view};
 use crate::error::Raise;
@@ -32,7 +32,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn fitted(&self) -> &(dyn Fitted + Sync) {
+    fn fitted(&self) -> &(dyn FittedBaseline + Sync) {
         match self {
             Kind::Split(f) => f,
             Kind::Normalised(f) => f,
@@ -97,7 +97,7 @@ impl Baseline {
         n_jobs: Option<i64>,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray4<f64>>)> {
         let levels = arrays::levels(&levels)?;
-        let mut rows = NewRows::new(x.as_array()).raise()?;
+        let mut rows = RegressionInputs::new(x.as_array()).raise()?;
         if let Some(d) = view(&prediction) {
             rows = rows.with_prediction(d).raise()?;
         }

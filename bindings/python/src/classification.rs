@@ -9,12 +9,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use stonet::classification::{ClassAsked, ClassColumns, Interface};
+use stonet::rows::LabelKind;
 use stonet::{
-    ClassAsked, ClassColumns, ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassSets,
-    FittedClassifier, InputKind, Interface, LabelKind, Labels, Level, PostStoNetClassifier, ProbabilityCovariance,
-    Seed, Ticker, Wald,
+    ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassSets, FittedClassifier, InputKind, Labels,
+    Level, PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
 };
-use stonet_io::{Fitted, Model, ModelColumns, ScoreSettings, class_hashes};
+use stonet_io::{Head, Model, ModelColumns, ScoreSettings, class_hashes};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
@@ -146,7 +147,8 @@ impl Wanted {
         let covariance = self.intervals.then(|| ProbabilityCovariance::fit(&head, rows, Wald::default()));
         let covariance = kept(covariance, &mut refused.intervals)?;
         // A stream of its own: sets must not change what the probabilities are.
-        let sets = self.sets.as_ref().map(|s| s.fit(rows, seed.child(stonet::streams::classification::SETS), tick));
+        let sets =
+            self.sets.as_ref().map(|s| s.fit(rows, seed.child(stonet::base::streams::classification::SETS), tick));
         let sets = kept(sets, &mut refused.sets)?;
         Ok((head, sets, covariance, refused))
     }
@@ -173,15 +175,15 @@ impl Classification {
         covariance: Option<ProbabilityCovariance>,
     ) -> PyResult<Self> {
         match &model.head {
-            Fitted::Classification(_) => Ok(Classification { model, sets, covariance, refused: Refused::default() }),
-            Fitted::Regression(_) => Err(PyValueError::new_err("this head gives intervals")),
+            Head::Classification(_) => Ok(Classification { model, sets, covariance, refused: Refused::default() }),
+            Head::Regression(_) => Err(PyValueError::new_err("this head gives intervals")),
         }
     }
 
     fn head(&self) -> &FittedClassifier {
         match &self.model.head {
-            Fitted::Classification(head) => head,
-            Fitted::Regression(_) => unreachable!("no such model is let in"),
+            Head::Classification(head) => head,
+            Head::Regression(_) => unreachable!("no such model is let in"),
         }
     }
 
@@ -237,7 +239,7 @@ impl Classification {
         }
         let ((head, sets, covariance, refused), fingerprint) = fitted?;
         let model = Model {
-            head: Fitted::Classification(Box::new(head)),
+            head: Head::Classification(Box::new(head)),
             columns,
             kind: Some(kind),
             labels: Some(names),
@@ -427,7 +429,7 @@ impl Classification {
 
     /// What cross-validation saw, as JSON.
     fn kappa_paths(&self) -> PyResult<String> {
-        settings::text(&self.head().kappa_paths())
+        settings::text(&self.head().tuning_curves())
     }
 
     /// Weight, chosen setting and convergence of every member, as JSON.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stonet_io::{HeadAsked, Model, ScoreSettings};
-use stonet_onnx::{Error, Head, Joint, Network, classifier};
+use stonet_onnx::{Error, HeadGraph, Joint, Network, classifier};
 use stonet_repro::files;
 
 use crate::asked::argument;
@@ -56,7 +56,7 @@ pub fn write(model: &Model, settings: &ScoreSettings, wanted: Wanted<'_>) -> PyR
     files::write_bytes(&wanted.path, whole.bytes()).raise()
 }
 
-fn graph(model: &Model, settings: &ScoreSettings) -> PyResult<Head> {
+fn graph(model: &Model, settings: &ScoreSettings) -> PyResult<HeadGraph> {
     match model.resolve_as(settings, argument).raise()?.of(model).raise()? {
         HeadAsked::Intervals(head, asked) => stonet_onnx::intervals(head, asked).raise(),
         HeadAsked::Classes(head, output) => classifier(head, output).raise(),

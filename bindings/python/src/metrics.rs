@@ -13,7 +13,7 @@ use crate::{settings, work};
 /// The fewest calibration rows that give a finite interval at a level.
 #[pyfunction]
 pub fn rows_needed(level: f64) -> PyResult<usize> {
-    Ok(stonet::rows_needed(Level::new(level).raise()?))
+    Ok(stonet::conformal::rows_needed(Level::new(level).raise()?))
 }
 
 /// coverage, mean length, median length, Winkler score, coverage of the narrowest and of the widest fifth.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use pyo3::prelude::*;
 use serde_json::json;
 use stonet::Seed;
-use stonet_io::{Fitted, Model};
+use stonet_io::{Head, Model};
 use stonet_report::About;
 use stonet_repro::files;
 
@@ -29,8 +29,8 @@ pub enum Loaded {
 pub fn load(path: PathBuf) -> PyResult<Loaded> {
     let model = Model::load(&path).raise()?;
     Ok(match model.head {
-        Fitted::Regression(_) => Loaded::Regression(Regression::of(model)?),
-        Fitted::Classification(_) => Loaded::Classification(Classification::of(model, None, None)?),
+        Head::Regression(_) => Loaded::Regression(Regression::of(model)?),
+        Head::Classification(_) => Loaded::Classification(Classification::of(model, None, None)?),
     })
 }
 

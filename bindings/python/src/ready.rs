@@ -7,8 +7,9 @@ use numpy::{IntoPyArray, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use stonet::rows::ClassOutput;
 use stonet::score::{Asked, Port, Quantity, Scorer};
-use stonet::{ClassOutput, Error, FittedClassifier, FittedPostStoNet, InputKind};
+use stonet::{Error, FittedClassifier, FittedRegressor, InputKind};
 use stonet_io::{Model, Setting};
 
 use crate::asked::{self, argument};
@@ -30,7 +31,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    fn check(&self, head: &FittedPostStoNet) -> PyResult<()> {
+    fn check(&self, head: &FittedRegressor) -> PyResult<()> {
         let Layout::Within { features, prediction } = self else { return Ok(()) };
         match (features.len(), prediction.len()) == (head.features(), head.outputs()) {
             true => Ok(()),
@@ -105,7 +106,7 @@ pub struct Ready {
 
 impl Ready {
     /// Predictions and, at every level, bounds.
-    pub fn intervals(model: &Model, head: &FittedPostStoNet, asked: &Asked, layout: &Layout) -> PyResult<Self> {
+    pub fn intervals(model: &Model, head: &FittedRegressor, asked: &Asked, layout: &Layout) -> PyResult<Self> {
         layout.check(head)?;
         let scorer = head.scorer(asked).raise()?;
         let (targets, levels) = (head.outputs(), asked.levels.len());

@@ -8,9 +8,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stonet::metrics::rmse;
+use stonet::regression::seen_in_training;
 use stonet::score::Asked;
-use stonet::{Calibration, Fingerprints, FittedPostStoNet, Level, NewRows, PostStoNet, Seed, seen_in_training};
-use stonet_io::{Fitted, Model, ModelColumns, ScoreSettings, regression_hashes};
+use stonet::{Fingerprints, FittedRegressor, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed};
+use stonet_io::{Head, Model, ModelColumns, ScoreSettings, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
 use crate::arrays::{Held, Matrix, Numbers, indices};
@@ -33,15 +34,15 @@ impl Regression {
     /// Of a model of this kind.
     pub fn of(model: Model) -> PyResult<Self> {
         match &model.head {
-            Fitted::Regression(_) => Ok(Regression { model }),
-            Fitted::Classification(_) => Err(PyValueError::new_err("this head gives class probabilities")),
+            Head::Regression(_) => Ok(Regression { model }),
+            Head::Classification(_) => Err(PyValueError::new_err("this head gives class probabilities")),
         }
     }
 
-    fn head(&self) -> &FittedPostStoNet {
+    fn head(&self) -> &FittedRegressor {
         match &self.model.head {
-            Fitted::Regression(head) => head,
-            Fitted::Classification(_) => unreachable!("no such model is let in"),
+            Head::Regression(head) => head,
+            Head::Classification(_) => unreachable!("no such model is let in"),
         }
     }
 }
@@ -67,16 +68,16 @@ impl HeldRows {
     }
 
     /// Without the targets.
-    fn new_rows(&self) -> PyResult<NewRows<'_>> {
-        let rows = NewRows::new(self.x.view()).raise()?;
+    fn new_rows(&self) -> PyResult<RegressionInputs<'_>> {
+        let rows = RegressionInputs::new(self.x.view()).raise()?;
         match &self.prediction {
             Some(d) => rows.with_prediction(d.view()).raise(),
             None => Ok(rows),
         }
     }
 
-    pub fn calibration(&self) -> PyResult<Calibration<'_>> {
-        let mut rows = Calibration::new(self.x.view(), self.y.view()).raise()?;
+    pub fn calibration(&self) -> PyResult<RegressionRows<'_>> {
+        let mut rows = RegressionRows::new(self.x.view(), self.y.view()).raise()?;
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).raise()?;
         }
@@ -88,7 +89,7 @@ impl HeldRows {
 }
 
 /// Warns where the network's error on these rows is no larger than on those it was trained on.
-fn warn_of_training_rows(py: Python<'_>, rows: &Calibration<'_>, train_error: Option<f64>) -> PyResult<()> {
+fn warn_of_training_rows(py: Python<'_>, rows: &RegressionRows<'_>, train_error: Option<f64>) -> PyResult<()> {
     let Some(train) = train_error else { return Ok(()) };
     if !(train.is_finite() && train >= 0.0) {
         return Err(PyValueError::new_err(format!("train_error is {train}; it must be a root mean squared error")));
@@ -125,7 +126,7 @@ impl Regression {
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let mut post: PostStoNet = settings::read(settings, "settings")?;
+        let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let (held, level) = (HeldRows::new(&x, &y, &prediction, &groups)?, post.level);
@@ -140,7 +141,7 @@ impl Regression {
             Ok((head, if fingerprints { Model::fingerprint_of(&arrays) } else { String::new() }))
         })?;
         let model = Model {
-            head: Fitted::Regression(Box::new(head)),
+            head: Head::Regression(Box::new(head)),
             columns,
             kind: None,
             labels: None,
@@ -302,7 +303,7 @@ impl Regression {
 
     /// What the choice of κ saw, as JSON.
     fn kappa_paths(&self) -> PyResult<String> {
-        settings::text(&self.head().kappa_paths())
+        settings::text(&self.head().tuning_curves())
     }
 
     /// Per feature, the fraction of the StoNets in use that select it.

@@ -4,7 +4,8 @@ use std::ffi::CString;
 
 use pyo3::exceptions::{PyUserWarning, PyValueError};
 use pyo3::prelude::*;
-use stonet::{Calibration, FingerprintsBuilder, Overlap};
+use stonet::rows::FingerprintsBuilder;
+use stonet::{Overlap, RegressionRows};
 use stonet_io::{regression_hashes, regression_parts};
 
 use crate::error::Raise;
@@ -36,7 +37,7 @@ pub fn warn_of_copies(py: Python<'_>, hashes: &[u64], parts: &[Vec<u64>], remedy
 }
 
 /// Warns of copies among the rows of a regression, which may be in groups; returns the hashes of the rows.
-pub fn regression_rows(py: Python<'_>, rows: &Calibration<'_>, grouped: bool) -> PyResult<Vec<u64>> {
+pub fn regression_rows(py: Python<'_>, rows: &RegressionRows<'_>, grouped: bool) -> PyResult<Vec<u64>> {
     let hashes = regression_hashes(rows.features(), rows.prediction(), rows.y()).raise()?;
     if !grouped {
         let parts = regression_parts(rows.features(), rows.prediction(), rows.y()).raise()?;

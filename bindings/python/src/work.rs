@@ -158,7 +158,7 @@ pub fn jobs(n_jobs: Option<i64>) -> PyResult<Option<usize>> {
         None | Some(-1) => Ok(None),
         Some(n) if n >= 1 => {
             let threads = usize::try_from(n).unwrap_or(usize::MAX);
-            stonet::check_threads("n_jobs", threads).map_err(|e| PyValueError::new_err(e.to_string()))?;
+            stonet::base::check_threads("n_jobs", threads).map_err(|e| PyValueError::new_err(e.to_string()))?;
             Ok(Some(threads))
         }
         Some(n) => Err(PyValueError::new_err(format!("n_jobs is {n}; it must be None, -1 or at least 1"))),

@@ -118,7 +118,7 @@ impl Console {
     pub fn check(&self) -> Result<()> {
         match self.jobs {
             Some(0) => Err(stonet_repro::Error::Range { name: "--jobs", range: "at least 1" }.into()),
-            Some(jobs) => Ok(stonet::check_threads("--jobs", jobs)?),
+            Some(jobs) => Ok(stonet::base::check_threads("--jobs", jobs)?),
             None => Ok(()),
         }
     }

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use clap::Args;
-use stonet::{Fingerprints, FingerprintsBuilder, Overlap};
+use stonet::rows::FingerprintsBuilder;
+use stonet::{Fingerprints, Overlap};
 
 use crate::console::Console;
 use crate::error::{Error, Result};

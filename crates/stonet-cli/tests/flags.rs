@@ -50,7 +50,7 @@ fn a_negative_number_is_a_value_for_every_flag_that_takes_numbers() {
 fn more_threads_than_a_machine_can_use_are_refused_at_once() {
     let desk = with_houses(120);
     for command in [FIT_HOUSES, "predict head.stonet test.csv -o p.csv", "demo --out x", "inspect net.onnx"] {
-        let most = stonet::most_threads();
+        let most = stonet::base::most_threads();
         let said =
             desk.refuses(&format!("{command} --jobs 99999999"), &["--jobs is 99999999", &format!("at most {most}")]);
         assert!(said.contains("or leave it out for all cores"), "{said}");

@@ -6,8 +6,8 @@ use common::{Desk, FIT_ANIMALS, FIT_HOUSES, normal, with_animals, with_houses};
 use ndarray::{Array2, Axis, s};
 use rand::RngExt;
 use serde_json::Value;
-use stonet::{Calibration, Kind, PostStoNet, Seed};
-use stonet_io::{Fitted, Model, ModelColumns};
+use stonet::{Kind, PostStoNetRegressor, RegressionRows, Seed};
+use stonet_io::{Head, Model, ModelColumns};
 
 /// Standard error of a command that ends well.
 fn stderr(desk: &Desk, line: &str) -> String {
@@ -267,11 +267,11 @@ fn older_heads_know_their_rows_in_large_tables() {
     desk.write("rows.npy", [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), &bytes].concat());
     let all = Array2::from_shape_vec((rows, columns), bytes).unwrap().mapv(f64::from);
     let (x, y) = all.view().split_at(Axis(1), columns - 1);
-    let some = Calibration::new(x.slice(s![..200, ..]), y.slice(s![..200, ..])).unwrap();
-    let settings = PostStoNet { kind: Kind::Fast, ..PostStoNet::default() };
+    let some = RegressionRows::new(x.slice(s![..200, ..]), y.slice(s![..200, ..])).unwrap();
+    let settings = PostStoNetRegressor { kind: Kind::Fast, ..PostStoNetRegressor::default() };
     let names = |columns: std::ops::Range<usize>| columns.map(|c| format!("c{c}")).collect();
     let model = Model {
-        head: Fitted::Regression(Box::new(settings.fit(&some, Seed::new(1), &|_, _| true).unwrap())),
+        head: Head::Regression(Box::new(settings.fit(&some, Seed::new(1), &|_, _| true).unwrap())),
         columns: ModelColumns {
             features: names(0..columns - 1),
             targets: names(columns - 1..columns),

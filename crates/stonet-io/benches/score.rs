@@ -11,10 +11,11 @@ use std::time::Instant;
 use ndarray::{Array2, Axis};
 use stonet::metrics::top_class;
 use stonet::{
-    Calibration, ClassInputs, ClassRows, InputKind, Kind, Labels, Level, PostStoNet, PostStoNetClassifier, Seed,
+    ClassInputs, ClassRows, InputKind, Kind, Labels, Level, PostStoNetClassifier, PostStoNetRegressor, RegressionRows,
+    Seed,
 };
 use stonet_io::{
-    Cells, Column, Fitted, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Type, Writer, score_file,
+    Cells, Column, Head, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Type, Writer, score_file,
 };
 
 const FEATURES: usize = 100;
@@ -46,13 +47,13 @@ fn names() -> Vec<String> {
 }
 
 /// A head on the first so many features.
-fn fit(settings: &PostStoNet, columns: usize) -> stonet::Result<Model> {
+fn fit(settings: &PostStoNetRegressor, columns: usize) -> stonet::Result<Model> {
     let features = Array2::from_shape_fn((2000, columns), |(i, k)| noise(i, k));
     let y = Array2::from_shape_fn((2000, 1), |(i, _)| mean(i) + 0.5 * noise(i, 201));
     let prediction = Array2::from_shape_fn((2000, 1), |(i, _)| network(i));
-    let rows = Calibration::new(features.view(), y.view())?.with_prediction(prediction.view())?;
+    let rows = RegressionRows::new(features.view(), y.view())?.with_prediction(prediction.view())?;
     Ok(Model {
-        head: Fitted::Regression(Box::new(settings.fit(&rows, Seed::new(1), &|_, _| true)?)),
+        head: Head::Regression(Box::new(settings.fit(&rows, Seed::new(1), &|_, _| true)?)),
         columns: ModelColumns {
             features: names()[..columns].to_vec(),
             prediction: vec!["network".into()],
@@ -77,7 +78,7 @@ fn fit_classes(classes: usize) -> stonet::Result<Model> {
     let rows = ClassRows::new(ClassInputs::logits(logits.view())?, &labels, classes)?;
     let fitted = PostStoNetClassifier::default().fit(&rows, Seed::new(1), &|_, _| true)?;
     Ok(Model {
-        head: Fitted::Classification(Box::new(fitted)),
+        head: Head::Classification(Box::new(fitted)),
         columns: ModelColumns {
             logits: names()[..classes].to_vec(),
             targets: vec!["class".into()],
@@ -136,10 +137,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Ok(one) => vec![one.parse()?],
         Err(_) => vec![1, 2],
     };
-    let paper = PostStoNet { kind: Kind::Paper, ..PostStoNet::default() };
+    let paper = PostStoNetRegressor { kind: Kind::Paper, ..PostStoNetRegressor::default() };
     let heads = [
         ("paper", fit(&paper, RELEVANT)?),
-        ("stack", fit(&PostStoNet::default(), FEATURES)?),
+        ("stack", fit(&PostStoNetRegressor::default(), FEATURES)?),
         ("10 classes", fit_classes(10)?),
         ("100 classes", fit_classes(100)?),
     ];

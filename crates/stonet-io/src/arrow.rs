@@ -10,11 +10,10 @@ pub(crate) mod parquet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
-use stonet::LabelKind;
+use stonet::rows::LabelKind;
 
-use crate::caught;
 use crate::location::{Format, Location};
-use crate::{Result, Type};
+use crate::{Result, Type, caught};
 use parquet::Footer;
 
 /// How columns of these names can be copied to another file without loss.

@@ -86,7 +86,7 @@ pub use caught::caught;
 pub use error::{Error, Result};
 pub use idx::Idx;
 pub use missing::{Dropped, Dropping};
-pub use model::{Fitted, Model, ModelColumns, class_hashes, regression_hashes, regression_parts};
+pub use model::{Head, Model, ModelColumns, class_hashes, regression_hashes, regression_parts};
 pub use output::check_output;
 pub use pattern::nearest;
 pub use plain::explain;

@@ -11,7 +11,8 @@ use std::path::Path;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
-use stonet::{Fingerprints, FittedClassifier, FittedPostStoNet, InputKind, LabelKind, Labels, Level};
+use stonet::rows::LabelKind;
+use stonet::{Fingerprints, FittedClassifier, FittedRegressor, InputKind, Labels, Level};
 
 use crate::table::columns_of;
 use crate::write::write_whole;
@@ -22,9 +23,9 @@ pub use seen::{class_hashes, regression_hashes, regression_parts};
 
 /// What was fitted.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Fitted {
+pub enum Head {
     /// Prediction intervals.
-    Regression(Box<FittedPostStoNet>),
+    Regression(Box<FittedRegressor>),
     /// Class probabilities.
     Classification(Box<FittedClassifier>),
 }
@@ -99,8 +100,8 @@ impl ModelColumns {
 /// | section | required | contents |
 /// |---|---|---|
 /// | `about` | yes | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
-/// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
-/// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedPostStoNet`] or [`FittedClassifier`] |
+/// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::rows::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
+/// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedRegressor`] or [`FittedClassifier`] |
 ///
 /// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "head.0"}` stands for an array with the tensor's shape,
 /// which serde writes as `{"v": 1, "dim": [2, 3], "data": […]}`, and `{"$list": "head.1"}` for a plain list. The tensors of a section
@@ -112,7 +113,7 @@ impl ModelColumns {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// What was fitted, with its settings.
-    pub head: Fitted,
+    pub head: Head,
     /// The names of the columns.
     pub columns: ModelColumns,
     /// What the columns of a classifier's output are; none for regression.
@@ -265,7 +266,7 @@ impl Model {
             false => Err(format!("there are names for {found} {what}, and the fitted head has {expected}")),
         };
         match &self.head {
-            Fitted::Regression(head) => {
+            Head::Regression(head) => {
                 count("features", head.features(), features.len())?;
                 count("targets", head.outputs(), targets.len())?;
                 count("columns of logits", 0, logits.len())?;
@@ -275,7 +276,7 @@ impl Model {
                 count("classes", 0, self.labels.as_ref().map_or(0, Labels::classes))?;
                 count("kinds of output", 0, self.kind.iter().count())
             }
-            Fitted::Classification(head) => {
+            Head::Classification(head) => {
                 let kind = self.kind.ok_or("a classification needs the kind of its inputs")?;
                 count("classes", head.classes(), self.labels.as_ref().map_or(0, Labels::classes))?;
                 // One column is the output of a binary classifier.

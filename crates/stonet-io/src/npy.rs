@@ -6,10 +6,9 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use crate::array::{self, Layout, ReadSeek, Values};
 use crate::element::{Element, Kind};
 use crate::location::Location;
-use crate::open;
 use crate::pieces::Opened;
 use crate::reading::Ask;
-use crate::{Error, Result};
+use crate::{Error, Result, open};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Longest header that is read; numpy itself stops at 10 000 bytes.

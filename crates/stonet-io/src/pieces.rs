@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::header::Header;
-use crate::memory;
 use crate::missing::{Dropping, Whole};
 use crate::reading::Chosen;
-use crate::{Error, Result, Table};
+use crate::{Error, Result, Table, memory};
 
 /// Rows per call while a whole file is read.
 const ROWS: usize = 1 << 16;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use stonet::streams::sampling as streams;
-use stonet::{Reservoir, Seed, Ticker};
+use stonet::base::streams::sampling as streams;
+use stonet::rows::Reservoir;
+use stonet::{Seed, Ticker};
 
 use crate::{Error, Reading, Result, Table, memory};
 

@@ -12,8 +12,7 @@ use stonet::score::{self, Input, Port, Scorer};
 use stonet::{Labels, Level, Side};
 
 #[cfg(feature = "parquet")]
-use crate::Error;
-use crate::{Cells, Column, Model, ModelColumns, Result, Table, Type, Writer};
+use crate::{Cells, Column, Error, Model, ModelColumns, Result, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};

@@ -12,7 +12,7 @@ use arrow_array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch,
 use heads::{classification, noise, regression, rows};
 use ndarray::Array2;
 use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Labels, PostStoNetClassifier, Seed};
-use stonet_io::{BatchInputs, BatchScorer, Fitted, Model, ModelColumns, ModelScorer, ScoreSettings, Table};
+use stonet_io::{BatchInputs, BatchScorer, Head, Model, ModelColumns, ModelScorer, ScoreSettings, Table};
 
 fn column(x: &Array2<f64>, j: usize) -> ArrayRef {
     Arc::new(Float64Array::from(x.column(j).to_vec()))
@@ -59,7 +59,7 @@ fn binary() -> Model {
     let settings = PostStoNetClassifier { method: ClassMethod::Temperature, ..Default::default() };
     let model = classification(ClassMethod::Temperature, InputKind::Logits);
     Model {
-        head: Fitted::Classification(Box::new(settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap())),
+        head: Head::Classification(Box::new(settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap())),
         columns: ModelColumns { logits: vec!["z0".into(), "z1".into()], ..model.columns },
         labels: Some(Labels::named(vec!["a".into(), "b".into()]).unwrap()),
         ..model

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ndarray::Array2;
-use stonet::{ClassInputs, InputKind, Level, NewRows, Side};
-use stonet_io::{Error, Fitted, Model, Reading};
+use stonet::{ClassInputs, InputKind, Level, RegressionInputs, Side};
+use stonet_io::{Error, Head, Model, Reading};
 use tempfile::TempDir;
 
 /// Remembers the largest piece of memory that was asked for.
@@ -184,13 +184,13 @@ fn no_piece_of_a_model_is_taken_for_a_model() {
 fn survive(model: &Model) {
     let features = Array2::from_elem((3, model.columns.features.len()), 0.5);
     match &model.head {
-        Fitted::Regression(head) => {
+        Head::Regression(head) => {
             let prediction = Array2::from_elem((3, head.outputs()), 0.5);
-            let new = NewRows::new(features.view()).and_then(|new| new.with_prediction(prediction.view()));
+            let new = RegressionInputs::new(features.view()).and_then(|new| new.with_prediction(prediction.view()));
             let level = model.level.unwrap_or(Level::new(0.9).unwrap());
             let _ = new.and_then(|new| head.intervals(&new, level, Side::Both));
         }
-        Fitted::Classification(head) => {
+        Head::Classification(head) => {
             let logits = Array2::from_shape_fn((3, model.columns.logits.len()), |(i, j)| (i + j) as f64);
             let inputs = match model.kind {
                 Some(InputKind::Features) => ClassInputs::features(features.view()),

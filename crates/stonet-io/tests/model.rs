@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use ndarray::{Array2, ArrayView2, array};
 use seal::seal;
 use serde_json::{Value, json};
+use stonet::regression::StoNetSettings;
+use stonet::rows::{ClassOutput, LabelKind};
 use stonet::score::Asked;
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassOutput, ClassRows, Fingerprints, FittedClassifier, InputKind, Kind,
-    LabelKind, Labels, Level, NewRows, PostStoNet, PostStoNetClassifier, Seed, Side, StoNetSettings,
+    ClassInputs, ClassMethod, ClassRows, Fingerprints, FittedClassifier, InputKind, Kind, Labels, Level,
+    PostStoNetClassifier, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side,
 };
 use stonet_io::{
-    Error, Fitted, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Table, Type, Writer, label_kind,
+    Error, Head, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Table, Type, Writer, label_kind,
     regression_hashes, types,
 };
 
@@ -45,12 +47,12 @@ fn class_rows(n: usize, shift: f64) -> (Array2<f64>, Vec<usize>) {
 
 fn regression(kind: Kind) -> Model {
     let [features, prediction, y] = regression_rows(60, 0.0);
-    let rows = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
+    let rows = RegressionRows::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
     let stonet = StoNetSettings { hidden: vec![6], kappas: Some(vec![0.01]), steps: 20, ..StoNetSettings::default() };
-    let settings = PostStoNet { kind, folds: 3, stonet, ..PostStoNet::default() };
+    let settings = PostStoNetRegressor { kind, folds: 3, stonet, ..PostStoNetRegressor::default() };
     let head = settings.fit(&rows, Seed::new(3), &|_, _| true).unwrap();
     Model {
-        head: Fitted::Regression(Box::new(head)),
+        head: Head::Regression(Box::new(head)),
         columns: ModelColumns {
             features: names("f", 3),
             prediction: vec!["network".into()],
@@ -84,7 +86,7 @@ fn classification(method: ClassMethod, kind: InputKind) -> Model {
         _ => (vec![], names("z", 3)),
     };
     Model {
-        head: Fitted::Classification(Box::new(head)),
+        head: Head::Classification(Box::new(head)),
         columns: ModelColumns { features, logits, targets: vec!["class".into()], ..ModelColumns::default() },
         kind: Some(kind),
         labels: Some(Labels::named(vec!["cat".into(), "dog".into(), "\"bär\"\\".into()]).unwrap()),
@@ -104,13 +106,13 @@ fn predict(model: &Model) -> Vec<Vec<f64>> {
 fn try_predict(model: &Model) -> stonet::Result<Vec<Vec<f64>>> {
     let rows = |a: ArrayView2<'_, f64>| a.outer_iter().map(|r| r.to_vec()).collect();
     match &model.head {
-        Fitted::Regression(head) => {
+        Head::Regression(head) => {
             let [features, prediction, _] = regression_rows(9, 2.0);
-            let new = NewRows::new(features.view()).unwrap().with_prediction(prediction.view())?;
+            let new = RegressionInputs::new(features.view()).unwrap().with_prediction(prediction.view())?;
             let i = head.intervals(&new, model.level.unwrap(), Side::Both)?;
             Ok(rows(ndarray::concatenate![ndarray::Axis(1), i.prediction, i.lower, i.upper].view()))
         }
-        Fitted::Classification(head) => {
+        Head::Classification(head) => {
             let (z, _) = class_rows(9, 2.0);
             let inputs = match model.kind {
                 Some(InputKind::Features) => ClassInputs::features(z.view()).unwrap(),
@@ -440,8 +442,8 @@ fn spoil(value: &mut Value, turn: usize) {
 /// Whether predictions and probabilities are finite and ends are numbers; ends are infinite where there are too few scores.
 fn is_sound(model: &Model, rows: &[Vec<f64>]) -> bool {
     let finite = match &model.head {
-        Fitted::Regression(head) => head.outputs(),
-        Fitted::Classification(head) => head.classes(),
+        Head::Regression(head) => head.outputs(),
+        Head::Classification(head) => head.classes(),
     };
     rows.iter().all(|r| r.iter().take(finite).all(|v| v.is_finite()) && r.iter().all(|v| !v.is_nan()))
 }
@@ -514,7 +516,7 @@ fn classifiers_whose_parts_do_not_fit_together_are_refused() {
     let e = Model::from_bytes(&file.with("about", about.to_string()).bytes()).unwrap_err().to_string();
     assert!(e.contains("its head reads logits"), "{e}");
     // Fewer maps than classes.
-    let Fitted::Classification(head) = classification(ClassMethod::Isotonic, InputKind::Logits).head else {
+    let Head::Classification(head) = classification(ClassMethod::Isotonic, InputKind::Logits).head else {
         panic!("a classifier")
     };
     let mut value = serde_json::to_value(&head).unwrap();
@@ -568,14 +570,14 @@ const FROZEN: [&str; 13] = [
 fn tolerance(model: &Model, expected: &[f64], i: usize) -> f64 {
     let exact = 1e-9 * expected[i].abs().max(1e-3);
     match &model.head {
-        Fitted::Regression(head) => {
+        Head::Regression(head) => {
             let plan = head.plan(&Asked::at(&[model.level.unwrap()])).unwrap();
             // Lower and upper ends are in the last two thirds.
             let targets = expected.len() / 3;
             let length = expected[2 * targets + i % targets] - expected[targets + i % targets];
             if plan.values().iter().any(|v| v.single) { 1e-5 * length } else { exact }
         }
-        Fitted::Classification(_) => exact,
+        Head::Classification(_) => exact,
     }
 }
 

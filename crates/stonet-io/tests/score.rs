@@ -8,10 +8,10 @@ mod heads;
 
 use heads::{classification, level, names, noise, regression, rows};
 use ndarray::{Array2, Axis, concatenate, s};
-use stonet::{Calibration, ClassInputs, ClassMethod, InputKind, Kind, Level, NewRows, Seed, Side};
+use stonet::{ClassInputs, ClassMethod, InputKind, Kind, Level, RegressionInputs, RegressionRows, Seed, Side};
 use stonet_io::{
-    Cells, Column, Error, Fitted, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Setting, Table, Type,
-    Writer, read, score_file,
+    Cells, Column, Error, Head, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Setting, Table, Type, Writer,
+    read, score_file,
 };
 
 fn scorer(model: &Model, settings: ScoreSettings) -> ModelScorer {
@@ -51,10 +51,10 @@ fn intervals_are_those_of_the_fitted_head() {
     for kind in Kind::ALL {
         for targets in [1, 2] {
             let model = regression(kind, targets);
-            let Fitted::Regression(head) = &model.head else { panic!("a regression") };
+            let Head::Regression(head) = &model.head else { panic!("a regression") };
             let (table, [f, d, _]) = table(50);
             let d = d.slice(s![.., ..targets]);
-            let new = NewRows::new(f.view()).unwrap().with_prediction(d).unwrap();
+            let new = RegressionInputs::new(f.view()).unwrap().with_prediction(d).unwrap();
             let levels = [level(0.9), level(0.75)];
             let settings = ScoreSettings { levels: levels.to_vec(), joint: targets == 2, ..ScoreSettings::default() };
             let scorer = scorer(&model, settings);
@@ -150,10 +150,13 @@ fn classes_are_those_of_the_fitted_head() {
         (ClassMethod::Temperature, InputKind::Probabilities),
     ] {
         let model = classification(method, kind);
-        let Fitted::Classification(head) = &model.head else { panic!("a classification") };
+        let Head::Classification(head) = &model.head else { panic!("a classification") };
         let z = noise(40, 3, 2.0);
-        let given =
-            if kind == InputKind::Probabilities { stonet::Head::Multinomial.mean(z.clone()) } else { z.clone() };
+        let given = if kind == InputKind::Probabilities {
+            stonet::network::Likelihood::Multinomial.mean(z.clone())
+        } else {
+            z.clone()
+        };
         let inputs = match kind {
             InputKind::Features => ClassInputs::features(z.view()),
             _ => ClassInputs::logits(z.view()),
@@ -269,18 +272,18 @@ fn nothing_is_left_of_what_fails_or_is_stopped() {
 #[test]
 fn a_head_that_a_stream_calibrated_comes_back_from_its_file() {
     let model = regression(Kind::Split, 2);
-    let Fitted::Regression(head) = &model.head else { unreachable!("it is a regression") };
+    let Head::Regression(head) = &model.head else { unreachable!("it is a regression") };
     let [features, prediction, y] = rows(80, 0.0);
-    let sample = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
+    let sample = RegressionRows::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
     let mut head = head.settings().fit_sample(&sample, Seed::new(3), &|_, _| true).unwrap();
     for batch in 1..20 {
         let [features, prediction, y] = rows(1000, f64::from(batch));
-        let more = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
+        let more = RegressionRows::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
         head.calibrate(&more).unwrap();
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("head.stonet");
-    let model = Model { head: Fitted::Regression(Box::new(head.finish().unwrap())), ..model };
+    let model = Model { head: Head::Regression(Box::new(head.finish().unwrap())), ..model };
     model.save(&path).unwrap();
     let back = Model::load(&path).unwrap();
     assert_eq!(back.head, model.head);

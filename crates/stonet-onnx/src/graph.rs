@@ -200,7 +200,7 @@ impl Graph {
     }
 
     /// The graph as a head, if all its numbers are f32.
-    pub(crate) fn finish(self, notes: Vec<(&'static str, String)>) -> Result<Head> {
+    pub(crate) fn finish(self, notes: Vec<(&'static str, String)>) -> Result<HeadGraph> {
         if self.overflow {
             return Err(Error::NotExportable {
                 what: "this model".into(),
@@ -208,7 +208,7 @@ impl Graph {
                 remedy: "rescale the features or the response, and fit again",
             });
         }
-        Ok(Head { graph: self, notes })
+        Ok(HeadGraph { graph: self, notes })
     }
 
     fn name(&self, tensor: Tensor, names: &Names<'_>) -> String {
@@ -231,14 +231,14 @@ pub(crate) struct Names<'a> {
     pub prefix: &'a str,
 }
 
-/// A fitted model as an ONNX graph: alone ([`Head::to_onnx`]), or behind the network that it belongs to ([`Head::join`]).
+/// A fitted model as an ONNX graph: alone ([`HeadGraph::to_onnx`]), or behind the network that it belongs to ([`HeadGraph::join`]).
 #[derive(Debug, Clone)]
-pub struct Head {
+pub struct HeadGraph {
     graph: Graph,
     notes: Vec<(&'static str, String)>,
 }
 
-impl Head {
+impl HeadGraph {
     /// What it reads: `features`, `logits`, `network_prediction`, or several of them.
     pub fn inputs(&self) -> Vec<&str> {
         self.graph.inputs.iter().map(|p| p.name.as_str()).collect()

@@ -2,7 +2,7 @@
 
 use crate::casts::{self, unused};
 use crate::export::{FEATURES, PREDICTION};
-use crate::graph::{Head, NEWEST_OPSET, Names, OLDEST_OPSET, Port};
+use crate::graph::{HeadGraph, NEWEST_OPSET, Names, OLDEST_OPSET, Port};
 use crate::proto::tag;
 use crate::tensor::FLOAT;
 use crate::wire::Message;
@@ -19,7 +19,7 @@ pub struct Joint {
     pub keep_outputs: bool,
 }
 
-impl Head {
+impl HeadGraph {
     /// The network with the head behind it. Names of the head that the network uses too get `stonet_` in front.
     pub fn join(&self, network: &Network, joint: &Joint) -> Result<Vec<u8>> {
         let opset = network.opset();

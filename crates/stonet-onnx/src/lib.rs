@@ -1,7 +1,7 @@
 //! Trained networks as ONNX files.
 //!
 //! In: [`Network`] opens one, finds its last hidden layer ([`Tap`]), and runs it on [`Inputs`] ([`Runner`]).
-//! Out: [`perceptron`] writes a plain network; [`classifier`] and [`intervals`] write a fitted model as a [`Head`], which stands alone or is joined to the network it belongs to.
+//! Out: [`perceptron`] writes a plain network; [`classifier`] and [`intervals`] write a fitted model as a [`HeadGraph`], which stands alone or is joined to the network it belongs to.
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
@@ -47,12 +47,12 @@ mod join;
 pub use error::{Error, Result};
 pub use export::{classifier, intervals, perceptron};
 pub use features::{Features, RunSettings, Runner};
-pub use graph::Head;
+pub use graph::HeadGraph;
 pub use inputs::{Inputs, Preprocess};
 pub use join::Joint;
 pub use network::Network;
 pub use runtime::Runtime;
-pub use stonet::ClassOutput;
+pub use stonet::rows::ClassOutput;
 pub use stonet::score::Asked;
 pub use taps::Tap;
 pub use tensor::{Axis, ElementType, Initialiser, Operator, TensorInfo};

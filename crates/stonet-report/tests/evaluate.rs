@@ -4,7 +4,7 @@ mod common;
 
 use ndarray::{Array2, array, s};
 use stonet::metrics::{class_scores, coverage, mean_length, rmse, winkler};
-use stonet::{ClassInputs, ClassMethod, ClassRows, Kind, Level, NewRows, PostStoNetClassifier, Seed, Side};
+use stonet::{ClassInputs, ClassMethod, ClassRows, Kind, Level, PostStoNetClassifier, RegressionInputs, Seed, Side};
 use stonet_report::*;
 
 fn level() -> Level {
@@ -252,7 +252,7 @@ fn faults_are_named() {
     let by = EvaluateSettings { by: Some(("group", &few)), ..plain.clone() };
     assert!(evaluate(&test.y, &by).contains("column of subgroups: expected 50, found 1"));
     let none = Array2::zeros((0, 5));
-    let nothing = NewRows::new(none.view()).unwrap();
+    let nothing = RegressionInputs::new(none.view()).unwrap();
     let e = RegressionEvaluation::new(&fitted, &nothing, Array2::zeros((0, 1)).view(), &plain).unwrap_err();
     assert!(e.to_string().contains("an evaluation needs at least 1 rows"), "{e}");
     let p = array![[0.5, 0.5]];
@@ -286,7 +286,7 @@ fn batches_of_any_size_give_the_evaluation_of_all_rows() {
     missing[[7, 0]] = f64::NAN;
     let e = judge.add(&rows(700..800), missing.view(), None).unwrap_err().to_string();
     assert!(e.contains("row 707, column 0 is NaN"), "{e}");
-    let alone = NewRows::new(test.features.slice(s![700..800, ..])).unwrap();
+    let alone = RegressionInputs::new(test.features.slice(s![700..800, ..])).unwrap();
     assert!(judge.add(&alone, test.y.slice(s![700..800, ..]), None).is_err());
     assert!(judge.add(&rows(700..800), test.y.slice(s![700..800, ..]), Some(&regions[..100])).is_err());
     assert_eq!(judge.rows(), 700);

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
-use stonet::streams::simulated as streams;
+use stonet::base::streams::simulated as streams;
 use stonet::{Dataset, Result, Seed};
 
 /// Inputs, true and false.

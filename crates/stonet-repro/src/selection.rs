@@ -2,11 +2,9 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
-use stonet::streams::{experiments, selection as streams};
-use stonet::{
-    Asghmc, Assumptions, Dataset, Iro, PathError, Rule, Seed, StoNet, Structure, Trainer, Walk, cross_validate,
-    kappa_path,
-};
+use stonet::base::streams::{experiments, selection as streams};
+use stonet::train::{Asghmc, Assumptions, Iro, LossCurve, Rule, Structure, Trainer, Walk, cross_validate, kappa_path};
+use stonet::{Dataset, Seed, StoNet};
 
 use crate::journal::Tick;
 use crate::model::{INPUTS, Model, TRUE_INPUTS, separation};
@@ -34,7 +32,7 @@ pub struct ModelPath {
     /// The paper's setting whose rates are used.
     pub setting: String,
     /// Out-of-fold error along the path.
-    pub error: PathError,
+    pub error: LossCurve,
     /// κ of the smallest out-of-fold error.
     pub kappa: f64,
     /// The smallest |average gradient| of x1 … x5 at that κ.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stonet::mlp::Training;
+use stonet::peers::mlp::Training;
 use stonet::{Activation, Seed};
 use stonet_repro::Error;
 use stonet_repro::fashion::{Images, Judged, Spec, train};

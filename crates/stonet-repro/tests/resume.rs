@@ -82,7 +82,7 @@ fn other_settings_do_not_mix_with_a_journal() {
 
 mod growing {
     use super::*;
-    use stonet::Algorithm;
+    use stonet::train::Algorithm;
     use stonet_repro::consistency::{Options, Report, Spec, run};
 
     /// The shipped experiment, made small enough for a test.

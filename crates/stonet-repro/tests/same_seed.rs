@@ -1,6 +1,7 @@
 //! The same seed gives the same fit, whichever command asks for it; methods are known by their names alone.
 
 use ndarray::{Array2, Axis};
+use stonet::base::streams;
 use stonet::metrics::{JudgeSettings, coverage, judge, mean_length, winkler};
 use stonet::*;
 use stonet_repro::benchmark::{Method, compare_intervals};
@@ -23,15 +24,15 @@ fn a_comparison_of_intervals_fits_as_a_fit_does() {
     let (y, truth) = (targets(&x, 0), targets(&new, 1000));
     let network = |x: &Array2<f64>| x.map_axis(Axis(1), |f| f[0] + 0.3 * f[1]).insert_axis(Axis(1));
     let (d, new_d) = (network(&x), network(&new));
-    let rows = Calibration::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
-    let new = NewRows::new(new.view()).unwrap().with_prediction(new_d.view()).unwrap();
+    let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
+    let new = RegressionInputs::new(new.view()).unwrap().with_prediction(new_d.view()).unwrap();
     let level = Level::new(0.8).unwrap();
     let kinds = [Kind::Fast, Kind::Cv, Kind::Split, Kind::CvPlus];
     // In another order and without the others: neither may matter.
     let names: Vec<String> = ["laplace"].into_iter().chain(kinds.map(Kind::name)).map(str::to_owned).collect();
     let compared = compare_intervals(&rows, (new, truth.view()), None, &names, level, SEED, &|_, _| true).unwrap();
     for kind in kinds {
-        let fitted = PostStoNet { kind, level, ..PostStoNet::default() };
+        let fitted = PostStoNetRegressor { kind, level, ..PostStoNetRegressor::default() };
         let fitted = fitted.fit(&rows, Seed::new(SEED), &|_, _| true).unwrap();
         let i = fitted.intervals(&new, level, Side::Both).unwrap();
         let judged = &compared.methods.iter().find(|m| m.name == kind.name()).unwrap().judged;

@@ -2,7 +2,8 @@
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use ndarray::{Array2, Axis};
-use stonet::{Activation, Asghmc, Dataset, Preset, Seed, StepBench, StoNet, Trainer};
+use stonet::train::{Asghmc, Preset, StepBench, Trainer};
+use stonet::{Activation, Dataset, Seed, StoNet};
 
 const SHAPES: [&[usize]; 3] = [&[100, 20, 1], &[20, 500, 1], &[20, 500, 100, 1]];
 

@@ -10,9 +10,8 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use stonet::metrics::mean_sd;
-use stonet::{
-    ClassInputs, ClassMethod, ClassRows, Head, Level, PostStoNetClassifier, ProbabilityCovariance, Seed, Wald,
-};
+use stonet::network::Likelihood;
+use stonet::{ClassInputs, ClassMethod, ClassRows, Level, PostStoNetClassifier, ProbabilityCovariance, Seed, Wald};
 
 const PARTS: [f64; 3] = [0.0, 0.1, 1.0];
 const TEST_ROWS: usize = 200;
@@ -33,7 +32,7 @@ fn draw(rows: usize, k: usize, bent: bool, seed: Seed) -> (Array2<f64>, Array2<f
         };
         own / 2.0 + correction
     });
-    let p = Head::Multinomial.mean(truth);
+    let p = Likelihood::Multinomial.mean(truth);
     let labels = p.outer_iter().map(|p| {
         let mut u: f64 = rng.random();
         let drawn = p.iter().position(|&p| {

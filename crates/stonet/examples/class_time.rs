@@ -5,7 +5,8 @@ use std::time::Instant;
 use ndarray::Array2;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
-use stonet::{ClassInputs, ClassRows, Head, PostStoNetClassifier, Seed};
+use stonet::network::Likelihood;
+use stonet::{ClassInputs, ClassRows, PostStoNetClassifier, Seed};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rows: usize = std::env::args().nth(1).map_or(Ok(5000), |n| n.parse())?;
@@ -16,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             2.0 * draw
         });
         // A class is drawn from the scores; the network is twice too sure and leans towards the even classes.
-        let labels: Vec<usize> = (Head::Multinomial.mean(scores.clone()).outer_iter())
+        let labels: Vec<usize> = (Likelihood::Multinomial.mean(scores.clone()).outer_iter())
             .map(|p| {
                 let mut u: f64 = rng.random();
                 let drawn = p.iter().position(|&p| {

@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use ndarray::Array2;
-use stonet::mlp::Training;
-use stonet::{Dataset, Progress, Seed};
+use stonet::peers::mlp::Training;
+use stonet::train::Progress;
+use stonet::{Dataset, Seed};
 
 const ROWS: usize = 2000;
 const EPOCHS: usize = 16;

@@ -5,7 +5,7 @@
 use std::time::Instant;
 
 use ndarray::Array2;
-use stonet::{MultinomialFit, SparseMultinomial};
+use stonet::sparse::{MultinomialFit, SparseMultinomial};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

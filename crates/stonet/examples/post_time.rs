@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ndarray::{Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
-use stonet::{Calibration, Kind, Level, NewRows, PostStoNet, Seed, Side};
+use stonet::{Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
 
 const FEATURES: usize = 100;
 
@@ -22,14 +22,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let y = y.insert_axis(Axis(1));
     let prediction = y.mapv(|v| 0.8 * v + 0.1);
-    let calibration = Calibration::new(features.view(), y.view())?.with_prediction(prediction.view())?;
-    let new = NewRows::new(features.view())?.with_prediction(prediction.view())?;
+    let calibration = RegressionRows::new(features.view(), y.view())?.with_prediction(prediction.view())?;
+    let new = RegressionInputs::new(features.view())?.with_prediction(prediction.view())?;
     let level = Level::new(0.9)?;
     println!("{rows} rows x {FEATURES} features, {} threads", rayon::current_num_threads());
     let kinds: Vec<Kind> = if rows > 20_000 { vec![Kind::Stack] } else { Kind::ALL.to_vec() };
     for kind in kinds {
         let begin = Instant::now();
-        let fitted = PostStoNet { kind, ..PostStoNet::default() }.fit(&calibration, Seed::new(1), &|_, _| true)?;
+        let fitted = PostStoNetRegressor { kind, ..PostStoNetRegressor::default() }.fit(
+            &calibration,
+            Seed::new(1),
+            &|_, _| true,
+        )?;
         let fit = begin.elapsed().as_secs_f64();
         let begin = Instant::now();
         fitted.intervals(&new, level, Side::Both)?;

@@ -5,7 +5,7 @@ use ndarray::{Array2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 use stonet::metrics::top_class;
 use stonet::score::{Asked, Column, Input, Port};
-use stonet::{Calibration, ClassInputs, ClassRows, Kind, Level, PostStoNet, PostStoNetClassifier, Seed};
+use stonet::{ClassInputs, ClassRows, Kind, Level, PostStoNetClassifier, PostStoNetRegressor, RegressionRows, Seed};
 
 const FEATURES: usize = 100;
 const RELEVANT: usize = 13;
@@ -23,12 +23,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let prediction = mean.mapv(|m| 0.9 * m + 0.4 * normal()).insert_axis(Axis(1));
     let part = |a: &Array2<f64>| a.slice(s![..CALIBRATION, ..]).to_owned();
     let (x, t, d) = (part(&features), part(&y), part(&prediction));
-    let calibration = Calibration::new(x.view(), t.view())?.with_prediction(d.view())?;
+    let calibration = RegressionRows::new(x.view(), t.view())?.with_prediction(d.view())?;
     let (features, prediction) = (features.view(), prediction.view());
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
     let only = std::env::args().nth(2);
     for kind in Kind::ALL.into_iter().filter(|k| only.as_ref().is_none_or(|o| o == k.name())) {
-        let fitted = PostStoNet { kind, ..PostStoNet::default() }.fit(&calibration, Seed::new(1), &|_, _| true)?;
+        let fitted = PostStoNetRegressor { kind, ..PostStoNetRegressor::default() }.fit(
+            &calibration,
+            Seed::new(1),
+            &|_, _| true,
+        )?;
         let scorer = fitted.scorer(&Asked::at(&[Level::new(0.9)?]))?;
         let column = |i: &Input| match i.port {
             Port::Features => Column::F64(features.slice_move(s![..rows, i.column])),

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use ndarray::Array2;
-use stonet::SparseLinear;
+use stonet::sparse::SparseLinear;
 
 /// A regression of a millisecond needs more rounds than the others for a steady median.
 const ROUNDS: usize = 15;

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use ndarray::Array2;
-use stonet::{Activation, Asghmc, Dataset, Seed, StepBench, StoNet};
+use stonet::train::{Asghmc, StepBench};
+use stonet::{Activation, Dataset, Seed, StoNet};
 
 const ROUNDS: usize = 30;
 

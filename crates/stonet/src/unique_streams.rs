@@ -4,10 +4,14 @@ use std::collections::HashSet;
 
 use ndarray::{Array2, Axis};
 
-use crate::baseline::{Cqr, NetworkRefit, Normalised, PostLinear};
+use crate::base::random::recorded;
+use crate::base::streams;
+use crate::classification::{SetScheme, SkipSettings};
 use crate::metrics::{JudgeSettings, judge};
-use crate::mlp::Training;
-use crate::random::recorded;
+use crate::peers::baseline::{Cqr, NetworkRefit, Normalised, PostLinear};
+use crate::peers::mlp::Training;
+use crate::regression::StoNetSettings;
+use crate::train::{Algorithm, Asghmc, Iro};
 use crate::*;
 
 const SEED: Seed = Seed::new(11);
@@ -32,18 +36,18 @@ fn every_interval_has_streams_of_its_own_for_every_part() {
     let x = features(90, 3);
     let y = Array2::from_shape_fn((90, 2), |(i, j)| x[[i, j]] + 0.3 * ((i * 31 + j) as f64).cos());
     let d = x.slice(ndarray::s![.., ..2]);
-    let rows = Calibration::new(x.view(), y.view()).unwrap().with_prediction(d).unwrap();
+    let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(d).unwrap();
     for kind in Kind::ALL {
         for algorithm in [Algorithm::Asghmc, Algorithm::Polished] {
             let iro = Iro { iterations: 2, ..Iro::default() };
             let stonet = StoNetSettings { algorithm, iro, ..stonet() };
-            let settings = PostStoNet { kind, stonet, folds: 4, ..PostStoNet::default() };
+            let settings = PostStoNetRegressor { kind, stonet, folds: 4, ..PostStoNetRegressor::default() };
             assert_unique((kind, algorithm), || {
                 settings.fit(&rows, SEED, &|_, _| true).unwrap();
             });
         }
     }
-    let same = PostStoNet { nested: false, stonet: stonet(), ..PostStoNet::default() };
+    let same = PostStoNetRegressor { nested: false, stonet: stonet(), ..PostStoNetRegressor::default() };
     assert_unique("same folds", || {
         same.fit(&rows, SEED, &|_, _| true).unwrap();
     });
@@ -53,14 +57,14 @@ fn every_interval_has_streams_of_its_own_for_every_part() {
 fn every_baseline_and_perceptron_has_streams_of_its_own_for_every_part() {
     let x = features(80, 3);
     let y = x.map_axis(Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(Axis(1));
-    let rows = Calibration::new(x.view(), y.view()).unwrap().with_prediction(y.view()).unwrap();
+    let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(y.view()).unwrap();
     let level = Level::new(0.8).unwrap();
     assert_unique("cqr", || drop(Cqr::default().fit(&rows, level, SEED, &|_, _| true).unwrap()));
     assert_unique("refit", || drop(NetworkRefit::default().fit(&rows, SEED, &|_, _| true).unwrap()));
     assert_unique("post-linear", || drop(PostLinear::default().fit(&rows, SEED, &|_, _| true).unwrap()));
     assert_unique("normalised", || drop(Normalised::default().fit(&rows, SEED, &|_, _| true).unwrap()));
     let data = Dataset::new(x.clone(), y.clone()).unwrap();
-    let early_stopping = Some(mlp::EarlyStopping::default());
+    let early_stopping = Some(peers::mlp::EarlyStopping::default());
     let training = Training { epochs: 5, early_stopping, ..Training::default() };
     assert_unique("perceptron", || drop(training.fit(&data, SEED, &mut ()).unwrap()));
 }

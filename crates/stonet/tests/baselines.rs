@@ -3,9 +3,9 @@
 use ndarray::{Array1, Array2, Axis, array, s};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
-use stonet::baseline::{self, Fitted, NetworkRefit, SmallNetwork, SplitConformal};
 use stonet::metrics::{coverage, coverage_by_width, covered, mean_sd};
-use stonet::{Calibration, Error, Intervals, Level, NewRows, Seed};
+use stonet::peers::baseline::{self, FittedBaseline, NetworkRefit, SmallNetwork, SplitConformal};
+use stonet::{Error, Intervals, Level, RegressionInputs, RegressionRows, Seed};
 
 /// Rows of a known model, with the predictions of a network that errs along the features.
 struct Rows {
@@ -37,12 +37,12 @@ fn sample(rows: usize, noise: Noise, seed: Seed) -> Rows {
 }
 
 impl Rows {
-    fn calibration(&self) -> Calibration<'_> {
-        Calibration::new(self.x.view(), self.y.view()).unwrap().with_prediction(self.d.view()).unwrap()
+    fn calibration(&self) -> RegressionRows<'_> {
+        RegressionRows::new(self.x.view(), self.y.view()).unwrap().with_prediction(self.d.view()).unwrap()
     }
 
-    fn new_rows(&self) -> NewRows<'_> {
-        NewRows::new(self.x.view()).unwrap().with_prediction(self.d.view()).unwrap()
+    fn new_rows(&self) -> RegressionInputs<'_> {
+        RegressionInputs::new(self.x.view()).unwrap().with_prediction(self.d.view()).unwrap()
     }
 }
 
@@ -60,7 +60,7 @@ use Method::*;
 const ALL: [Method; 6] = [Split, Normalised, Cqr, PostLinear, Refit, Laplace];
 
 impl Method {
-    fn fit(self, rows: &Calibration<'_>, level: Level, seed: Seed) -> stonet::Result<Box<dyn Fitted>> {
+    fn fit(self, rows: &RegressionRows<'_>, level: Level, seed: Seed) -> stonet::Result<Box<dyn FittedBaseline>> {
         // Fewer steps at a higher rate than by default: validity does not depend on them, the time of the test does.
         let network = || SmallNetwork { steps: 600, rate: 5e-3, ..SmallNetwork::default() };
         Ok(match self {
@@ -166,10 +166,10 @@ fn split_conformal_by_hand() {
     let x = Array2::zeros((9, 2));
     let d = array![[0.0], [1.0], [2.0], [3.0], [4.0], [5.0], [6.0], [7.0], [8.0]];
     let y = &d + &array![[-3.0], [1.0], [-9.0], [2.0], [8.0], [-4.0], [5.0], [7.0], [-6.0]];
-    let rows = Calibration::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
+    let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
     let fitted = SplitConformal.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
     let (new, at) = (array![[10.0], [-1.5]], array![[0.0, 0.0], [5.0, 5.0]]);
-    let new_rows = NewRows::new(at.view()).unwrap().with_prediction(new.view()).unwrap();
+    let new_rows = RegressionInputs::new(at.view()).unwrap().with_prediction(new.view()).unwrap();
     let i = fitted.intervals(&new_rows, level(0.8)).unwrap();
     assert_eq!((i.prediction, i.lower, i.upper), (new.clone(), array![[2.0], [-9.5]], array![[18.0], [6.5]]));
     assert_eq!(fitted.intervals(&new_rows, level(0.9)).unwrap().upper, array![[19.0], [7.5]]);
@@ -200,7 +200,7 @@ fn a_row_has_the_same_interval_alone_and_among_others() {
         assert_eq!(all.lower.dim(), (70, 1));
         for r in 0..70 {
             let (x, d) = (test.x.slice(s![r..=r, ..]), test.d.slice(s![r..=r, ..]));
-            let row = NewRows::new(x).unwrap().with_prediction(d).unwrap();
+            let row = RegressionInputs::new(x).unwrap().with_prediction(d).unwrap();
             let alone = fitted.intervals(&row, level(0.9)).unwrap();
             let of = |a: &Array2<f64>| a.slice(s![r..=r, ..]).to_owned();
             let among = Intervals {
@@ -233,11 +233,11 @@ fn more_features_than_rows_and_dead_features_are_fine() {
     let mut x: Array2<f64> = Array2::from_shape_simple_fn((40, 90), || draws.next().unwrap());
     x.slice_mut(s![.., 30..35]).fill(-2.5);
     let y = (&x.column(0) * 3.0 + 1.0).insert_axis(Axis(1));
-    let rows = Calibration::new(x.view(), y.view()).unwrap().with_prediction(y.view()).unwrap();
+    let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(y.view()).unwrap();
     // What was constant in calibration is not any more.
     let wild = Array2::from_elem((3, 90), 1e6);
     let d = Array2::zeros((3, 1));
-    let new = NewRows::new(wild.view()).unwrap().with_prediction(d.view()).unwrap();
+    let new = RegressionInputs::new(wild.view()).unwrap().with_prediction(d.view()).unwrap();
     for method in ALL {
         let i = method.fit(&rows, level(0.8), Seed::new(1)).unwrap().intervals(&new, level(0.8)).unwrap();
         let fine = i.lower.iter().zip(&i.upper).all(|(l, u)| l.is_finite() && u.is_finite() && l <= u);
@@ -271,16 +271,16 @@ fn few_rows_give_infinite_intervals_and_fewer_an_error() {
 #[test]
 fn what_cannot_work_is_refused_by_name() {
     let rows = sample(40, Noise::Homoscedastic, Seed::new(13));
-    let bare = Calibration::new(rows.x.view(), rows.y.view()).unwrap();
+    let bare = RegressionRows::new(rows.x.view(), rows.y.view()).unwrap();
     let two = ndarray::concatenate![Axis(1), rows.y, rows.y];
-    let two = Calibration::new(rows.x.view(), two.view()).unwrap().with_prediction(two.view()).unwrap();
+    let two = RegressionRows::new(rows.x.view(), two.view()).unwrap().with_prediction(two.view()).unwrap();
     let flat = Array2::from_elem((40, 1), 2.0);
-    let flat = Calibration::new(rows.x.view(), flat.view()).unwrap().with_prediction(rows.d.view()).unwrap();
+    let flat = RegressionRows::new(rows.x.view(), flat.view()).unwrap().with_prediction(rows.d.view()).unwrap();
     let empty = Array2::zeros((40, 0));
-    let empty = Calibration::new(empty.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
+    let empty = RegressionRows::new(empty.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
     let (narrow, at) = (Array2::zeros((2, 3)), level(0.9));
     for method in ALL {
-        let fit = |rows: &Calibration<'_>| method.fit(rows, at, Seed::new(1)).map(|_| ());
+        let fit = |rows: &RegressionRows<'_>| method.fit(rows, at, Seed::new(1)).map(|_| ());
         let from_network = matches!(method, Split | Normalised);
         assert_eq!(matches!(fit(&bare), Err(Error::NoPrediction { .. })), from_network, "{method:?}");
         assert!(matches!(fit(&two), Err(Error::Shape { expected: 1, found: 2, .. })), "{method:?}");
@@ -288,7 +288,7 @@ fn what_cannot_work_is_refused_by_name() {
         assert_eq!(constant, !from_network, "{method:?}");
         assert_eq!(fit(&empty).is_ok(), method == Split, "{method:?}");
         let fitted = method.fit(&rows.calibration(), at, Seed::new(1)).unwrap();
-        let new = NewRows::new(narrow.view()).unwrap();
+        let new = RegressionInputs::new(narrow.view()).unwrap();
         assert!(fitted.intervals(&new, at).is_err(), "{method:?}");
         let wide = Array2::zeros((2, 2));
         let wrong = fitted.intervals(&new.with_prediction(wide.view()).unwrap(), at);
@@ -351,7 +351,7 @@ fn the_scale_follows_the_noise_and_exact_networks_are_fine() {
     let correlation = log.iter().zip(&truth).map(|(l, t)| (l - a) * (t - b)).sum::<f64>() / (299.0 * sa * sb);
     assert!(correlation > 0.95, "{correlation}");
     // A network without errors: intervals of length zero, not NaN.
-    let exact = Calibration::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.y.view()).unwrap();
+    let exact = RegressionRows::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.y.view()).unwrap();
     let i = baseline::Normalised::default().fit(&exact, Seed::new(1), &|_, _| true).unwrap();
     let i = i.intervals(&test.new_rows(), level(0.9)).unwrap();
     assert_eq!((&i.lower, &i.upper), (&test.d, &test.d));
@@ -411,8 +411,9 @@ fn the_laplace_posterior_is_the_one_found_by_brute_force() {
     // The second has directions that no row has seen.
     for (n, p) in [(9, 3), (6, 8)] {
         let (x, y) = tiny(n, p, 18);
-        let fitted =
-            baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true).unwrap();
+        let fitted = baseline::Laplace
+            .fit(&RegressionRows::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true)
+            .unwrap();
         let (unit, centre) = (y.std(0.0), y.mean().unwrap());
         let noise = fitted.noise_variance() / (unit * unit);
         let design = |x: &Array2<f64>, by: &Array2<f64>| {
@@ -426,7 +427,7 @@ fn the_laplace_posterior_is_the_one_found_by_brute_force() {
         // Within one deviation of the mean, where no feature is clipped.
         let new = Array2::from_shape_fn((4, p), |(i, j)| ((i * p + j) as f64).sin());
         let new = new * x.std_axis(Axis(0), 0.0) + x.mean_axis(Axis(0)).unwrap();
-        let i = fitted.intervals(&NewRows::new(new.view()).unwrap(), level(0.8)).unwrap();
+        let i = fitted.intervals(&RegressionInputs::new(new.view()).unwrap(), level(0.8)).unwrap();
         let phi = design(&new, &x);
         // Six rows and eight features are met exactly: the smallest penalty, and a precision of condition 1e7 to invert here.
         let tolerance = if n > p { 1e-12 } else { 1e-7 };
@@ -445,7 +446,7 @@ fn the_laplace_posterior_is_the_one_found_by_brute_force() {
 fn prior_and_noise_maximise_the_marginal_likelihood() {
     let (x, y) = tiny(12, 3, 19);
     let fitted =
-        baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true).unwrap();
+        baseline::Laplace.fit(&RegressionRows::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true).unwrap();
     let (phi, t) = (standard(&x, &x), standard(&y, &y).index_axis_move(Axis(1), 0));
     // log p(t | a, σ²) with a flat intercept, from the 12 × 12 covariance of the rows.
     let log = |precision: f64, noise: f64| {
@@ -474,10 +475,10 @@ fn features_without_signal_leave_the_mean() {
     let x = Array2::from_shape_fn((50, 1), |(i, _)| f64::from(i as u32 / 2));
     let y = Array2::from_shape_fn((50, 1), |(i, _)| if i % 2 == 0 { 1.0 } else { -1.0 });
     let fitted =
-        baseline::Laplace.fit(&Calibration::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true).unwrap();
+        baseline::Laplace.fit(&RegressionRows::new(x.view(), y.view()).unwrap(), Seed::new(1), &|_, _| true).unwrap();
     // σ² is the variance with divisor n − 1, and the mean is known to σ²/n.
     assert!((fitted.noise_variance() - 50.0 / 49.0).abs() < 1e-9);
-    let i = fitted.intervals(&NewRows::new(x.view()).unwrap(), level(0.9)).unwrap();
+    let i = fitted.intervals(&RegressionInputs::new(x.view()).unwrap(), level(0.9)).unwrap();
     let half = level(0.9).z() * (50.0f64 / 49.0 * 51.0 / 50.0).sqrt();
     assert!(i.upper.iter().all(|u| (u - half).abs() < 1e-6));
 }

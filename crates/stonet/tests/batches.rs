@@ -1,9 +1,11 @@
 //! A row's result does not depend on the rows that come with it, bit by bit: every baseline, and the perceptron.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
-use stonet::baseline::{Cqr, Fitted, Laplace, NetworkRefit, Normalised, PostLinear, SmallNetwork, SplitConformal};
-use stonet::mlp::Training;
-use stonet::{Calibration, Dataset, Intervals, Level, NewRows, Seed};
+use stonet::peers::baseline::{
+    Cqr, FittedBaseline, Laplace, NetworkRefit, Normalised, PostLinear, SmallNetwork, SplitConformal,
+};
+use stonet::peers::mlp::Training;
+use stonet::{Dataset, Intervals, Level, RegressionInputs, RegressionRows, Seed};
 
 const ROWS: usize = 331;
 
@@ -42,10 +44,10 @@ fn intervals_of_every_baseline_do_not_depend_on_the_batch() {
     for columns in [2, 5, 20] {
         let x = features(ROWS, columns);
         let y = responses(&x);
-        let rows = Calibration::new(x.view(), y.view()).unwrap().with_prediction(x.slice(s![.., ..1])).unwrap();
+        let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(x.slice(s![.., ..1])).unwrap();
         let network = SmallNetwork { steps: 60, ..SmallNetwork::default() };
         let seed = Seed::new(1);
-        let fitted: [(&str, Box<dyn Fitted>); 6] = [
+        let fitted: [(&str, Box<dyn FittedBaseline>); 6] = [
             ("split", Box::new(SplitConformal.fit(&rows, seed, &|_, _| true).unwrap())),
             ("normalised", Box::new(Normalised::default().fit(&rows, seed, &|_, _| true).unwrap())),
             ("cqr", Box::new(Cqr { network: network.clone() }.fit(&rows, level, seed, &|_, _| true).unwrap())),
@@ -59,7 +61,7 @@ fn intervals_of_every_baseline_do_not_depend_on_the_batch() {
             for (name, fitted) in &fitted {
                 let numbers = |from: usize, to: usize| {
                     let (features, d) = (x.slice(s![from..to, ..]), x.slice(s![from..to, ..1]));
-                    let new = NewRows::new(features).unwrap().with_prediction(d).unwrap();
+                    let new = RegressionInputs::new(features).unwrap().with_prediction(d).unwrap();
                     let Intervals { prediction, lower, upper, .. } = fitted.intervals(&new, level).unwrap();
                     ndarray::concatenate![Axis(1), prediction, lower, upper]
                 };

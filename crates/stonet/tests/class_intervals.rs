@@ -4,6 +4,8 @@ use ndarray::{Array1, Array2, Axis};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
+use stonet::classification::{Covariance, IntervalScale, SkipSettings, Trust};
+use stonet::network::Likelihood;
 use stonet::*;
 
 /// What is to be learned about the logits z.
@@ -31,7 +33,7 @@ fn sample(truth: Truth, classes: usize, rows: usize, seed: Seed) -> (Array2<f64>
         Truth::Vector => (0.4 + 0.1 * k as f64) * z[[i, k]] + bias(k),
         Truth::Linear => 0.5 * z[[i, k]] + bias(k) + 0.125 * (k % 2) as f64 * centred[[i, (k + 1) % classes]],
     });
-    let p = Head::Multinomial.mean(f);
+    let p = Likelihood::Multinomial.mean(f);
     let draw = |p: ndarray::ArrayView1<'_, f64>| {
         let mut left: f64 = rng.random();
         p.iter().position(|p| (left -= p, left < 0.0).1).unwrap_or(classes - 1)

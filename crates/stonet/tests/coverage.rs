@@ -3,6 +3,10 @@
 use ndarray::{Array2, array};
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
+use stonet::eve::{Eve, EveIntervals, Variance};
+use stonet::rows::PredictInterval;
+use stonet::sparse::Refit;
+use stonet::train::{Asghmc, Iro, Polished, Trainer};
 use stonet::*;
 
 /// Two responses with noise of their own.

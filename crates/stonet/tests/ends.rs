@@ -1,17 +1,20 @@
 //! The ends of an interval do not cross, whatever the level.
 
 use ndarray::{Array2, Axis};
-use stonet::{Calibration, Intervals, Kind, Level, NewRows, PostStoNet, Seed, Side, StoNetSettings};
+use stonet::regression::StoNetSettings;
+use stonet::{Intervals, Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
 
 fn intervals(kind: Kind, levels: &[f64]) -> Vec<Intervals> {
     let x = Array2::from_shape_fn((90, 4), |(i, j)| ((i * (2 * j + 3)) as f64 * 0.37).sin());
     let noise = |i: usize| ((i * i) as f64 * 0.71).sin();
     let y: Array2<f64> = Array2::from_shape_fn((90, 1), |(i, _)| x[[i, 0]] + noise(i));
     let d = x.map_axis(Axis(1), |f| f[0] + 0.5 * f[1]).insert_axis(Axis(1));
-    let rows = Calibration::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
+    let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
     let stonet = StoNetSettings { hidden: vec![6], steps: 300, kappas: Some(vec![0.001]), ..StoNetSettings::default() };
-    let fitted = PostStoNet { kind, stonet, ..PostStoNet::default() }.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
-    let new = NewRows::new(x.view()).unwrap().with_prediction(d.view()).unwrap();
+    let fitted = PostStoNetRegressor { kind, stonet, ..PostStoNetRegressor::default() }
+        .fit(&rows, Seed::new(1), &|_, _| true)
+        .unwrap();
+    let new = RegressionInputs::new(x.view()).unwrap().with_prediction(d.view()).unwrap();
     levels.iter().map(|&l| fitted.intervals(&new, Level::new(l).unwrap(), Side::Both).unwrap()).collect()
 }
 

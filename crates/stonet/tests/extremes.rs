@@ -1,7 +1,12 @@
 //! Numbers of any magnitude give finite results or an error with its place, and offsets of the target shift its intervals.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
-use stonet::baseline::{Cqr, Fitted, Laplace, NetworkRefit, Normalised, PostLinear, SmallNetwork, SplitConformal};
+use stonet::classification::SkipSettings;
+use stonet::peers::baseline::{
+    Cqr, FittedBaseline, Laplace, NetworkRefit, Normalised, PostLinear, SmallNetwork, SplitConformal,
+};
+use stonet::regression::StoNetSettings;
+use stonet::train::Asghmc;
 use stonet::*;
 
 const ROWS: usize = 64;
@@ -57,9 +62,9 @@ fn finite(i: &Intervals) -> bool {
 }
 
 /// Finite intervals for new rows of every magnitude, or an error with its place.
-fn predicts_soundly(what: &str, intervals: impl Fn(&NewRows<'_>) -> Result<Intervals>) {
+fn predicts_soundly(what: &str, intervals: impl Fn(&RegressionInputs<'_>) -> Result<Intervals>) {
     for (case, new) in cases() {
-        let rows = NewRows::new(new.x.view()).unwrap().with_prediction(new.d.view()).unwrap();
+        let rows = RegressionInputs::new(new.x.view()).unwrap().with_prediction(new.d.view()).unwrap();
         match intervals(&rows) {
             Ok(i) => assert!(finite(&i), "{what}, then {case}: {i:?}"),
             Err(e) => assert!(matches!(e, Error::Unbounded { .. }), "{what}, then {case}: {e}"),
@@ -67,10 +72,10 @@ fn predicts_soundly(what: &str, intervals: impl Fn(&NewRows<'_>) -> Result<Inter
     }
 }
 
-fn quick(kind: Kind) -> PostStoNet {
+fn quick(kind: Kind) -> PostStoNetRegressor {
     let stonet =
         StoNetSettings { hidden: vec![4], steps: 40, kappas: Some(vec![0.01, 0.1]), ..StoNetSettings::default() };
-    PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() }
+    PostStoNetRegressor { kind, stonet, folds: 3, ..PostStoNetRegressor::default() }
 }
 
 #[test]
@@ -79,11 +84,12 @@ fn intervals_of_every_kind_are_finite_or_an_error_with_its_place() {
         let mut refused = Vec::new();
         for (case, rows) in cases() {
             let what = format!("{kind}: {case}");
-            let all = Calibration::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
+            let all =
+                RegressionRows::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
             match quick(kind).fit(&all, Seed::new(1), &|_, _| true) {
                 Ok(fitted) => {
                     predicts_soundly(&what, |new| fitted.intervals(new, level(), Side::Both));
-                    let new = NewRows::new(rows.x.view()).unwrap().with_prediction(rows.d.view()).unwrap();
+                    let new = RegressionInputs::new(rows.x.view()).unwrap().with_prediction(rows.d.view()).unwrap();
                     let own = fitted.intervals(&new, level(), Side::Both);
                     assert!(own.is_ok_and(|i| finite(&i)), "{what}: its own rows");
                     assert!(fitted.predict(&new).is_ok_and(|p| p.iter().all(|v| v.is_finite())), "{what}");
@@ -108,7 +114,7 @@ fn intervals_of_every_kind_are_finite_or_an_error_with_its_place() {
 #[test]
 fn intervals_of_every_baseline_are_finite_or_an_error_with_its_place() {
     let network = || SmallNetwork { steps: 40, ..SmallNetwork::default() };
-    type Fit = (&'static str, fn(&Calibration<'_>, SmallNetwork) -> Result<Box<dyn Fitted>>);
+    type Fit = (&'static str, fn(&RegressionRows<'_>, SmallNetwork) -> Result<Box<dyn FittedBaseline>>);
     let baselines: [Fit; 6] = [
         ("split", |rows, _| Ok(Box::new(SplitConformal.fit(rows, Seed::new(1), &|_, _| true)?))),
         ("normalised", |rows, _| Ok(Box::new(Normalised::default().fit(rows, Seed::new(1), &|_, _| true)?))),
@@ -120,7 +126,8 @@ fn intervals_of_every_baseline_are_finite_or_an_error_with_its_place() {
     for (name, fit) in baselines {
         for (case, rows) in cases() {
             let what = format!("{name}: {case}");
-            let all = Calibration::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
+            let all =
+                RegressionRows::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
             match fit(&all, network()) {
                 Ok(fitted) => predicts_soundly(&what, |new| fitted.intervals(new, level())),
                 Err(e) => assert!(has_place(&e), "{what}: {e}"),
@@ -174,9 +181,9 @@ fn features_in_other_units_give_the_same_intervals() {
     let base = rows();
     let intervals = |unit: f64, kind| {
         let x = &base.x * unit;
-        let all = Calibration::new(x.view(), base.y.view()).unwrap().with_prediction(base.d.view()).unwrap();
+        let all = RegressionRows::new(x.view(), base.y.view()).unwrap().with_prediction(base.d.view()).unwrap();
         let fitted = quick(kind).fit(&all, Seed::new(1), &|_, _| true).unwrap();
-        let new = NewRows::new(x.view()).unwrap().with_prediction(base.d.view()).unwrap();
+        let new = RegressionInputs::new(x.view()).unwrap().with_prediction(base.d.view()).unwrap();
         fitted.intervals(&new, level(), Side::Both).unwrap()
     };
     for kind in Kind::ALL {
@@ -193,7 +200,7 @@ fn features_in_other_units_give_the_same_intervals() {
 fn a_bad_target_is_named_and_not_the_features() {
     let base = rows();
     let fit = |y: &Array2<f64>| {
-        let all = Calibration::new(base.x.view(), y.view()).unwrap();
+        let all = RegressionRows::new(base.x.view(), y.view()).unwrap();
         quick(Kind::Fast).fit(&all, Seed::new(1), &|_, _| true).map(|_| ()).unwrap_err()
     };
     let two = |m: f64| ndarray::concatenate![Axis(1), base.y, &base.y * m];
@@ -227,11 +234,11 @@ fn shifted(offset: f64) -> Rows {
 fn an_offset_of_the_target_shifts_its_intervals() {
     let intervals = |kind, offset: f64| {
         let rows = shifted(offset);
-        let all = Calibration::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
+        let all = RegressionRows::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
         let mut settings = quick(kind);
         settings.stonet.kappas = Some(vec![0.01]);
         let fitted = settings.fit(&all, Seed::new(1), &|_, _| true).unwrap();
-        let new = NewRows::new(rows.x.view()).unwrap().with_prediction(rows.d.view()).unwrap();
+        let new = RegressionInputs::new(rows.x.view()).unwrap().with_prediction(rows.d.view()).unwrap();
         let i = fitted.intervals(&new, level(), Side::Both).unwrap();
         (i.lower.mapv(|v| v - offset), i.upper.mapv(|v| v - offset))
     };
@@ -253,15 +260,15 @@ fn too_few_groups_are_not_called_rows() {
     let base = rows();
     let groups: Vec<usize> = (0..ROWS).map(|i| i % 3).collect();
     for kind in Kind::ALL {
-        let all = Calibration::new(base.x.view(), base.y.view()).unwrap().with_groups(&groups).unwrap();
-        let settings = PostStoNet { folds: 5, split_share: 0.9, ..quick(kind) };
+        let all = RegressionRows::new(base.x.view(), base.y.view()).unwrap().with_groups(&groups).unwrap();
+        let settings = PostStoNetRegressor { folds: 5, split_share: 0.9, ..quick(kind) };
         let e = settings.fit(&all, Seed::new(1), &|_, _| true).unwrap_err().to_string();
         assert!(
             e.contains("groups of rows, but there are") && !e.contains("rows, but there are 3 rows"),
             "{kind}: {e}"
         );
     }
-    let all = Calibration::new(base.x.view(), base.y.view()).unwrap().with_groups(&groups).unwrap();
+    let all = RegressionRows::new(base.x.view(), base.y.view()).unwrap().with_groups(&groups).unwrap();
     let e = PostLinear::default().fit(&all, Seed::new(1), &|_, _| true).unwrap_err().to_string();
     assert!(e.contains("at least 4 groups of rows, but there are 3"), "{e}");
 }

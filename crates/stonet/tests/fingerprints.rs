@@ -2,7 +2,8 @@
 
 use ndarray::{Array2, array, s};
 use rand::RngExt;
-use stonet::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuilder, Seed, row_hashes};
+use stonet::rows::{Copies, FingerprintCounts, FingerprintsBuilder, row_hashes};
+use stonet::{Fingerprints, Seed};
 
 /// Most fingerprints that a set keeps.
 const CAPACITY: usize = 1 << 16;

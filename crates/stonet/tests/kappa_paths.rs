@@ -2,6 +2,8 @@
 
 use ndarray::{Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
+use stonet::regression::{Select, StoNetSettings};
+use stonet::train::TuningCurve;
 use stonet::*;
 
 const KAPPAS: [f64; 3] = [0.001, 0.01, 5.0];
@@ -18,38 +20,38 @@ fn rows() -> [Array2<f64>; 3] {
     [features, prediction, y]
 }
 
-fn fit(settings: &PostStoNet) -> FittedPostStoNet {
+fn fit(settings: &PostStoNetRegressor) -> FittedRegressor {
     let [features, prediction, y] = rows();
-    let rows = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
+    let rows = RegressionRows::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
     settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap()
 }
 
-fn quick(kind: Kind) -> PostStoNet {
+fn quick(kind: Kind) -> PostStoNetRegressor {
     let stonet =
         StoNetSettings { hidden: vec![5], steps: 200, kappas: Some(KAPPAS.to_vec()), ..StoNetSettings::default() };
-    PostStoNet { kind, stonet, folds: 4, ..PostStoNet::default() }
+    PostStoNetRegressor { kind, stonet, folds: 4, ..PostStoNetRegressor::default() }
 }
 
 fn argmin(values: &[f64]) -> usize {
     (0..values.len()).min_by(|&a, &b| values[a].total_cmp(&values[b])).unwrap()
 }
 
-fn shape_is_right(path: &KappaPath) {
-    assert_eq!((path.loss.len(), path.se.len()), (path.kappas.len(), path.kappas.len()));
+fn shape_is_right(path: &TuningCurve) {
+    assert_eq!((path.loss.len(), path.se.len()), (path.values.len(), path.values.len()));
     assert!(path.loss.iter().chain(&path.se).all(|v| v.is_finite() && *v > 0.0), "{path:?}");
-    assert_eq!(path.chosen_kappas().len(), path.chosen.len());
+    assert_eq!(path.chosen_values().len(), path.chosen.len());
 }
 
 #[test]
 fn one_path_for_eves_law_by_its_rule() {
     for (select, label) in [(None, "cv"), (Some(Select::OneStandardError), "cv"), (None, "paper")] {
         let kind = if label == "paper" { Kind::Paper } else { Kind::Cv };
-        let fitted = fit(&PostStoNet { select, ..quick(kind) });
-        let [path] = fitted.kappa_paths() else { panic!("one path") };
+        let fitted = fit(&PostStoNetRegressor { select, ..quick(kind) });
+        let [path] = fitted.tuning_curves() else { panic!("one path") };
         shape_is_right(path);
-        assert_eq!((&*path.label, &path.kappas[..], &*path.setting), (label, &KAPPAS[..], "kappa"));
+        assert_eq!((&*path.label, &path.values[..], &*path.setting), (label, &KAPPAS[..], "kappa"));
         assert!(path.loss_name.starts_with("sum over targets"));
-        assert_eq!(path.chosen_kappas(), [fitted.kappa()]);
+        assert_eq!(path.chosen_values(), [fitted.kappa()]);
         // At the smallest error of both targets together each is about 1; κ = 5 kills every weight, and the signal with it.
         assert!((2.0..2.5).contains(&path.loss[argmin(&path.loss)]) && path.loss[2] > 5.0, "{path:?}");
         let expected = match (&path.coverage, select) {
@@ -68,21 +70,21 @@ fn one_path_for_eves_law_by_its_rule() {
 fn a_path_per_target_and_stonet_member_of_a_stack() {
     for (settings, choices) in [
         (quick(Kind::Stack), 4),
-        (PostStoNet { nested: false, ..quick(Kind::Stack) }, 1),
+        (PostStoNetRegressor { nested: false, ..quick(Kind::Stack) }, 1),
         (quick(Kind::Split), 1),
         (quick(Kind::CvPlus), 4),
         (quick(Kind::Fast), 0),
     ] {
         let fitted = fit(&settings);
-        let labels: Vec<(&str, Option<usize>)> = fitted.kappa_paths().iter().map(|p| (&*p.label, p.output)).collect();
+        let labels: Vec<(&str, Option<usize>)> = fitted.tuning_curves().iter().map(|p| (&*p.label, p.output)).collect();
         match settings.kind {
             Kind::Fast => assert!(labels.is_empty()),
             Kind::CvPlus => assert_eq!(labels, [("stonet", Some(0)), ("stonet", Some(1))]),
             _ => assert_eq!(labels, [("stonet", Some(0)), ("skip", Some(0)), ("stonet", Some(1)), ("skip", Some(1))]),
         }
-        for path in fitted.kappa_paths() {
+        for path in fitted.tuning_curves() {
             shape_is_right(path);
-            assert_eq!((path.chosen.len(), &path.kappas[..]), (choices, &KAPPAS[..]));
+            assert_eq!((path.chosen.len(), &path.values[..]), (choices, &KAPPAS[..]));
             assert_eq!((&*path.loss_name, path.without.is_some()), ("mean squared error", path.label == "skip"));
             let all: Vec<f64> = path.loss.iter().copied().chain(path.without).collect();
             if choices == 1 {
@@ -102,16 +104,16 @@ fn a_path_per_target_and_stonet_member_of_a_stack() {
 fn paths_survive_a_file_and_files_without_them_load() {
     let fitted = fit(&quick(Kind::Stack));
     let text = serde_json::to_string(&fitted).unwrap();
-    let back: FittedPostStoNet = serde_json::from_str(&text).unwrap();
+    let back: FittedRegressor = serde_json::from_str(&text).unwrap();
     assert_eq!(back, fitted);
-    assert_eq!(back.kappa_paths().len(), 4);
+    assert_eq!(back.tuning_curves().len(), 4);
     let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
     value["kappa_paths"][0]["chosen"][0] = 3.into();
-    assert!(serde_json::from_value::<FittedPostStoNet>(value.clone()).is_err());
+    assert!(serde_json::from_value::<FittedRegressor>(value.clone()).is_err());
     value.as_object_mut().unwrap().remove("kappa_paths");
-    let old: FittedPostStoNet = serde_json::from_value(value).unwrap();
-    assert!(old.kappa_paths().is_empty());
-    let model = |f: &FittedPostStoNet| serde_json::to_value(f).unwrap()["model"].clone();
+    let old: FittedRegressor = serde_json::from_value(value).unwrap();
+    assert!(old.tuning_curves().is_empty());
+    let model = |f: &FittedRegressor| serde_json::to_value(f).unwrap()["model"].clone();
     assert_eq!(model(&old), model(&fitted));
 }
 
@@ -120,9 +122,9 @@ fn paths_survive_a_file_and_files_without_them_load() {
 fn a_perfect_network_is_no_trouble() {
     let [features, _, y] = rows();
     let y = y.mapv(f64::round);
-    let rows = Calibration::new(features.view(), y.view()).unwrap().with_prediction(y.view()).unwrap();
+    let rows = RegressionRows::new(features.view(), y.view()).unwrap().with_prediction(y.view()).unwrap();
     let fitted = quick(Kind::Stack).fit(&rows, Seed::new(1), &|_, _| true).unwrap();
-    let new = NewRows::new(features.view()).unwrap().with_prediction(y.view()).unwrap();
+    let new = RegressionInputs::new(features.view()).unwrap().with_prediction(y.view()).unwrap();
     let i = fitted.intervals(&new, Level::new(0.9).unwrap(), Side::Both).unwrap();
     assert!((&i.prediction - &y).iter().all(|d| d.abs() < 1e-9));
 }
@@ -140,40 +142,40 @@ fn members_of_a_classification_with_something_to_choose() {
     (classifier.skip.hidden, classifier.skip.asghmc.epochs) = (10, 12);
     let fit = |c: &PostStoNetClassifier| c.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
     let fitted = fit(&classifier);
-    let found: Vec<(&str, &str)> = fitted.kappa_paths().iter().map(|p| (&*p.label, &*p.setting)).collect();
+    let found: Vec<(&str, &str)> = fitted.tuning_curves().iter().map(|p| (&*p.label, &*p.setting)).collect();
     assert_eq!(found, [("post-linear", "lambda"), ("skip", "kappa"), ("skip-prob", "kappa")]);
-    for path in fitted.kappa_paths() {
+    for path in fitted.tuning_curves() {
         shape_is_right(path);
         assert_eq!((&*path.loss_name, path.chosen[0]), ("negative log-likelihood", argmin(&path.loss)));
         if path.setting == "kappa" {
-            assert_eq!(path.kappas, classifier.skip.kappas(3));
+            assert_eq!(path.values, classifier.skip.kappas(3));
         }
         if let Some(notes) = fitted.notes().iter().find(|n| n.method.name() == path.label) {
-            assert_eq!(notes.setting, path.chosen_kappas()[0]);
+            assert_eq!(notes.setting, path.chosen_values()[0]);
             assert_eq!(notes.cv_nll, Some(path.loss[path.chosen[0]]));
         }
     }
     let text = serde_json::to_string(&fitted).unwrap();
     assert_eq!(serde_json::from_str::<FittedClassifier>(&text).unwrap(), fitted);
     classifier.method = ClassMethod::Paper;
-    let [path] = &fit(&classifier).kappa_paths().to_vec()[..] else { panic!("one path") };
-    assert_eq!((&path.kappas[..], &*path.setting), (&[5.0, 10.0][..], "epochs"));
+    let [path] = &fit(&classifier).tuning_curves().to_vec()[..] else { panic!("one path") };
+    assert_eq!((&path.values[..], &*path.setting), (&[5.0, 10.0][..], "epochs"));
     classifier.method = ClassMethod::Temperature;
-    assert!(fit(&classifier).kappa_paths().is_empty());
+    assert!(fit(&classifier).tuning_curves().is_empty());
 }
 
 #[test]
 fn a_grid_that_is_set_is_kept_by_every_kind_and_one_that_is_not_is_that_of_the_kind() {
     let data = Array2::from_shape_fn((60, 3), |(i, j)| ((i * (2 * j + 3)) as f64 * 0.37).sin());
     let y = data.map_axis(Axis(1), |f| f[0] + 0.4 * (f[1] * 9.0).sin()).insert_axis(Axis(1));
-    let rows = Calibration::new(data.view(), y.view()).unwrap();
+    let rows = RegressionRows::new(data.view(), y.view()).unwrap();
     let grid = |kind: Kind, kappas: Option<Vec<f64>>| {
         let stonet = StoNetSettings { hidden: vec![3], steps: 20, kappas, ..StoNetSettings::default() };
-        let settings = PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() };
+        let settings = PostStoNetRegressor { kind, stonet, folds: 3, ..PostStoNetRegressor::default() };
         let fitted = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
         // What was in effect is kept.
         let kept = fitted.settings().stonet.kappas.clone().unwrap();
-        assert!(fitted.kappa_paths().iter().all(|p| p.kappas == kept), "{kind}");
+        assert!(fitted.tuning_curves().iter().all(|p| p.values == kept), "{kind}");
         kept
     };
     let default = StoNetSettings::default().kappas().to_vec();

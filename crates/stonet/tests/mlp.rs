@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 
 use ndarray::{Array1, Array2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
-use stonet::mlp::{EarlyStopping, Loss, Mlp, Training};
-use stonet::{Activation, Dataset, Error, Progress, Seed, Stop};
+use stonet::peers::mlp::{EarlyStopping, Loss, Mlp, Training};
+use stonet::train::{Progress, Stop};
+use stonet::{Activation, Dataset, Error, Seed};
 
 fn draws(rows: usize, columns: usize, seed: u64) -> Array2<f64> {
     let mut draws = StandardNormal.sample_iter(Seed::new(seed).rng());

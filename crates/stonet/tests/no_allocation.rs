@@ -5,8 +5,9 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use ndarray::Array2;
-use stonet::mlp::{Loss, Training};
-use stonet::{Activation, Asghmc, Dataset, Penalty, Progress, Seed, StepBench, StoNet};
+use stonet::peers::mlp::{Loss, Training};
+use stonet::train::{Asghmc, Progress, StepBench};
+use stonet::{Activation, Dataset, Penalty, Seed, StoNet};
 
 struct Counting;
 

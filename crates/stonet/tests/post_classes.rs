@@ -3,10 +3,13 @@
 use ndarray::{Array1, Array2, Axis, array};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
+use stonet::classification::SetScheme;
+use stonet::conformal::SetScore;
 use stonet::metrics::{ece, nll};
+use stonet::network::Likelihood;
 use stonet::{
-    ClassInputs, ClassMethod, ClassRows, ClassSets, Error, FittedClassSets, FittedClassifier, Head, Level,
-    PostStoNetClassifier, Result, Seed, SetScheme, SetScore,
+    ClassInputs, ClassMethod, ClassRows, ClassSets, Error, FittedClassSets, FittedClassifier, Level,
+    PostStoNetClassifier, Result, Seed,
 };
 
 /// Logits of a network that is three times too sure and leans to the first class, and classes drawn from the truth.
@@ -16,7 +19,7 @@ fn network(n: usize, k: usize, seed: u64) -> (Array2<f64>, Vec<usize>, Array2<f6
         let draw: f64 = StandardNormal.sample(&mut rng);
         1.5 * draw
     });
-    let truth = Head::Multinomial.mean(scores.clone());
+    let truth = Likelihood::Multinomial.mean(scores.clone());
     let labels = truth
         .outer_iter()
         .map(|p| {
@@ -54,7 +57,7 @@ fn probabilities(fitted: &FittedClassifier, logits: &Array2<f64>) -> Array2<f64>
 fn every_method_gives_probabilities_and_is_the_same_after_saving() {
     let (logits, labels, _) = network(600, 4, 1);
     let (new, truth, _) = network(2000, 4, 2);
-    let raw = nll(Head::Multinomial.mean(new.clone()).view(), &truth).unwrap();
+    let raw = nll(Likelihood::Multinomial.mean(new.clone()).view(), &truth).unwrap();
     for method in ClassMethod::ALL {
         let fitted = fit(&quick(method), &logits, &labels).unwrap();
         let p = probabilities(&fitted, &new);
@@ -95,7 +98,7 @@ fn the_default_finds_what_temperature_scaling_cannot() {
 #[test]
 fn logits_and_log_probabilities_are_the_same_to_the_skip_forms() {
     let (logits, labels, _) = network(300, 3, 5);
-    let logs = Head::Multinomial.mean(logits.clone()).mapv(f64::ln);
+    let logs = Likelihood::Multinomial.mean(logits.clone()).mapv(f64::ln);
     for method in [ClassMethod::Temperature, ClassMethod::Skip, ClassMethod::SkipProb, ClassMethod::SkipLinear] {
         let a = probabilities(&fit(&quick(method), &logits, &labels).unwrap(), &logits);
         let b = probabilities(&fit(&quick(method), &logs, &labels).unwrap(), &logs);

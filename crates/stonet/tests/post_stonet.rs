@@ -3,7 +3,10 @@
 use ndarray::{Array1, Array2, Axis, array};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
+use stonet::conformal::cv_plus_guarantee;
 use stonet::metrics::{coverage, covered, mean_length};
+use stonet::regression::{StoNetSettings, seen_in_training};
+use stonet::train::{Algorithm, Iro};
 use stonet::*;
 
 const REPLICATIONS: u64 = 16;
@@ -32,26 +35,29 @@ fn rows(n: usize, heteroscedastic: bool, seed: Seed) -> Rows {
 }
 
 impl Rows {
-    fn calibration(&self) -> Calibration<'_> {
-        Calibration::new(self.features.view(), self.y.view()).unwrap().with_prediction(self.prediction.view()).unwrap()
+    fn calibration(&self) -> RegressionRows<'_> {
+        RegressionRows::new(self.features.view(), self.y.view())
+            .unwrap()
+            .with_prediction(self.prediction.view())
+            .unwrap()
     }
 
-    fn new_rows(&self) -> NewRows<'_> {
-        NewRows::new(self.features.view()).unwrap().with_prediction(self.prediction.view()).unwrap()
+    fn new_rows(&self) -> RegressionInputs<'_> {
+        RegressionInputs::new(self.features.view()).unwrap().with_prediction(self.prediction.view()).unwrap()
     }
 }
 
-fn quick(kind: Kind) -> PostStoNet {
+fn quick(kind: Kind) -> PostStoNetRegressor {
     let stonet = StoNetSettings {
         hidden: vec![8],
         steps: 300,
         kappas: Some(vec![0.001, 0.01, 0.1]),
         ..StoNetSettings::default()
     };
-    PostStoNet { kind, stonet, ..PostStoNet::default() }
+    PostStoNetRegressor { kind, stonet, ..PostStoNetRegressor::default() }
 }
 
-fn fit(settings: &PostStoNet, rows: &Rows, seed: u64) -> FittedPostStoNet {
+fn fit(settings: &PostStoNetRegressor, rows: &Rows, seed: u64) -> FittedRegressor {
     settings.fit(&rows.calibration(), Seed::new(seed), &|_, _| true).unwrap()
 }
 
@@ -60,7 +66,7 @@ fn level() -> Level {
 }
 
 /// Mean coverage over independent replications and its standard error.
-fn replicate(settings: &PostStoNet, n: usize, heteroscedastic: bool, side: Side) -> (f64, f64) {
+fn replicate(settings: &PostStoNetRegressor, n: usize, heteroscedastic: bool, side: Side) -> (f64, f64) {
     let each: Vec<f64> = (0..REPLICATIONS)
         .map(|r| {
             let seed = Seed::new(77).child(r);
@@ -97,7 +103,7 @@ fn one_sided_bounds_and_the_cheaper_scheme_cover_too() {
             assert!(mean >= 0.9 - T * se && mean <= 0.96 + T * se, "{kind} {side:?}: {mean} ({se})");
         }
     }
-    let same = PostStoNet { nested: false, ..quick(Kind::Stack) };
+    let same = PostStoNetRegressor { nested: false, ..quick(Kind::Stack) };
     let (mean, se) = replicate(&same, 150, true, Side::Both);
     assert!(mean >= 0.9 - 0.01 - T * se, "{mean} ({se})");
     assert!(fit(&same, &rows(150, true, Seed::new(1)), 1).guarantee(level()).coverage.is_none());
@@ -118,7 +124,7 @@ fn a_learned_scale_widens_intervals_where_the_noise_is() {
     for r in 0..6 {
         let (train, test) = (rows(600, true, Seed::new(r)), rows(2000, true, Seed::new(100 + r)));
         for (scale, out) in [(true, &mut learned), (false, &mut constant)] {
-            let settings = PostStoNet { learned_scale: scale, ..quick(Kind::Fast) };
+            let settings = PostStoNetRegressor { learned_scale: scale, ..quick(Kind::Fast) };
             let i = fit(&settings, &train, r).intervals(&test.new_rows(), level(), Side::Both).unwrap();
             out.0 += noisiest_fifth(&i, &test) / 6.0;
             out.1 += mean_length(&i) / 6.0;
@@ -146,11 +152,11 @@ fn results_depend_on_the_seed_and_not_on_threads_or_blocks() {
         assert_ne!(whole, on(2, 6).1, "{kind}");
         // Row by row, and after a round trip through a file.
         let text = serde_json::to_string(&fitted).unwrap();
-        let read: FittedPostStoNet = serde_json::from_str(&text).unwrap();
+        let read: FittedRegressor = serde_json::from_str(&text).unwrap();
         assert_eq!(read, fitted);
         let (features, prediction) =
             (test.features.slice(ndarray::s![7..8, ..]), test.prediction.slice(ndarray::s![7..8, ..]));
-        let one = NewRows::new(features).unwrap().with_prediction(prediction).unwrap();
+        let one = RegressionInputs::new(features).unwrap().with_prediction(prediction).unwrap();
         let one = read.intervals(&one, level(), Side::Both).unwrap();
         assert!((one.lower[[0, 0]] - whole.lower[[7, 0]]).abs() < 1e-9, "{kind}");
     }
@@ -159,12 +165,12 @@ fn results_depend_on_the_seed_and_not_on_threads_or_blocks() {
 #[test]
 fn without_the_networks_prediction_the_stack_has_what_remains() {
     let (train, test) = (rows(150, false, Seed::new(3)), rows(300, false, Seed::new(4)));
-    let calibration = Calibration::new(train.features.view(), train.y.view()).unwrap();
+    let calibration = RegressionRows::new(train.features.view(), train.y.view()).unwrap();
     let fitted = quick(Kind::Stack).fit(&calibration, Seed::new(1), &|_, _| true).unwrap();
     assert!(!fitted.needs_prediction());
     let weights = fitted.weights().unwrap()[0];
     assert!(weights[1] == 0.0 && weights[3] == 0.0 && (weights.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{weights:?}");
-    let new = NewRows::new(test.features.view()).unwrap();
+    let new = RegressionInputs::new(test.features.view()).unwrap();
     fitted.intervals(&new, level(), Side::Both).unwrap();
     // Fitted with predictions, it asks for them.
     let with = fit(&quick(Kind::Fast), &train, 1);
@@ -177,11 +183,11 @@ fn several_outputs_by_themselves_and_jointly() {
     let (train, test) = (rows(200, false, Seed::new(5)), rows(500, false, Seed::new(6)));
     let two = |r: &Rows| ndarray::concatenate![Axis(1), r.y, r.y.mapv(|v| 3.0 - 2.0 * v)];
     let (y, truth) = (two(&train), two(&test));
-    let calibration = Calibration::new(train.features.view(), y.view()).unwrap();
+    let calibration = RegressionRows::new(train.features.view(), y.view()).unwrap();
     for kind in [Kind::Fast, Kind::Cv, Kind::Split] {
         let fitted = quick(kind).fit(&calibration, Seed::new(1), &|_, _| true).unwrap();
         assert_eq!(fitted.outputs(), 2);
-        let new = NewRows::new(test.features.view()).unwrap();
+        let new = RegressionInputs::new(test.features.view()).unwrap();
         let each = fitted.intervals(&new, level(), Side::Both).unwrap();
         let joint = fitted.joint_intervals(&new, level(), Side::Both).unwrap();
         assert!(each.lower.iter().zip(&joint.lower).all(|(a, b)| a >= b));
@@ -215,13 +221,13 @@ fn groups_are_kept_whole_and_count_as_one() {
         };
         let ((x, y, groups), (test, truth, _)) = (draw(40), draw(40));
         for (whole, missed) in [false, true].into_iter().zip(&mut missed) {
-            let mut rows = Calibration::new(x.view(), y.view()).unwrap();
+            let mut rows = RegressionRows::new(x.view(), y.view()).unwrap();
             if whole {
                 rows = rows.with_groups(&groups).unwrap();
             }
-            let settings = PostStoNet { learned_scale: false, ..quick(Kind::CvPlus) };
+            let settings = PostStoNetRegressor { learned_scale: false, ..quick(Kind::CvPlus) };
             let fitted = settings.fit(&rows, Seed::new(r), &|_, _| true).unwrap();
-            let i = fitted.intervals(&NewRows::new(test.view()).unwrap(), level(), Side::Both).unwrap();
+            let i = fitted.intervals(&RegressionInputs::new(test.view()).unwrap(), level(), Side::Both).unwrap();
             *missed += (1.0 - coverage(&i, truth.view()).unwrap()) / replications as f64;
             assert_eq!(fitted.guarantee(level()).text.contains("group"), whole);
         }
@@ -256,26 +262,26 @@ fn awkward_input_is_met_with_sense() {
     // More features than rows, a constant feature, and a repeated one.
     let mut wide = Array2::from_shape_fn((60, 80), |(i, j)| train.features[[i, j % 6]] * (1.0 + j as f64 / 80.0));
     wide.column_mut(3).fill(7.0);
-    let rows_wide = Calibration::new(wide.view(), train.y.view()).unwrap();
+    let rows_wide = RegressionRows::new(wide.view(), train.y.view()).unwrap();
     for kind in Kind::ALL {
         let fitted = quick(kind).fit(&rows_wide, Seed::new(1), &tick).unwrap();
-        let i = fitted.intervals(&NewRows::new(wide.view()).unwrap(), level(), Side::Both).unwrap();
+        let i = fitted.intervals(&RegressionInputs::new(wide.view()).unwrap(), level(), Side::Both).unwrap();
         assert!(i.prediction.iter().all(|p| p.is_finite()), "{kind}");
     }
     let constant = Array2::from_elem((60, 1), 2.0);
-    let e = Calibration::new(train.features.view(), constant.view()).unwrap();
+    let e = RegressionRows::new(train.features.view(), constant.view()).unwrap();
     let e = quick(Kind::Stack).fit(&e, Seed::new(1), &tick).unwrap_err();
     assert_eq!(e, Error::ConstantTarget { column: 0, value: 2.0 });
     let few = train.features.slice(ndarray::s![..7, ..]);
     let y = train.y.slice(ndarray::s![..7, ..]);
-    let e = quick(Kind::Stack).fit(&Calibration::new(few, y).unwrap(), Seed::new(1), &tick).unwrap_err();
+    let e = quick(Kind::Stack).fit(&RegressionRows::new(few, y).unwrap(), Seed::new(1), &tick).unwrap_err();
     assert!(e.to_string().contains("fewer folds"), "{e}");
-    assert!(Calibration::new(few, train.y.view()).is_err());
-    assert!(Calibration::new(array![[f64::NAN]].view(), array![[1.0]].view()).is_err());
+    assert!(RegressionRows::new(few, train.y.view()).is_err());
+    assert!(RegressionRows::new(array![[f64::NAN]].view(), array![[1.0]].view()).is_err());
     let e = train.calibration().with_prediction(few).unwrap_err();
     assert!(e.to_string().contains("predictions"), "{e}");
     let fitted = fit(&quick(Kind::Fast), &train, 1);
-    assert!(fitted.intervals(&NewRows::new(wide.view()).unwrap(), level(), Side::Both).is_err());
+    assert!(fitted.intervals(&RegressionInputs::new(wide.view()).unwrap(), level(), Side::Both).is_err());
     assert!("stacked".parse::<Kind>().unwrap_err().to_string().contains("cv+"));
     // A stop is obeyed.
     let e = quick(Kind::Stack).fit(&train.calibration(), Seed::new(1), &|done, _| done < 3).unwrap_err();
@@ -314,10 +320,10 @@ fn permuting_test_targets_changes_no_interval() {
 fn nested_fits_need_three_folds() {
     let train = rows(60, false, Seed::new(1));
     for kind in [Kind::Stack, Kind::Fast, Kind::CvPlus] {
-        let settings = PostStoNet { folds: 2, ..quick(kind) };
+        let settings = PostStoNetRegressor { folds: 2, ..quick(kind) };
         let e = settings.fit(&train.calibration(), Seed::new(1), &|_, _| true).unwrap_err();
         assert!(e.to_string().contains("at least 3"), "{kind}: {e}");
-        let same = PostStoNet { nested: false, ..settings };
+        let same = PostStoNetRegressor { nested: false, ..settings };
         assert!(same.fit(&train.calibration(), Seed::new(1), &|_, _| true).is_ok(), "{kind}");
     }
 }

@@ -3,7 +3,8 @@
 use ndarray::{Array2, ArrayView2, array};
 use rand::RngExt;
 use rayon::prelude::*;
-use stonet::{CvPlusSets, Error, Level, PredictionSets, Seed, SetRule, SetScore, SplitSets};
+use stonet::conformal::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
+use stonet::{Error, Level, Seed};
 
 const REPLICATIONS: usize = 2000;
 const SCORES: [SetScore; 3] = [SetScore::Lac, SetScore::APS, SetScore::Aps { randomised: false }];

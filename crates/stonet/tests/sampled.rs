@@ -3,6 +3,7 @@
 use ndarray::{Array2, s};
 use rand_distr::{Distribution, StandardNormal};
 use stonet::metrics::{coverage, mean_length, mean_sd};
+use stonet::regression::StoNetSettings;
 use stonet::*;
 
 const LEVEL: f64 = 0.9;
@@ -30,27 +31,27 @@ fn rows(n: usize, seed: Seed) -> Rows {
 }
 
 impl Rows {
-    fn part(&self, from: usize, to: usize) -> Calibration<'_> {
-        let rows = Calibration::new(self.x.slice(s![from..to, ..]), self.y.slice(s![from..to, ..])).unwrap();
+    fn part(&self, from: usize, to: usize) -> RegressionRows<'_> {
+        let rows = RegressionRows::new(self.x.slice(s![from..to, ..]), self.y.slice(s![from..to, ..])).unwrap();
         rows.with_prediction(self.d.slice(s![from..to, ..])).unwrap()
     }
 
-    fn new_rows(&self) -> NewRows<'_> {
-        NewRows::new(self.x.view()).unwrap().with_prediction(self.d.view()).unwrap()
+    fn new_rows(&self) -> RegressionInputs<'_> {
+        RegressionInputs::new(self.x.view()).unwrap().with_prediction(self.d.view()).unwrap()
     }
 }
 
-fn settings() -> PostStoNet {
+fn settings() -> PostStoNetRegressor {
     let stonet =
         StoNetSettings { hidden: vec![8], steps: 200, kappas: Some(vec![0.003, 0.03]), ..StoNetSettings::default() };
-    PostStoNet { kind: Kind::Split, stonet, ..PostStoNet::default() }
+    PostStoNetRegressor { kind: Kind::Split, stonet, ..PostStoNetRegressor::default() }
 }
 
 fn level() -> Level {
     Level::new(LEVEL).unwrap()
 }
 
-fn sampled(rows: &Rows, sample: usize, batch: usize, seed: u64) -> FittedPostStoNet {
+fn sampled(rows: &Rows, sample: usize, batch: usize, seed: u64) -> FittedRegressor {
     let mut head = settings().fit_sample(&rows.part(0, sample), Seed::new(seed), &|_, _| true).unwrap();
     let n = rows.y.nrows();
     (sample..n).step_by(batch).for_each(|from| head.calibrate(&rows.part(from, (from + batch).min(n))).unwrap());
@@ -91,7 +92,7 @@ fn scores_are_those_that_prediction_uses() {
 #[test]
 fn coverage_and_length_are_those_of_a_split_in_memory() {
     const REPLICATIONS: u64 = 24;
-    let judge = |head: &FittedPostStoNet, new: &Rows| {
+    let judge = |head: &FittedRegressor, new: &Rows| {
         let i = head.intervals(&new.new_rows(), level(), Side::Both).unwrap();
         (coverage(&i, new.y.view()).unwrap(), mean_length(&i))
     };
@@ -115,7 +116,7 @@ fn coverage_and_length_are_those_of_a_split_in_memory() {
 fn files_bring_it_back() {
     let head = sampled(&rows(500, Seed::new(3)), 200, 100, 1);
     let text = serde_json::to_string(&head).unwrap();
-    assert_eq!(serde_json::from_str::<FittedPostStoNet>(&text).unwrap(), head);
+    assert_eq!(serde_json::from_str::<FittedRegressor>(&text).unwrap(), head);
     let guarantee = head.guarantee(level());
     assert_eq!(guarantee.coverage, Some(LEVEL));
     assert!(guarantee.text.contains("split conformal, n = 300 rows"), "{guarantee}");
@@ -125,18 +126,18 @@ fn files_bring_it_back() {
 fn what_cannot_be_is_refused_with_its_reason() {
     let rows = rows(300, Seed::new(4));
     let tick: Ticker<'_> = &|_, _| true;
-    let fit = |settings: PostStoNet, rows: &Calibration<'_>| settings.fit_sample(rows, Seed::new(1), tick);
+    let fit = |settings: PostStoNetRegressor, rows: &RegressionRows<'_>| settings.fit_sample(rows, Seed::new(1), tick);
     let message = |e: Error| e.to_string();
-    let stack = PostStoNet { kind: Kind::Stack, ..settings() };
+    let stack = PostStoNetRegressor { kind: Kind::Stack, ..settings() };
     assert!(message(fit(stack, &rows.part(0, 100)).unwrap_err()).contains("split, where a sample is fitted"));
     let groups: Vec<usize> = (0..100).map(|i| i / 2).collect();
     let grouped = rows.part(0, 100).with_groups(&groups).unwrap();
     assert!(message(fit(settings(), &grouped).unwrap_err()).contains("groups"));
     let mut head = fit(settings(), &rows.part(0, 100)).unwrap();
     assert!(head.calibrate(&grouped).is_err());
-    let bare = Calibration::new(rows.x.view(), rows.y.view()).unwrap();
+    let bare = RegressionRows::new(rows.x.view(), rows.y.view()).unwrap();
     assert!(matches!(head.calibrate(&bare), Err(Error::NoPrediction { .. })));
-    let narrow = Calibration::new(rows.x.slice(s![.., 1..]), rows.y.view()).unwrap();
+    let narrow = RegressionRows::new(rows.x.slice(s![.., 1..]), rows.y.view()).unwrap();
     assert!(matches!(head.calibrate(&narrow), Err(Error::Shape { .. })));
     assert_eq!(head.rows(), 0);
     head.calibrate(&rows.part(100, 108)).unwrap();

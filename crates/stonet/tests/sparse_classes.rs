@@ -3,6 +3,9 @@
 use ndarray::{Array1, Array2, Axis, array};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
+use stonet::network::Likelihood;
+use stonet::rows::Standardizer;
+use stonet::sparse::{MultinomialFit, MultinomialRefit, Refit, SparseMultinomial};
 use stonet::*;
 
 const PENALTIES: [Penalty; 3] = [Penalty::Lasso, Penalty::SCAD, Penalty::MCP];
@@ -177,7 +180,7 @@ fn the_variance_of_a_multinomial_refit_is_that_over_samples() {
     for seed in 0..replications {
         let mut rng = Seed::new(900 + seed).rng();
         let x = Array2::from_shape_simple_fn((600, 3), || StandardNormal.sample(&mut rng));
-        let p = Head::Multinomial.mean(x.dot(&truth.t()));
+        let p = Likelihood::Multinomial.mean(x.dot(&truth.t()));
         let labels: Vec<usize> = p
             .outer_iter()
             .map(|p| {
@@ -266,7 +269,7 @@ fn slope_with_offset(
             (class, Some(k)) => moved.coefficients[[class, k]] += d,
             (class, None) => moved.intercepts[class] += d,
         }
-        let p = Head::Multinomial.mean(offset + &moved.logits(x.view()).unwrap());
+        let p = Likelihood::Multinomial.mean(offset + &moved.logits(x.view()).unwrap());
         labels.iter().enumerate().map(|(i, &c)| -p[[i, c]].ln()).sum::<f64>() / labels.len() as f64
     };
     (loss(1e-5) - loss(-1e-5)) / 2e-5
@@ -342,7 +345,7 @@ fn a_class_without_rows_changes_nothing_for_the_others() {
             assert_eq!(three.coefficients, four.coefficients.select(Axis(0), &[0, 2, 3]));
             assert_eq!(three.intercepts, four.intercepts.select(Axis(0), &[0, 2, 3]));
             // Half a row in all, counted by its odds against the others.
-            let p = Head::Multinomial.mean(with_offset as f64 * &offset + &four.logits(x.view()).unwrap());
+            let p = Likelihood::Multinomial.mean(with_offset as f64 * &offset + &four.logits(x.view()).unwrap());
             let odds: f64 = p.column(1).iter().map(|p| p / (1.0 - p)).sum();
             assert!((odds - 0.5).abs() < 1e-9, "{odds}");
         }

@@ -2,6 +2,7 @@
 
 use ndarray::{Array2, Axis, array};
 use rand_distr::{Distribution, StandardNormal};
+use stonet::sparse::{LinearFit, Solver, SparseLinear};
 use stonet::*;
 
 const PENALTIES: [Penalty; 3] = [Penalty::Lasso, Penalty::SCAD, Penalty::MCP];

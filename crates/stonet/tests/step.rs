@@ -2,7 +2,10 @@
 
 use ndarray::{Array1, Array2};
 use rand_distr::{Distribution, StandardNormal};
-use stonet::{Activation, Asghmc, Dataset, Head, Layer, Penalty, Rng, Seed, StepBench, StoNet};
+use stonet::base::Rng;
+use stonet::network::{Layer, Likelihood};
+use stonet::train::{Asghmc, StepBench};
+use stonet::{Activation, Dataset, Penalty, Seed, StoNet};
 
 fn data(rows: usize, inputs: usize, outputs: usize) -> Dataset {
     let mut draws = StandardNormal.sample_iter(Seed::new(11).rng());
@@ -12,9 +15,9 @@ fn data(rows: usize, inputs: usize, outputs: usize) -> Dataset {
 }
 
 /// The same inputs with classes in turn.
-fn of_head(data: Dataset, head: Head) -> Dataset {
+fn of_head(data: Dataset, head: Likelihood) -> Dataset {
     match head {
-        Head::Multinomial => {
+        Likelihood::Multinomial => {
             let labels: Vec<usize> = (0..data.rows()).map(|i| i % data.outputs()).collect();
             Dataset::classes(data.x().to_owned(), &labels, data.outputs()).unwrap()
         }
@@ -27,7 +30,7 @@ struct Plain<'a> {
     trainer: &'a Asghmc,
     layers: Vec<Layer>,
     psi: Activation,
-    head: Head,
+    head: Likelihood,
     rng: Rng,
 }
 
@@ -105,7 +108,7 @@ fn reach(t: &Asghmc, hidden: usize) -> Vec<f64> {
     e
 }
 
-fn agrees(trainer: &Asghmc, widths: &[usize], psi: Activation, head: Head, tolerance: f64) {
+fn agrees(trainer: &Asghmc, widths: &[usize], psi: Activation, head: Likelihood, tolerance: f64) {
     // Variances of order one make every term count; the paper's tiny ones would hide all but the first.
     let sigma2: Vec<f64> = (1..widths.len()).map(|i| 0.3 + 0.2 * i as f64).collect();
     let start =
@@ -129,9 +132,9 @@ fn agrees(trainer: &Asghmc, widths: &[usize], psi: Activation, head: Head, toler
 #[test]
 fn deviation_form_equals_the_plain_recomputation() {
     let shapes = [vec![3, 1], vec![3, 5, 1], vec![3, 2], vec![10, 9, 2], vec![4, 17, 8, 3], vec![2, 9, 9, 9, 9]];
-    for (psi, head) in Activation::ALL.into_iter().flat_map(|psi| Head::ALL.map(|head| (psi, head))) {
+    for (psi, head) in Activation::ALL.into_iter().flat_map(|psi| Likelihood::ALL.map(|head| (psi, head))) {
         // One class alone is no classification.
-        for widths in shapes.iter().filter(|w| head == Head::Gaussian || w[w.len() - 1] > 1) {
+        for widths in shapes.iter().filter(|w| head == Likelihood::Gaussian || w[w.len() - 1] > 1) {
             let layers = widths.len() - 1;
             let langevin = Asghmc {
                 batch_size: 13,
@@ -153,7 +156,7 @@ fn deviation_form_equals_the_plain_recomputation() {
 /// sweeps or momentum it still is, since the gains take back what these add.
 #[test]
 fn at_the_papers_settings_a_step_is_proximal_gradient_descent() {
-    let settings = stonet::Preset::by_name("simulation-2-ii").unwrap().settings(0.0);
+    let settings = stonet::train::Preset::by_name("simulation-2-ii").unwrap().settings(0.0);
     let paper = Asghmc { kappa: vec![0.03], ..settings.trainer().unwrap() };
     let start = StoNet::random(&[4, 6, 5, 1], Activation::Tanh, Seed::new(2))
         .unwrap()

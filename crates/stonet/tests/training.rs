@@ -5,6 +5,14 @@ use std::ops::ControlFlow;
 use ndarray::{Array1, Array2, array};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
+use stonet::eve::{Eve, EveIntervals, Variance};
+use stonet::network::Likelihood;
+use stonet::rows::PredictInterval;
+use stonet::rows::Scaling;
+use stonet::train::{
+    Asghmc, Collection, Decay, Fit, Iro, Kernel, Polished, Progress, Stop, Trainer, Walk, Warning, cross_validate,
+    kappa_path,
+};
 use stonet::*;
 
 /// y = tanh(2 x0 − x1) + noise, other inputs idle.
@@ -285,7 +293,7 @@ fn class_data(rows: usize, inputs: usize, seed: u64) -> (Dataset, Array2<f64>) {
         1 => 2.0 * x[[i, 2]],
         _ => 0.0,
     });
-    let labels: Vec<usize> = (Head::Multinomial.mean(logits.clone()).outer_iter())
+    let labels: Vec<usize> = (Likelihood::Multinomial.mean(logits.clone()).outer_iter())
         .map(|p| {
             let u: f64 = rng.random();
             usize::from(u > p[0]) + usize::from(u > p[0] + p[1])
@@ -298,10 +306,10 @@ fn class_data(rows: usize, inputs: usize, seed: u64) -> (Dataset, Array2<f64>) {
 fn every_trainer_learns_class_probabilities() {
     let (train, _) = class_data(1000, 6, 1);
     let (test, logits) = class_data(4000, 6, 2);
-    let start = start(&[6, 12, 3]).with_head(Head::Multinomial);
+    let start = start(&[6, 12, 3]).with_head(Likelihood::Multinomial);
     let asghmc = Asghmc { epochs: 150, kappa: vec![0.003], ..Asghmc::default() };
     let iro = Iro { kappa: 0.003, penalty: Penalty::Lasso, iterations: 10, ..Iro::default() };
-    let best = Head::Multinomial.loss(test.y(), logits.view());
+    let best = Likelihood::Multinomial.loss(test.y(), logits.view());
     let trainers: [(&dyn Trainer, f64); 4] = [
         (&asghmc, 0.05),
         (&Polished { first: asghmc.clone(), then: iro.clone() }, 0.05),
@@ -321,10 +329,10 @@ fn every_trainer_learns_class_probabilities() {
 #[test]
 fn heads_refuse_what_is_not_theirs() {
     let numeric = data(60, 3, 0.3, 1);
-    let classes = start(&[3, 4, 1]).with_head(Head::Multinomial);
+    let classes = start(&[3, 4, 1]).with_head(Likelihood::Multinomial);
     assert!(quick().fit(&classes, &numeric, Seed::new(1), &mut ()).unwrap_err().to_string().contains("at least 2"));
     let two = Dataset::new(numeric.x().to_owned(), Array2::from_elem((60, 2), 0.5)).unwrap();
-    let classes = start(&[3, 4, 2]).with_head(Head::Multinomial);
+    let classes = start(&[3, 4, 2]).with_head(Likelihood::Multinomial);
     assert!(matches!(quick().fit(&classes, &two, Seed::new(1), &mut ()), Err(Error::NotOneHot { row: 0 })));
     assert!(matches!(Iro::default().fit(&classes, &two, Seed::new(1), &mut ()), Err(Error::NotOneHot { row: 0 })));
     let e = EveIntervals::fit(&quick(), &classes, &two, Eve::default(), Seed::new(1), &mut ()).unwrap_err();

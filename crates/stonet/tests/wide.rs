@@ -2,6 +2,8 @@
 
 use ndarray::{Array1, Array2};
 use rand_distr::{Distribution, StandardNormal};
+use stonet::eve::Estimate;
+use stonet::sparse::{Refit, Solver, SparseLinear, SparseMultinomial};
 use stonet::*;
 
 fn data(n: usize, p: usize) -> (Array2<f64>, Array1<f64>) {

@@ -14,10 +14,9 @@ use stonet_repro::calibration::{TestRows, compare};
 use crate::args::{ColumnArgs, FORMATS, ReportArg, SeedArg, Task};
 use crate::console::Console;
 use crate::error::{Error, Result};
-use crate::output;
-use crate::report;
 use crate::rows::{ClassFile, Part, RegressionFile, Source};
 use crate::seen::{Known, SeenArg};
+use crate::{output, report};
 
 /// Compare every method on rows that the network was not trained on: fit on the validation rows, judge on the test rows
 #[derive(Args)]

@@ -6,12 +6,14 @@ use clap::Args;
 use ndarray::{Array1, Array2};
 use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
-use stonet::baseline::{Fitted, SplitConformal};
+use stonet::base::streams::{demo, simulated};
 use stonet::metrics::{coverage, coverage_by_width, covered, mean_length, mean_sd, rmse, winkler};
-use stonet::mlp::{Mlp, Training};
-use stonet::streams::{demo, simulated};
+use stonet::peers::baseline::{FittedBaseline, SplitConformal};
+use stonet::peers::mlp::{Mlp, Training};
+use stonet::rows::Scaling;
+use stonet::train::Algorithm;
 use stonet::{
-    Algorithm, Calibration, Dataset, FittedPostStoNet, Intervals, Kind, Level, NewRows, PostStoNet, Scaling, Seed,
+    Dataset, FittedRegressor, Intervals, Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed,
     Side, Ticker,
 };
 use stonet_report::{Comparison, EvaluateSettings, Method, RegressionEvaluation, Report, Score};
@@ -140,12 +142,12 @@ impl Network {
 }
 
 impl Seen {
-    fn calibration(&self) -> Result<Calibration<'_>> {
-        Ok(Calibration::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?)
+    fn calibration(&self) -> Result<RegressionRows<'_>> {
+        Ok(RegressionRows::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?)
     }
 
-    fn new_rows(&self) -> Result<NewRows<'_>> {
-        Ok(NewRows::new(self.features.view())?.with_prediction(self.prediction.view())?)
+    fn new_rows(&self) -> Result<RegressionInputs<'_>> {
+        Ok(RegressionInputs::new(self.features.view())?.with_prediction(self.prediction.view())?)
     }
 
     fn rmse(&self) -> Result<f64> {
@@ -155,7 +157,7 @@ impl Seen {
 
 /// One repetition.
 struct Set {
-    fitted: FittedPostStoNet,
+    fitted: FittedRegressor,
     test: Seen,
     ours: Intervals,
     split_conformal: Intervals,
@@ -192,7 +194,7 @@ impl Demo {
             network.see(&sample(CALIBRATION_ROWS, seed.child(demo::CALIBRATION_ROWS))?)?,
             network.see(&sample(TEST_ROWS, seed.child(demo::TEST_ROWS))?)?,
         );
-        let mut post = PostStoNet { kind: self.interval, level, ..PostStoNet::default() };
+        let mut post = PostStoNetRegressor { kind: self.interval, level, ..PostStoNetRegressor::default() };
         post.stonet.algorithm = self.trainer;
         let fitted = post.fit(&rows.calibration()?, seed.child(demo::FIT), tick)?;
         let ours = fitted.intervals(&test.new_rows()?, level, Side::Both)?;

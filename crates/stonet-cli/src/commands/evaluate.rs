@@ -5,22 +5,19 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
-use stonet::{FittedClassifier, FittedPostStoNet, InputKind, Level, Seed};
+use stonet::{FittedClassifier, FittedRegressor, InputKind, Level, Seed};
 use stonet_io::{HeadAsked, Model, ScoreSettings};
 use stonet_report::{
     About, ClassEvaluation, ClassJudge, ClassSettings, EvaluateSettings, HeadInputs, Metrics, RegressionEvaluation,
     RegressionJudge, Requirement, class_report, regression_report,
 };
 
-use crate::Outcome;
 use crate::args::{FORMATS, MissingArg, ReportArg, SeedArg, WithArg};
-use crate::asked;
 use crate::console::Console;
 use crate::error::{Error, Result};
-use crate::output;
-use crate::report;
 use crate::rows::{Batch, ClassFile, RegressionFile, Source};
 use crate::seen::SeenArg;
+use crate::{Outcome, asked, output, report};
 
 /// Judge a head on rows with known answers that neither it nor the network has seen
 #[derive(Args)]
@@ -110,7 +107,7 @@ impl Evaluate {
         }
     }
 
-    fn regression(&self, model: &Model, fitted: &FittedPostStoNet, level: Level, console: &Console) -> Result<Outcome> {
+    fn regression(&self, model: &Model, fitted: &FittedRegressor, level: Level, console: &Console) -> Result<Outcome> {
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
         let settings = EvaluateSettings {
             joint: self.joint,

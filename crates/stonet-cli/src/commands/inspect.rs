@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use stonet_io::{Fitted, Model};
+use stonet_io::{Head, Model};
 use stonet_onnx::Network;
 
 use super::fit::{class_columns, shown_columns, weights};
@@ -43,8 +43,8 @@ fn list(names: &[String]) -> String {
 
 fn head(path: &Path, model: &Model) -> (Value, String) {
     let (task, settings) = match &model.head {
-        Fitted::Regression(f) => ("regression", serde_json::to_value(f.settings())),
-        Fitted::Classification(f) => ("classification", serde_json::to_value(f.settings())),
+        Head::Regression(f) => ("regression", serde_json::to_value(f.settings())),
+        Head::Classification(f) => ("classification", serde_json::to_value(f.settings())),
     };
     let settings = settings.unwrap_or(Value::Null);
     let mut value = json!({
@@ -72,7 +72,7 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
     text += &format!("target       {}\n", list(&columns.targets));
     text += &format!("features     {}\n", list(&columns.features));
     match &model.head {
-        Fitted::Regression(f) => {
+        Head::Regression(f) => {
             text += &format!("prediction   {}\n", list(&columns.prediction));
             text += &format!("interval     {}\n", f.settings().kind);
             if let Some(level) = model.level {
@@ -86,7 +86,7 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
             value["weights"] = json!(f.weights());
             value["selected_features"] = json!(f.selected_features());
         }
-        Fitted::Classification(f) => {
+        Head::Classification(f) => {
             text += &format!("inputs       {} ({})\n", list(&columns.logits), model.kind.unwrap_or_default());
             let names = model.labels.as_ref().map_or(&[][..], |l| l.names());
             let by_column = class_columns(&columns.logits, names);

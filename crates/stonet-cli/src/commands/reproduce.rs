@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use stonet::{Algorithm, ClassMethod};
+use stonet::ClassMethod;
+use stonet::train::Algorithm;
 use stonet_repro::model::Model;
 use stonet_repro::simulation::{self, Options, Spec};
 use stonet_repro::uci::{self, UciSet};

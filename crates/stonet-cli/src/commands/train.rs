@@ -8,10 +8,12 @@ use clap::Args;
 use ndarray::{Array1, Array2};
 use rand::seq::SliceRandom;
 use serde::Serialize;
+use stonet::base::streams::train as streams;
 use stonet::metrics::{class_scores, rmse};
-use stonet::mlp::{EarlyStopping, Loss, Mlp, Training};
-use stonet::streams::train as streams;
-use stonet::{Activation, Dataset, Labels, Scaling, Seed, Standardizer, Stop};
+use stonet::peers::mlp::{EarlyStopping, Loss, Mlp, Training};
+use stonet::rows::{Scaling, Standardizer};
+use stonet::train::Stop;
+use stonet::{Activation, Dataset, Labels, Seed};
 use stonet_io::{Cells, Column, ModelColumns, Reading, Table, Type, Writer};
 use stonet_onnx::perceptron;
 use stonet_repro::files;
@@ -195,7 +197,7 @@ impl Train {
         let scaled = scaling.apply(&data).map_err(Error::rows(&self.rows))?;
         let trained = console.run("train", |tick| {
             let mut epoch = 0;
-            let mut observer = |_: &stonet::Progress<'_>| {
+            let mut observer = |_: &stonet::train::Progress<'_>| {
                 epoch += 1;
                 let go_on = tick(epoch, self.epochs);
                 if go_on { std::ops::ControlFlow::Continue(()) } else { std::ops::ControlFlow::Break(Stop::Cancel) }
@@ -371,7 +373,7 @@ impl Rows {
             Target::Numbers(_) => Score { rmse: Some(rmse(scaling.y.undo(out.view()).view(), data.y())?), ..score },
             Target::Classes(c, _) => {
                 let labels: Vec<usize> = rows.iter().map(|&r| c[r]).collect();
-                let p = stonet::Head::Multinomial.mean(out);
+                let p = stonet::network::Likelihood::Multinomial.mean(out);
                 Score { accuracy: Some(class_scores(p.view(), &labels, 15)?.accuracy), ..score }
             }
         })

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use ndarray::Array2;
-use stonet::{ClassAsked, ClassColumns, ClassInputs, ClassRows, InputKind, Interface, Labels};
+use stonet::classification::{ClassAsked, ClassColumns, Interface};
+use stonet::{ClassInputs, ClassRows, InputKind, Labels};
 use stonet_io::{ModelColumns, Reading, Table};
 
 use super::hints;

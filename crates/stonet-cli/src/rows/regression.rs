@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ndarray::{Array2, ArrayView2};
-use stonet::{Calibration, NewRows};
+use stonet::{RegressionInputs, RegressionRows};
 use stonet_io::{ModelColumns, Reading, Table};
 
 use super::hints;
@@ -102,9 +102,9 @@ impl RegressionFile {
     }
 
     /// The rows to fit on.
-    pub fn calibration(&self) -> Result<Calibration<'_>> {
-        let mut rows =
-            Calibration::new(self.features.view(), self.y.view()).map_err(Error::columns(&self.path, &self.columns))?;
+    pub fn calibration(&self) -> Result<RegressionRows<'_>> {
+        let mut rows = RegressionRows::new(self.features.view(), self.y.view())
+            .map_err(Error::columns(&self.path, &self.columns))?;
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).map_err(Error::rows(&self.path))?;
         }
@@ -115,8 +115,8 @@ impl RegressionFile {
     }
 
     /// The rows to predict for.
-    pub fn new_rows(&self) -> Result<NewRows<'_>> {
-        let rows = NewRows::new(self.features.view()).map_err(Error::rows(&self.path))?;
+    pub fn new_rows(&self) -> Result<RegressionInputs<'_>> {
+        let rows = RegressionInputs::new(self.features.view()).map_err(Error::rows(&self.path))?;
         match &self.prediction {
             Some(d) => rows.with_prediction(d.view()).map_err(Error::rows(&self.path)),
             None => Ok(rows),

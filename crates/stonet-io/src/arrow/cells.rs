@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::{DataType, TimeUnit};
-use stonet::LabelKind;
+use stonet::rows::LabelKind;
 use stonet::score::Column;
 
 /// Calls `$f!` with the Arrow type and the way to f64, for every type of plain numbers.

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use stonet::{FittedClassifier, FittedPostStoNet};
+use stonet::{FittedClassifier, FittedRegressor};
 
 use super::container::{self, Parts};
 use super::numbers::{self, Tensor, Tensors};
-use super::{About, Fitted, Model, Task, seen};
+use super::{About, Head, Model, Task, seen};
 use crate::location::damaged;
 use crate::{Error, Result, explain};
 
@@ -35,8 +35,8 @@ type Given<'a> = HashMap<String, Tensor<&'a [u8]>>;
 pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     let text = |e: serde_json::Error| e.to_string();
     let (task, head) = match &model.head {
-        Fitted::Regression(head) => (Task::Regression, sound::<FittedPostStoNet>(serde_json::to_value(head))?),
-        Fitted::Classification(head) => (Task::Classification, sound::<FittedClassifier>(serde_json::to_value(head))?),
+        Head::Regression(head) => (Task::Regression, sound::<FittedRegressor>(serde_json::to_value(head))?),
+        Head::Classification(head) => (Task::Classification, sound::<FittedClassifier>(serde_json::to_value(head))?),
     };
     let mut tensors = Tensors::default();
     tensors.section("head");
@@ -130,8 +130,8 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
         return Err(format!("{} of its tensors belong to nothing", tensors.len()));
     }
     let head = match about.task {
-        Task::Regression => Fitted::Regression(serde_json::from_value(head).map_err(plain)?),
-        Task::Classification => Fitted::Classification(serde_json::from_value(head).map_err(plain)?),
+        Task::Regression => Head::Regression(serde_json::from_value(head).map_err(plain)?),
+        Task::Classification => Head::Classification(serde_json::from_value(head).map_err(plain)?),
     };
     let labels = about.labels()?;
     let About { columns, kind, level, seed, fingerprint, version, .. } = about;

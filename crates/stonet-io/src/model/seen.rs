@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use ndarray::{Array2, ArrayView2};
 use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
-use stonet::{FingerprintCounts, Fingerprints, Overlap, row_hashes};
+use stonet::rows::{FingerprintCounts, row_hashes};
+use stonet::{Fingerprints, Overlap};
 
 use super::Model;
 use super::numbers::{Tensor, Tensors};
@@ -42,7 +43,7 @@ pub(super) fn put_back(
     Fingerprints::from_parts(counts, values).map_err(str::to_owned)
 }
 
-/// The hashes that tell a regression's rows apart: see [`stonet::row_hashes`]. The network's predictions count where there are no features.
+/// The hashes that tell a regression's rows apart: see [`stonet::rows::row_hashes`]. The network's predictions count where there are no features.
 pub fn regression_hashes(
     features: ArrayView2<'_, f64>,
     prediction: Option<ArrayView2<'_, f64>>,
@@ -52,7 +53,7 @@ pub fn regression_hashes(
     Ok(row_hashes(&[inputs, y])?)
 }
 
-/// The same of the inputs and of the targets, each alone, for [`stonet::FingerprintsBuilder::copies`].
+/// The same of the inputs and of the targets, each alone, for [`stonet::rows::FingerprintsBuilder::copies`].
 pub fn regression_parts(
     features: ArrayView2<'_, f64>,
     prediction: Option<ArrayView2<'_, f64>>,

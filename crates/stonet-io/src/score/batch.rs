@@ -48,18 +48,18 @@ impl Default for BatchInputs {
 /// # use std::sync::Arc;
 /// # use arrow_array::{ArrayRef, Float64Array, RecordBatch};
 /// # use ndarray::{Array2, Axis};
-/// # use stonet::{Calibration, Kind, PostStoNet, Seed};
-/// use stonet_io::{BatchInputs, BatchScorer, Fitted, Model, ModelColumns, ScoreSettings};
+/// # use stonet::{RegressionRows, Kind, PostStoNetRegressor, Seed};
+/// use stonet_io::{BatchInputs, BatchScorer, Head, Model, ModelColumns, ScoreSettings};
 /// # let x = Array2::from_shape_fn((90, 2), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
 /// # let y = x.map_axis(Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(Axis(1));
-/// # let rows = Calibration::new(x.view(), y.view())?;
-/// # let fitted = PostStoNet { kind: Kind::Fast, ..PostStoNet::default() }.fit(&rows, Seed::new(1), &|_, _| true)?;
+/// # let rows = RegressionRows::new(x.view(), y.view())?;
+/// # let fitted = PostStoNetRegressor { kind: Kind::Fast, ..PostStoNetRegressor::default() }.fit(&rows, Seed::new(1), &|_, _| true)?;
 /// # let columns = ModelColumns {
 /// #     features: vec!["f0".into(), "f1".into()],
 /// #     targets: vec!["y".into()],
 /// #     ..ModelColumns::default()
 /// # };
-/// # let head = Fitted::Regression(Box::new(fitted));
+/// # let head = Head::Regression(Box::new(fitted));
 /// # let model = Model {
 /// #     head, columns, kind: None, labels: None, level: None, seed: 1, fingerprint: String::new(), fingerprints: None, version: String::new(),
 /// # };

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use stonet::{LabelKind, Ticker};
+use stonet::Ticker;
+use stonet::rows::LabelKind;
 
 use super::{ModelScorer, Scored};
 use crate::batches::Ahead;

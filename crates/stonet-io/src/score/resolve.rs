@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use stonet::rows::{ClassOutput, LabelKind};
 use stonet::score::{Asked, Quantity, Scorer};
-use stonet::{ClassOutput, FittedClassifier, FittedPostStoNet, LabelKind, Labels, Level, PostStoNet, Side};
+use stonet::{FittedClassifier, FittedRegressor, Labels, Level, PostStoNetRegressor, Side};
 
 use super::ScoreSettings;
-use crate::{Column, Error, Fitted, Model, Result, Type};
+use crate::{Column, Error, Head, Model, Result, Type};
 
 /// Why a prediction is refused by what was fitted without one.
 pub const UNUSED_PREDICTION: &str =
@@ -42,7 +43,7 @@ impl Setting {
 
 /// The level where neither the settings nor a fit have one: 0.9.
 pub fn default_level() -> Level {
-    PostStoNet::default().level
+    PostStoNetRegressor::default().level
 }
 
 impl ScoreSettings {
@@ -80,7 +81,7 @@ pub enum Resolved {
 #[derive(Debug, Clone, Copy)]
 pub enum HeadAsked<'a> {
     /// Intervals at the levels in effect.
-    Intervals(&'a FittedPostStoNet, &'a Asked),
+    Intervals(&'a FittedRegressor, &'a Asked),
     /// Class probabilities from this output of a network.
     Classes(&'a FittedClassifier, ClassOutput),
 }
@@ -110,11 +111,11 @@ impl Model {
     fn refuses(&self, setting: Setting) -> Option<&'static str> {
         use Setting::{Features, Joint, Level, Prediction, Side};
         match (&self.head, setting) {
-            (Fitted::Classification(_), Level | Side | Joint | Prediction) => {
+            (Head::Classification(_), Level | Side | Joint | Prediction) => {
                 Some("is for intervals, and this head gives class probabilities")
             }
-            (Fitted::Regression(_), Features) => Some("is for class probabilities, and this head gives intervals"),
-            (Fitted::Regression(_), Prediction) if self.columns.prediction.is_empty() => Some(UNUSED_PREDICTION),
+            (Head::Regression(_), Features) => Some("is for class probabilities, and this head gives intervals"),
+            (Head::Regression(_), Prediction) if self.columns.prediction.is_empty() => Some(UNUSED_PREDICTION),
             _ => None,
         }
     }
@@ -132,7 +133,7 @@ impl Model {
         }
         let single = settings.single;
         match &self.head {
-            Fitted::Regression(_) => {
+            Head::Regression(_) => {
                 check_levels(&settings.levels, name(Setting::Level))?;
                 let mut levels = settings.levels.clone();
                 if levels.is_empty() {
@@ -141,7 +142,7 @@ impl Model {
                 let asked = Asked { levels, side: settings.side, joint: settings.joint };
                 Ok(Resolved::Intervals { asked, single })
             }
-            Fitted::Classification(_) => {
+            Head::Classification(_) => {
                 let unsound = |why: &str| Error::Unsound { why: why.into() };
                 let kind = self.kind.ok_or_else(|| unsound("a classification needs the kind of its inputs"))?;
                 self.labels.as_ref().ok_or_else(|| unsound("a classification needs its classes"))?;
@@ -172,8 +173,8 @@ impl Resolved {
     /// The model's head with what is asked of it; a model of the other task is an error.
     pub fn of<'a>(&'a self, model: &'a Model) -> Result<HeadAsked<'a>> {
         match (&model.head, self) {
-            (Fitted::Regression(head), Resolved::Intervals { asked, .. }) => Ok(HeadAsked::Intervals(head, asked)),
-            (Fitted::Classification(head), Resolved::Classes { output, .. }) => Ok(HeadAsked::Classes(head, *output)),
+            (Head::Regression(head), Resolved::Intervals { asked, .. }) => Ok(HeadAsked::Intervals(head, asked)),
+            (Head::Classification(head), Resolved::Classes { output, .. }) => Ok(HeadAsked::Classes(head, *output)),
             _ => Err(Error::Unsound { why: "what is asked was resolved for a head of the other task".into() }),
         }
     }

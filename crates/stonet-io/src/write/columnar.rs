@@ -16,7 +16,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
-use stonet::LabelKind;
+use stonet::rows::LabelKind;
 
 use super::{Cells, Column, Format, Type};
 

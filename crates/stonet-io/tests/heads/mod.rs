@@ -1,11 +1,12 @@
 //! Small fitted models of every kind, and rows for them.
 
 use ndarray::{Array2, s};
+use stonet::regression::StoNetSettings;
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Labels, Level, PostStoNet, PostStoNetClassifier,
-    Seed, StoNetSettings,
+    ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Labels, Level, PostStoNetClassifier, PostStoNetRegressor,
+    RegressionRows, Seed,
 };
-use stonet_io::{Fitted, Model, ModelColumns};
+use stonet_io::{Head, Model, ModelColumns};
 
 pub fn names(prefix: &str, n: usize) -> Vec<String> {
     (0..n).map(|i| format!("{prefix}{i}")).collect()
@@ -31,11 +32,12 @@ pub fn level(l: f64) -> Level {
 pub fn regression(kind: Kind, targets: usize) -> Model {
     let [features, prediction, y] = rows(80, 0.0);
     let (prediction, y) = (prediction.slice_move(s![.., ..targets]), y.slice_move(s![.., ..targets]));
-    let calibration = Calibration::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
+    let calibration =
+        RegressionRows::new(features.view(), y.view()).unwrap().with_prediction(prediction.view()).unwrap();
     let stonet = StoNetSettings { hidden: vec![6], kappas: Some(vec![0.01]), steps: 50, ..StoNetSettings::default() };
-    let settings = PostStoNet { kind, folds: 3, stonet, ..PostStoNet::default() };
+    let settings = PostStoNetRegressor { kind, folds: 3, stonet, ..PostStoNetRegressor::default() };
     Model {
-        head: Fitted::Regression(Box::new(settings.fit(&calibration, Seed::new(3), &|_, _| true).unwrap())),
+        head: Head::Regression(Box::new(settings.fit(&calibration, Seed::new(3), &|_, _| true).unwrap())),
         columns: ModelColumns {
             features: names("f", 4),
             prediction: names("d", targets),
@@ -65,7 +67,7 @@ pub fn classification(method: ClassMethod, kind: InputKind) -> Model {
     let (features, logits) =
         if kind == InputKind::Features { (names("z", 3), vec![]) } else { (vec![], names("z", 3)) };
     Model {
-        head: Fitted::Classification(Box::new(settings.fit(&class_rows, Seed::new(3), &|_, _| true).unwrap())),
+        head: Head::Classification(Box::new(settings.fit(&class_rows, Seed::new(3), &|_, _| true).unwrap())),
         columns: ModelColumns { features, logits, targets: vec!["class".into()], ..ModelColumns::default() },
         kind: Some(kind),
         labels: Some(Labels::named(vec!["cat".into(), "dog".into(), "bär".into()]).unwrap()),

@@ -8,7 +8,7 @@ use stonet::{Activation, InputKind};
 use super::forms::dense;
 use super::ranks::Ranks;
 use super::{FEATURES, LOGITS, PREDICTION, PROBABILITIES};
-use crate::graph::{Graph, Head, Tensor};
+use crate::graph::{Graph, HeadGraph, Tensor};
 use crate::{Error, Result};
 
 /// A plan and the part of its graph that is written so far.
@@ -57,7 +57,7 @@ impl<'p> Lowering<'p> {
         Ok(())
     }
 
-    pub(super) fn finish(self, notes: Vec<(&'static str, String)>) -> Result<Head> {
+    pub(super) fn finish(self, notes: Vec<(&'static str, String)>) -> Result<HeadGraph> {
         self.graph.finish(notes)
     }
 

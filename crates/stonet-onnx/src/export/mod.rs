@@ -7,10 +7,11 @@ mod maps;
 mod perceptron;
 mod ranks;
 
+use stonet::rows::ClassOutput;
 use stonet::score::{Asked, Quantity};
-use stonet::{ClassOutput, FittedClassifier, FittedPostStoNet, Side};
+use stonet::{FittedClassifier, FittedRegressor, Side};
 
-use crate::graph::Head;
+use crate::graph::HeadGraph;
 use crate::{Error, Result};
 use lowering::Lowering;
 pub use perceptron::perceptron;
@@ -30,7 +31,7 @@ pub(crate) const PREDICTION: &str = "network_prediction";
 /// target each. The ends are `lower` and `upper`; with several levels they are `lower_80`, `upper_80`, `lower_95`, …; a one-sided bound has one end.
 ///
 /// Where there are more than 400 scores per fold they are compressed, so that ends are at or beyond those of the model itself.
-pub fn intervals(fitted: &FittedPostStoNet, asked: &Asked) -> Result<Head> {
+pub fn intervals(fitted: &FittedRegressor, asked: &Asked) -> Result<HeadGraph> {
     let names: Vec<String> = asked.levels.iter().map(|level| level.percent()).collect();
     if let Some(i) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
         return Err(Error::setting("level", asked.levels[i].get(), "different from the other levels"));
@@ -59,7 +60,7 @@ pub fn intervals(fitted: &FittedPostStoNet, asked: &Asked) -> Result<Head> {
 /// Probabilities agree with the model's own to 1e-4. Steps of `isotonic` can be steeper than single precision: there the graph says what the model
 /// says of the network's probabilities p changed by at most 1e-5 · min(p, 1 − p); those below 1e-38 are 0. If that decides whether every map sends
 /// a row to 0, which then keeps its own probabilities, the graph may decide otherwise than the model.
-pub fn classifier(fitted: &FittedClassifier, output: ClassOutput) -> Result<Head> {
+pub fn classifier(fitted: &FittedClassifier, output: ClassOutput) -> Result<HeadGraph> {
     let plan = fitted.plan(output)?;
     let mut lowering = Lowering::new(&plan);
     lowering.output("probabilities".into(), |q| matches!(q, Quantity::Probability { .. }))?;

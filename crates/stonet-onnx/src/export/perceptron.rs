@@ -1,10 +1,10 @@
 //! A plain network as a graph from rows in their own units to predictions in theirs, or to logits.
 
-use stonet::Standardizer;
-use stonet::mlp::Mlp;
+use stonet::peers::mlp::Mlp;
+use stonet::rows::Standardizer;
 
 use super::{COLUMNS, LOGITS, PREDICTION};
-use crate::graph::{Graph, Head};
+use crate::graph::{Graph, HeadGraph};
 use crate::{Error, Result};
 
 /// The graph from `inputs` to `network_prediction` if there is a scale of targets, else to `logits`; the names of the inputs are kept as a
@@ -16,7 +16,7 @@ pub fn perceptron(
     inputs: &Standardizer,
     targets: Option<&Standardizer>,
     columns: &[String],
-) -> Result<Head> {
+) -> Result<HeadGraph> {
     let expected = network.inputs();
     for found in [inputs.mean().len(), columns.len()] {
         if found != expected {

@@ -2,17 +2,18 @@
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
+use stonet::regression::StoNetSettings;
 use stonet::score::Asked;
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassRows, FittedPostStoNet, InputKind, Kind, Level, NewRows, PostStoNet,
-    PostStoNetClassifier, Seed, Side, StoNetSettings,
+    ClassInputs, ClassMethod, ClassRows, FittedRegressor, InputKind, Kind, Level, PostStoNetClassifier,
+    PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side,
 };
-use stonet_onnx::{ClassOutput, Head, classifier, intervals};
+use stonet_onnx::{ClassOutput, HeadGraph, classifier, intervals};
 
 /// A graph, rows for it, and the model's own answers.
 pub struct Case {
     pub name: String,
-    pub head: Head,
+    pub head: HeadGraph,
     pub inputs: Vec<(&'static str, Array2<f64>)>,
     pub outputs: Vec<(String, Array2<f64>)>,
     /// Whether ends may be further out than the model's.
@@ -99,7 +100,7 @@ pub fn number_data(rows: usize, outputs: usize, seed: u64) -> (Array2<f64>, Arra
 /// A fitted regression, and new rows for it.
 pub struct Fit {
     pub name: String,
-    pub fitted: FittedPostStoNet,
+    pub fitted: FittedRegressor,
     pub x: Array2<f64>,
     pub d: Option<Array2<f64>>,
 }
@@ -112,8 +113,8 @@ pub fn at(levels: &[f64]) -> Asked {
 type Rows<'a> = ArrayView2<'a, f64>;
 
 /// Features and responses, with the network's predictions or without.
-fn calibration<'a>(x: Rows<'a>, y: Rows<'a>, d: Option<Rows<'a>>) -> Calibration<'a> {
-    let data = Calibration::new(x, y).unwrap();
+fn calibration<'a>(x: Rows<'a>, y: Rows<'a>, d: Option<Rows<'a>>) -> RegressionRows<'a> {
+    let data = RegressionRows::new(x, y).unwrap();
     match d {
         Some(d) => data.with_prediction(d).unwrap(),
         None => data,
@@ -121,7 +122,7 @@ fn calibration<'a>(x: Rows<'a>, y: Rows<'a>, d: Option<Rows<'a>>) -> Calibration
 }
 
 /// One kind of interval, with the network's predictions or without, on single rows or on sixty groups.
-pub fn fit(settings: &PostStoNet, rows: usize, outputs: usize, network: bool, groups: bool) -> Fit {
+pub fn fit(settings: &PostStoNetRegressor, rows: usize, outputs: usize, network: bool, groups: bool) -> Fit {
     let (x, y, d) = number_data(rows, outputs, 7);
     let numbers: Vec<usize> = (0..rows).map(|i| i / 3 % 60).collect();
     let mut data = calibration(x.view(), y.view(), network.then(|| d.view()));
@@ -148,7 +149,7 @@ pub fn sampled(outputs: usize, network: bool) -> Fit {
 }
 
 impl Fit {
-    fn new(name: String, fitted: FittedPostStoNet, network: bool) -> Self {
+    fn new(name: String, fitted: FittedRegressor, network: bool) -> Self {
         let (x, _, d) = number_data(400, fitted.outputs(), 90);
         Fit { name, fitted, x, d: network.then_some(d) }
     }
@@ -159,7 +160,7 @@ impl Fit {
 
     /// What is asked for, as a graph and as the model says it.
     pub fn case(&self, asked: &Asked) -> Case {
-        let mut new = NewRows::new(self.x.view()).unwrap();
+        let mut new = RegressionInputs::new(self.x.view()).unwrap();
         if let Some(d) = &self.d {
             new = new.with_prediction(d.view()).unwrap();
         }
@@ -190,14 +191,14 @@ impl Fit {
 
 /// One kind of interval at level 0.9.
 #[allow(dead_code)]
-pub fn interval(settings: &PostStoNet, rows: usize, outputs: usize, with_network: bool, groups: bool) -> Case {
+pub fn interval(settings: &PostStoNetRegressor, rows: usize, outputs: usize, with_network: bool, groups: bool) -> Case {
     fit(settings, rows, outputs, with_network, groups).case(&at(&[0.9]))
 }
 
 /// A short training.
-pub fn quick(kind: Kind) -> PostStoNet {
+pub fn quick(kind: Kind) -> PostStoNetRegressor {
     let stonet = StoNetSettings { hidden: vec![8], kappas: Some(vec![0.001, 0.035]), steps: 150, ..Default::default() };
-    PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() }
+    PostStoNetRegressor { kind, stonet, folds: 3, ..PostStoNetRegressor::default() }
 }
 
 /// Fits of every kind, with and without the network's predictions, one output and two, rows alone and in groups, few and many.
@@ -216,7 +217,7 @@ fn fits() -> Vec<Fit> {
         deep.stonet.hidden = hidden.clone();
         all.push(fit(&deep, 240, 2, false, false).called(&format!("deep-{}", hidden.len())));
     }
-    let constant = PostStoNet { learned_scale: false, ..quick(Kind::Fast) };
+    let constant = PostStoNetRegressor { learned_scale: false, ..quick(Kind::Fast) };
     all.push(fit(&constant, 240, 1, true, false).called("constant"));
     all.extend(dead());
     all
@@ -225,7 +226,7 @@ fn fits() -> Vec<Fit> {
 /// Heads from which κ takes every weight, so that they read no column.
 pub fn dead() -> Vec<Fit> {
     let one = |kind: Kind| {
-        let mut settings = PostStoNet { learned_scale: false, ..quick(kind) };
+        let mut settings = PostStoNetRegressor { learned_scale: false, ..quick(kind) };
         settings.stonet.kappas = Some(vec![50.0]);
         let fit = fit(&settings, 240, 1, false, false).called("dead");
         assert!(fit.fitted.used_features().is_empty(), "{}", fit.name);

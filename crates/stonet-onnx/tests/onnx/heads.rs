@@ -7,12 +7,14 @@ use rten::{Model, Value, ValueView};
 use stonet::{
     ClassInputs, ClassMethod, ClassRows, FittedClassifier, InputKind, Kind, PostStoNetClassifier, Seed, Side,
 };
-use stonet_onnx::{ClassOutput, Error, Features, Head, Inputs, Network, RunSettings, Runtime, classifier, intervals};
+use stonet_onnx::{
+    ClassOutput, Error, Features, HeadGraph, Inputs, Network, RunSettings, Runtime, classifier, intervals,
+};
 
 use crate::fitted::{self, Case, difference};
 
 /// All outputs of a model, as f64, given those of the tables that it reads.
-pub fn run(model: &[u8], head: &Head, tables: &[(&'static str, Array2<f64>)]) -> Vec<Array2<f64>> {
+pub fn run(model: &[u8], head: &HeadGraph, tables: &[(&'static str, Array2<f64>)]) -> Vec<Array2<f64>> {
     let model = Model::load(model.to_vec()).unwrap();
     let given: Vec<(&str, [usize; 2], Vec<f32>)> = (tables.iter())
         .filter(|(name, _)| head.inputs().contains(name))
@@ -233,7 +235,7 @@ fn many_scores_are_compressed_to_few() {
 #[test]
 fn what_has_no_graph_is_refused_with_a_remedy() {
     let (x, y, _) = fitted::number_data(30, 1, 1);
-    let rows = stonet::Calibration::new(x.view(), y.view()).unwrap();
+    let rows = stonet::RegressionRows::new(x.view(), y.view()).unwrap();
     let few = fitted::quick(Kind::Fast).fit(&rows, Seed::new(1), &|_, _| true).unwrap();
     let e = intervals(&few, &fitted::at(&[0.5, 0.99])).unwrap_err();
     assert!(matches!(e, Error::NotExportable { .. }) && e.to_string().contains("too few"), "{e}");

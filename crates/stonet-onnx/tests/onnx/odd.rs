@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rand::RngExt;
 use stonet::{Kind, Seed};
-use stonet_onnx::{Axis, Head, Inputs, Joint, Network, RunSettings};
+use stonet_onnx::{Axis, HeadGraph, Inputs, Joint, Network, RunSettings};
 
 use crate::fitted;
 use crate::wire::Message;
@@ -112,12 +112,12 @@ fn model(graph: &Message) -> Vec<u8> {
 }
 
 /// A head to join to whatever comes.
-fn head() -> Head {
+fn head() -> HeadGraph {
     fitted::interval(&fitted::quick(Kind::Paper), 120, 1, false, false).head
 }
 
 /// Everything that can be done with a file; whether it ran.
-fn used(bytes: Vec<u8>, head: &Head) -> bool {
+fn used(bytes: Vec<u8>, head: &HeadGraph) -> bool {
     let Ok(network) = Network::from_bytes(bytes, Path::new("odd.onnx")) else { return false };
     let _ = (network.columns(), network.operator_counts(), network.default_tap(), network.tap(""), network.tap("y"));
     let mut taps = network.measured_taps();

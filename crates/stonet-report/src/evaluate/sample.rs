@@ -1,8 +1,9 @@
 //! Rows that stand for all others where rows themselves are needed: a uniform sample of a stream.
 
 use ndarray::{Array2, ArrayView2};
-use stonet::streams::evaluation as streams;
-use stonet::{Reservoir, Seed};
+use stonet::Seed;
+use stonet::base::streams::evaluation as streams;
+use stonet::rows::Reservoir;
 
 /// Rows in the sample; a table of at most as many is kept whole.
 pub const SAMPLE: usize = 2000;

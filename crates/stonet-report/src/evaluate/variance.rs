@@ -1,7 +1,8 @@
 //! Where the width of an interval comes from: the mean share of every source of variance.
 
 use serde::{Deserialize, Serialize};
-use stonet::{FittedPostStoNet, NewRows, Result, VariancePart, VarianceSource};
+use stonet::regression::{VariancePart, VarianceSource};
+use stonet::{FittedRegressor, RegressionInputs, Result};
 
 /// Rows that are looked at.
 pub const ROWS: usize = 300;
@@ -29,7 +30,7 @@ pub struct VarianceSplit {
 }
 
 /// One split per output, over these rows.
-pub fn splits(fitted: &FittedPostStoNet, rows: &NewRows<'_>) -> Result<Vec<VarianceSplit>> {
+pub fn splits(fitted: &FittedRegressor, rows: &RegressionInputs<'_>) -> Result<Vec<VarianceSplit>> {
     Ok(fitted.variance_parts(rows)?.into_iter().map(split).collect())
 }
 

@@ -1,6 +1,6 @@
 //! Figures that regression and classification share: the path of κ and the importance of features.
 
-use stonet::KappaPath;
+use stonet::train::TuningCurve;
 
 use super::Report;
 use super::html::{Bar, Figure, Sign, bars, key};
@@ -12,11 +12,11 @@ use crate::{Importance, choices, points};
 const PATHS: usize = 6;
 
 /// One figure per path.
-pub fn kappa_figures(report: &mut Report, paths: &[KappaPath]) -> Vec<Figure> {
+pub fn kappa_figures(report: &mut Report, paths: &[TuningCurve]) -> Vec<Figure> {
     paths.iter().filter(|p| !points(p).is_empty()).take(PATHS).map(|p| kappa(report, p)).collect()
 }
 
-fn kappa(report: &mut Report, path: &KappaPath) -> Figure {
+fn kappa(report: &mut Report, path: &TuningCurve) -> Figure {
     let points = points(path);
     let (sign, axis) = match path.setting.as_str() {
         "" | "kappa" => ("κ", "κ (larger: fewer weights)"),
@@ -61,7 +61,7 @@ fn kappa(report: &mut Report, path: &KappaPath) -> Figure {
         "κ" | "λ" => format!("{sign} says how strongly weights are pushed to zero; "),
         _ => String::new(),
     };
-    let rule = match (&path.coverage, path.chosen.iter().filter(|&&i| i == path.kappas.len()).count()) {
+    let rule = match (&path.coverage, path.chosen.iter().filter(|&&i| i == path.values.len()).count()) {
         (Some(_), _) => {
             " Here the choice is the one whose held-out coverage is nearest to the level, not the lowest point."
         }

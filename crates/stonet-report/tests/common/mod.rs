@@ -4,9 +4,11 @@
 use ndarray::{Array2, Axis};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
+use stonet::regression::StoNetSettings;
+use stonet::train::TuningCurve;
 use stonet::{
-    Calibration, ClassInputs, ClassMethod, ClassRows, FittedPostStoNet, KappaPath, Kind, Level, NewRows, PostStoNet,
-    PostStoNetClassifier, Seed, StoNetSettings,
+    ClassInputs, ClassMethod, ClassRows, FittedRegressor, Kind, Level, PostStoNetClassifier, PostStoNetRegressor,
+    RegressionInputs, RegressionRows, Seed,
 };
 use stonet_report::*;
 
@@ -36,20 +38,20 @@ pub fn rows(n: usize, outputs: usize, seed: u64) -> Rows {
 }
 
 impl Rows {
-    pub fn new_rows(&self) -> NewRows<'_> {
-        NewRows::new(self.features.view()).unwrap().with_prediction(self.prediction.view()).unwrap()
+    pub fn new_rows(&self) -> RegressionInputs<'_> {
+        RegressionInputs::new(self.features.view()).unwrap().with_prediction(self.prediction.view()).unwrap()
     }
 }
 
-pub fn fit(kind: Kind, rows: &Rows) -> FittedPostStoNet {
+pub fn fit(kind: Kind, rows: &Rows) -> FittedRegressor {
     let stonet = StoNetSettings {
         hidden: vec![6],
         steps: 200,
         kappas: Some(vec![0.001, 0.01, 0.1]),
         ..StoNetSettings::default()
     };
-    let settings = PostStoNet { kind, stonet, folds: 3, ..PostStoNet::default() };
-    let calibration = Calibration::new(rows.features.view(), rows.y.view()).unwrap();
+    let settings = PostStoNetRegressor { kind, stonet, folds: 3, ..PostStoNetRegressor::default() };
+    let calibration = RegressionRows::new(rows.features.view(), rows.y.view()).unwrap();
     let calibration = calibration.with_prediction(rows.prediction.view()).unwrap();
     settings.fit(&calibration, Seed::new(1), &|_, _| true).unwrap()
 }
@@ -68,15 +70,15 @@ pub fn regression(kind: Kind, outputs: usize, joint: bool) -> RegressionEvaluati
     RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap()
 }
 
-pub fn path() -> KappaPath {
-    KappaPath {
+pub fn path() -> TuningCurve {
+    TuningCurve {
         label: "StoNet, 3 folds".into(),
-        kappas: vec![0.001, 0.003, 0.01, 0.03, 0.1, 0.3],
+        values: vec![0.001, 0.003, 0.01, 0.03, 0.1, 0.3],
         loss: vec![0.52, 0.47, 0.44, 0.46, 0.58, 0.9],
         se: vec![0.04, 0.03, 0.03, 0.03, 0.04, 0.05],
         chosen: vec![2, 2, 3],
         loss_name: "mean squared error".into(),
-        ..KappaPath::default()
+        ..TuningCurve::default()
     }
 }
 

@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 use serde::Serialize;
 use stonet::metrics::rmse;
-use stonet::{Calibration, Level, NewRows, Seed};
+use stonet::{Level, RegressionInputs, RegressionRows, Seed};
 
 use super::methods::{Test, judge};
 use super::{DEFAULT, Judged, Method, number};
@@ -71,8 +71,8 @@ fn reason(e: &stonet::Error) -> String {
 /// itself, as `stonet fit` does, so that the same seed gives the same fit. A method that needs the network's own prediction where there
 /// is none is listed as refused.
 pub fn compare_intervals<'a>(
-    rows: &Calibration<'_>,
-    test: (NewRows<'a>, ArrayView2<'a, f64>),
+    rows: &RegressionRows<'_>,
+    test: (RegressionInputs<'a>, ArrayView2<'a, f64>),
     network_prediction: Option<ArrayView2<'_, f64>>,
     methods: &[String],
     level: Level,

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
-use stonet::baseline::{Cqr, Fitted, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal};
 use stonet::metrics::{coverage, coverage_by_width, mean_length, mean_sd, median_length, winkler, winkler_scores};
-use stonet::{Calibration, Intervals, Kind, Level, NewRows, PostStoNet, Seed, Side, Ticker};
+use stonet::peers::baseline::{Cqr, FittedBaseline, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal};
+use stonet::{Intervals, Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side, Ticker};
 use stonet_report::real;
 
 use super::Prepared;
@@ -68,15 +68,16 @@ impl Method {
 
     fn intervals(
         self,
-        rows: &Calibration<'_>,
-        new: &NewRows<'_>,
+        rows: &RegressionRows<'_>,
+        new: &RegressionInputs<'_>,
         level: Level,
         seed: Seed,
         tick: Ticker<'_>,
     ) -> Result<Intervals> {
-        let fitted: Box<dyn Fitted> = match self {
+        let fitted: Box<dyn FittedBaseline> = match self {
             Method::Post(kind) => {
-                let fitted = PostStoNet { kind, level, ..PostStoNet::default() }.fit(rows, seed, tick)?;
+                let fitted =
+                    PostStoNetRegressor { kind, level, ..PostStoNetRegressor::default() }.fit(rows, seed, tick)?;
                 return Ok(fitted.intervals(new, level, Side::Both)?);
             }
             Method::SplitConformal => Box::new(SplitConformal.fit(rows, seed, tick)?),
@@ -146,14 +147,14 @@ pub(super) fn all(prepared: &Prepared, level: Level, seed: Seed, tick: Ticker<'_
 /// Rows to judge on.
 #[derive(Clone, Copy)]
 pub(super) struct Test<'a> {
-    pub new: NewRows<'a>,
+    pub new: RegressionInputs<'a>,
     pub y: ArrayView2<'a, f64>,
 }
 
 /// One method, fitted and judged.
 pub(super) fn judge(
     method: Method,
-    rows: &Calibration<'_>,
+    rows: &RegressionRows<'_>,
     test: Test<'_>,
     level: Level,
     seed: Seed,

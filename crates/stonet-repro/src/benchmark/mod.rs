@@ -12,9 +12,11 @@ use std::time::Instant;
 use ndarray::Array2;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
-use stonet::mlp::Training;
-use stonet::streams::benchmark as streams;
-use stonet::{Calibration, Dataset, Level, NewRows, Progress, Scaling, Seed, Stop, Ticker};
+use stonet::base::streams::benchmark as streams;
+use stonet::peers::mlp::Training;
+use stonet::rows::Scaling;
+use stonet::train::{Progress, Stop};
+use stonet::{Dataset, Level, RegressionInputs, RegressionRows, Seed, Ticker};
 
 pub use compare::{Compared, IntervalComparison, compare_intervals};
 pub use methods::{DEFAULT, Judged, Method};
@@ -88,16 +90,16 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    pub(crate) fn calibration(&self) -> Result<Calibration<'_>> {
-        let rows = Calibration::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?;
+    pub(crate) fn calibration(&self) -> Result<RegressionRows<'_>> {
+        let rows = RegressionRows::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?;
         Ok(match &self.groups {
             Some(groups) => rows.with_groups(groups)?,
             None => rows,
         })
     }
 
-    pub(crate) fn new_rows(&self) -> Result<NewRows<'_>> {
-        Ok(NewRows::new(self.features.view())?.with_prediction(self.prediction.view())?)
+    pub(crate) fn new_rows(&self) -> Result<RegressionInputs<'_>> {
+        Ok(RegressionInputs::new(self.features.view())?.with_prediction(self.prediction.view())?)
     }
 
     fn mse(&self) -> f64 {

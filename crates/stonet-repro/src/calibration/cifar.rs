@@ -5,16 +5,15 @@ use std::path::{Path, PathBuf};
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
-use stonet::streams::calibration::FIRST_NETWORK;
+use stonet::base::streams::calibration::FIRST_NETWORK;
 use stonet::{ClassInputs, ClassMethod, ClassRows, Seed};
 use stonet_io::Reading;
 
 use super::report::{Group, Record, summarise, verdicts};
 use super::{Seeds, TestRows, compare_with};
 use crate::journal::{Journal, Tick};
-use crate::published;
 use crate::table::Table;
-use crate::{Error, Result, files};
+use crate::{Error, Result, files, published};
 
 const SCHEMA: &str = "stonet.reproduce.cifar/1";
 

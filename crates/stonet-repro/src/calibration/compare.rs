@@ -3,8 +3,10 @@
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+use stonet::base::streams;
+use stonet::classification::MemberNotes;
 use stonet::metrics::{Band, ClassReport, JudgeSettings, Measured, judge};
-use stonet::{ClassInputs, ClassMethod, ClassRows, MemberNotes, PostStoNetClassifier, Seed, streams};
+use stonet::{ClassInputs, ClassMethod, ClassRows, PostStoNetClassifier, Seed};
 
 use crate::journal::Tick;
 use crate::table::Table;

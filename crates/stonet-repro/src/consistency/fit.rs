@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
-use stonet::streams::{consistency_fits, consistency_set};
-use stonet::{Algorithm, Dataset, Scaling, Seed, StoNet, Trainer};
+use stonet::base::streams::{consistency_fits, consistency_set};
+use stonet::rows::Scaling;
+use stonet::train::{Algorithm, Trainer};
+use stonet::{Dataset, Seed, StoNet};
 
 use super::spec::{Method, Spec};
 use crate::Result;

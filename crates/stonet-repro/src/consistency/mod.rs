@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use stonet::streams::{consistency, experiments};
-use stonet::{Algorithm, PathError, Seed};
+use stonet::Seed;
+use stonet::base::streams::{consistency, experiments};
+use stonet::train::{Algorithm, LossCurve};
 
 pub use fit::Judged;
 pub use report::{Report, Row};
@@ -67,13 +68,13 @@ impl Finished {
     }
 
     /// Error along the grid, pooled over the pilots.
-    fn pooled(&self, model: Model, method: &Method) -> Option<PathError> {
+    fn pooled(&self, model: Model, method: &Method) -> Option<LossCurve> {
         let of = |((m, name, _), errors): (&(Model, String, usize), &Vec<f64>)| {
             let own = *m == model && *name == method.name();
             let se = vec![0.0; errors.len()];
-            own.then(|| PathError { kappas: method.kappas.clone(), loss: errors.clone(), se })
+            own.then(|| LossCurve { kappas: method.kappas.clone(), loss: errors.clone(), se })
         };
-        PathError::pool(&self.pilots.iter().filter_map(of).collect::<Vec<_>>())
+        LossCurve::pool(&self.pilots.iter().filter_map(of).collect::<Vec<_>>())
     }
 
     fn kappa(&self, model: Model, method: &Method) -> Option<f64> {

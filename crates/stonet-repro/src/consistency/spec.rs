@@ -1,7 +1,8 @@
 //! The experiment's settings, read from `experiments/consistency.toml`.
 
 use serde::{Deserialize, Serialize};
-use stonet::{Activation, Algorithm, Asghmc, Iro, Penalty, Seed, StoNet};
+use stonet::train::{Algorithm, Asghmc, Iro};
+use stonet::{Activation, Penalty, Seed, StoNet};
 
 use crate::model::Model;
 use crate::{Error, Result};

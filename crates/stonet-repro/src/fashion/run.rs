@@ -3,15 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stonet::streams::fashion as streams;
+use stonet::base::streams::fashion as streams;
 use stonet::{ClassInputs, ClassMethod, ClassRows, Seed};
 
 use super::{Images, NamedLoss, Spec, train};
 use crate::calibration::{Group, Record, Seeds, TestRows, compare_with, summarise};
 use crate::journal::{Journal, Tick, complete};
-use crate::published;
 use crate::table::Table;
-use crate::{Error, Result, files};
+use crate::{Error, Result, files, published};
 
 const SCHEMA: &str = "stonet.reproduce.fashion/1";
 const CLASSES: usize = 10;

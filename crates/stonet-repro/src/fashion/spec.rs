@@ -1,7 +1,7 @@
 //! The experiment's settings, read from `experiments/fashion.toml`.
 
 use serde::{Deserialize, Serialize};
-use stonet::mlp::{Loss, Training};
+use stonet::peers::mlp::{Loss, Training};
 
 /// Everything about the experiment that is not a flag.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

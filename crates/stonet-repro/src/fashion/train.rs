@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use ndarray::Array2;
 use rand::seq::SliceRandom;
-use stonet::mlp::{Loss, Mlp, Trained, Training};
-use stonet::streams::fashion_network as streams;
+use stonet::base::streams::fashion_network as streams;
+use stonet::peers::mlp::{Loss, Mlp, Trained, Training};
 use stonet::{Dataset, Seed};
 
 use super::images::Part;

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use stonet::{PathError, Seed};
+use stonet::Seed;
+use stonet::train::LossCurve;
 
 pub use replicate::Replicate;
 pub use report::{CellReport, Report};
@@ -43,7 +44,7 @@ pub struct Options {
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum Record {
     /// One pilot set's out-of-fold error along the grid.
-    Pilot { cell: Cell, index: usize, error: PathError },
+    Pilot { cell: Cell, index: usize, error: LossCurve },
     /// One replicate.
     Replicate { cell: Cell, index: usize, result: Replicate },
 }
@@ -51,7 +52,7 @@ enum Record {
 /// All that is finished, by cell and index.
 #[derive(Default)]
 struct Finished {
-    pilots: BTreeMap<(Cell, usize), PathError>,
+    pilots: BTreeMap<(Cell, usize), LossCurve>,
     replicates: BTreeMap<(Cell, usize), Replicate>,
 }
 
@@ -63,10 +64,10 @@ impl Finished {
         }
     }
 
-    fn pooled(&self, cell: &Cell) -> Option<PathError> {
-        let curves: Vec<PathError> =
+    fn pooled(&self, cell: &Cell) -> Option<LossCurve> {
+        let curves: Vec<LossCurve> =
             self.pilots.iter().filter(|((c, _), _)| c == cell).map(|(_, e)| e.clone()).collect();
-        PathError::pool(&curves)
+        LossCurve::pool(&curves)
     }
 }
 
@@ -113,7 +114,7 @@ impl Runner<'_> {
             let error = replicate::pilot(
                 self.spec,
                 cell,
-                self.root(cell).child(stonet::streams::simulation::PILOTS).child(index as u64),
+                self.root(cell).child(stonet::base::streams::simulation::PILOTS).child(index as u64),
             )?;
             Ok(Record::Pilot { cell: cell.clone(), index, error })
         })

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use stonet::base::streams::{pilot, replicate, simulation};
+use stonet::eve::{Eve, EveIntervals, Variance, degrees_of_freedom};
 use stonet::metrics::{covered, mean_length, rmse};
-use stonet::streams::{pilot, replicate, simulation};
-use stonet::{
-    Dataset, Eve, EveIntervals, Intervals, Level, PathError, PredictInterval, Refit, Scaling, Seed, Trainer, Variance,
-    Walk, cross_validate, degrees_of_freedom,
-};
+use stonet::rows::{PredictInterval, Scaling};
+use stonet::sparse::Refit;
+use stonet::train::{LossCurve, Trainer, Walk, cross_validate};
+use stonet::{Dataset, Intervals, Level, Seed};
 
 use super::spec::{Cell, Spec};
 use crate::Result;
@@ -65,7 +66,7 @@ pub(super) fn variances(spec: &Spec) -> [(&'static str, Variance); 4] {
 }
 
 /// Out-of-fold error of a pilot set along the grid, each κ from the same cold start that a replicate uses.
-pub(super) fn pilot(spec: &Spec, cell: &Cell, seed: Seed) -> Result<PathError> {
+pub(super) fn pilot(spec: &Spec, cell: &Cell, seed: Seed) -> Result<LossCurve> {
     let data = cell.model.sample(spec.rows, seed.child(pilot::ROWS))?;
     let (_, trainer, start) = spec.network(cell, seed.child(pilot::START))?;
     Ok(cross_validate(

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use stonet::PathError;
 use stonet::metrics::mean_sd;
+use stonet::train::LossCurve;
 
 use super::replicate::{Replicate, variances};
 use super::spec::{Cell, Spec};
@@ -45,7 +45,7 @@ pub struct CellReport {
     /// Whether it lies at an end of the grid.
     pub kappa_at_edge: bool,
     /// The pooled out-of-fold error of the pilots, which chose it.
-    pub pilot_error: PathError,
+    pub pilot_error: LossCurve,
     /// Mean coverage.
     pub coverage: f64,
     /// Its standard error, over training sets; absent for a single one.
@@ -122,7 +122,7 @@ fn cell_report(
     cell: &Cell,
     variance: &str,
     replicates: &[&Replicate],
-    pilot_error: PathError,
+    pilot_error: LossCurve,
     paper: &CoverageCell,
 ) -> CellReport {
     let mean = |f: &dyn Fn(&Replicate) -> f64| mean_sd(&replicates.iter().map(|r| f(r)).collect::<Vec<_>>());

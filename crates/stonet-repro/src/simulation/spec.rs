@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use stonet::{Activation, Asghmc, PaperSettings, Preset, Seed, StoNet, Variance};
+use stonet::eve::Variance;
+use stonet::train::{Asghmc, PaperSettings, Preset};
+use stonet::{Activation, Seed, StoNet};
 
 use crate::model::Model;
 use crate::{Error, Result};
@@ -72,7 +74,7 @@ pub struct Cell {
 impl Cell {
     /// Models have data streams of their own; settings share them, so that they are compared on the same data.
     pub(super) fn seed(&self, root: Seed) -> Seed {
-        root.child(stonet::streams::experiments::SIMULATION.at(u8::from(self.model).into()))
+        root.child(stonet::base::streams::experiments::SIMULATION.at(u8::from(self.model).into()))
     }
 }
 

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use stonet::base::streams::{benchmark, without_penalty};
+use stonet::eve::{Estimate, EveIntervals};
 use stonet::metrics::{coverage, mean_sd};
-use stonet::streams::{benchmark, without_penalty};
-use stonet::{
-    Asghmc, Calibration, Dataset, Decay, Estimate, EveIntervals, Level, PredictInterval, Progress, Refit, Scaling,
-    Seed, StoNet, Stop, Trainer,
-};
+use stonet::rows::{PredictInterval, Scaling};
+use stonet::sparse::Refit;
+use stonet::train::{Asghmc, Decay, Progress, Stop, Trainer};
+use stonet::{Dataset, Level, RegressionRows, Seed, StoNet};
 
 use super::{UciSet, load};
 use crate::benchmark::{Prepared, Protocol, Set, prepare};
@@ -118,7 +119,7 @@ pub fn inconsistency(
 
 /// One StoNet with κ = 0, judged as it trains.
 fn without_penalty(prepared: &Prepared, level: Level, seed: Seed) -> Result<Vec<Point>> {
-    let rows: Calibration<'_> = prepared.calibration.calibration()?;
+    let rows: RegressionRows<'_> = prepared.calibration.calibration()?;
     let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
     let scaling = Scaling::fit(&data)?;
     let scaled = scaling.apply(&data)?;

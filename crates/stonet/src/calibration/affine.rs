@@ -3,10 +3,12 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
-use super::corrected::{Corrected, View, to_probabilities};
+use super::skip::{SkipModel, View, to_probabilities};
+use crate::base::Result;
 use crate::linalg::dense::{gram, matmul, spd_inverse};
 use crate::linalg::lbfgs::{Minimum, minimise};
-use crate::{Activation, ClassRows, Head, Layer, Result, StoNet};
+use crate::network::{Activation, Layer, Likelihood, StoNet};
+use crate::rows::ClassRows;
 
 /// Largest entry of the gradient of the mean loss at which a fit is done, logits being of order one.
 const TOLERANCE: f64 = 1e-5;
@@ -24,7 +26,7 @@ pub(crate) enum Shape {
 /// A fit and how far it is from the optimum.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Affine {
-    pub model: Corrected,
+    pub model: SkipModel,
     /// The largest entry of the gradient.
     pub gradient: f64,
     pub converged: bool,
@@ -52,8 +54,8 @@ pub(crate) fn fit(rows: &ClassRows<'_>, shape: Shape, what: &'static str, start:
     };
     let (w, b) = shape.unpack(&found.x, k);
     let layer = Layer { weight: w / t, bias: b, noise_variance: 1.0 };
-    let net = StoNet::new(vec![layer], Activation::Tanh, Head::Multinomial)?;
-    let model = Corrected::new(k, None, Some((View::Raw, net)))?;
+    let net = StoNet::new(vec![layer], Activation::Tanh, Likelihood::Multinomial)?;
+    let model = SkipModel::new(k, None, Some((View::Raw, net)))?;
     let Minimum { gradient, .. } = found;
     Ok(Affine { model, gradient, converged: gradient <= TOLERANCE })
 }
@@ -113,7 +115,7 @@ fn residuals(f: &mut Array2<f64>, labels: &[usize]) -> f64 {
 /// The inverse of Σ h_i (x_i, 1)(x_i, 1)ᵀ / nK plus a ridge: about the Hessian of one class's weights. h_i = 1 − Σ p² = Σ p(1 − p) is what a row
 /// still has to say.
 fn rough_inverse(x: ArrayView2<'_, f64>, ridge: f64) -> Array2<f64> {
-    let p = Head::Multinomial.mean(x.to_owned());
+    let p = Likelihood::Multinomial.mean(x.to_owned());
     let weight = p.map_axis(Axis(1), |p| (1.0 - p.dot(&p)).max(1e-3).sqrt()).insert_axis(Axis(1));
     let design = ndarray::concatenate![Axis(1), x, Array2::ones((x.nrows(), 1))] * &weight;
     let mut hessian = gram(design.view()) / (x.nrows() * x.ncols()) as f64;
@@ -134,7 +136,7 @@ fn per_class(g: &Array1<f64>, inverse: &Array2<f64>, k: usize) -> Array1<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Seed;
+    use crate::base::Seed;
     use rand_distr::{Distribution, StandardNormal};
 
     #[test]

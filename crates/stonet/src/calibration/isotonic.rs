@@ -3,9 +3,9 @@
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
+use crate::base::{Error, Result};
 use crate::metrics::{check_labels, check_probabilities};
 use crate::score::{Builder, Column, Knots, Node, Op, Port, Quantity, Scorer};
-use crate::{Error, Result};
 
 /// The least probability that a calibrated class has before rows are divided by their sums. Where no held-out row of a class was seen the
 /// regression says 0, which is more than rows can tell; 1e-6 costs 13.8 nats instead of ∞, and moves a sum of 100 classes by 1e-4 at most.

@@ -2,12 +2,13 @@
 
 use ndarray::Array2;
 
-use super::corrected::{Corrected, View};
 use super::isotonic::IsotonicOvr;
-use crate::class_rows::ClassOutput;
-use crate::ridge::Clip;
+use super::skip::{SkipModel, View};
+use crate::base::{Error, Result};
+use crate::network::{Layer, StoNet};
+use crate::rows::{ClassInputs, ClassOutput, InputKind};
 use crate::score::{Builder, Clamp, Column, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scorer, Sparse};
-use crate::{ClassInputs, Error, InputKind, Layer, Result, StoNet};
+use crate::sparse::ridge::Clip;
 
 /// Weights of a layer from which on single precision is faster.
 const WIDE: usize = 400;
@@ -20,7 +21,7 @@ pub(crate) fn logits_of(classes: usize) -> ClassOutput {
 }
 
 /// F_L of one calibrator.
-pub(super) fn logits_plan(model: &Corrected) -> Plan {
+pub(super) fn logits_plan(model: &SkipModel) -> Plan {
     let mut b = Builder::default();
     let f = model.lower(&mut b, logits_of(model.classes()));
     (0..model.classes()).for_each(|class| b.output(Quantity::Logit { class }, f, class, true));
@@ -28,7 +29,7 @@ pub(super) fn logits_plan(model: &Corrected) -> Plan {
 }
 
 /// The weighted mean of the members' probabilities, and the most probable class.
-pub(crate) fn pool_plan(members: &[(f64, &Corrected)], output: ClassOutput) -> Plan {
+pub(crate) fn pool_plan(members: &[(f64, &SkipModel)], output: ClassOutput) -> Plan {
     let mut b = Builder::default();
     let mut parts = Vec::new();
     for (weight, member) in members {
@@ -83,7 +84,7 @@ fn given(b: &mut Builder, output: ClassOutput) -> Node {
     }
 }
 
-impl Corrected {
+impl SkipModel {
     /// F_L.
     fn lower(&self, b: &mut Builder, output: ClassOutput) -> Node {
         let t = self.temperature().unwrap_or(1.0);

@@ -3,10 +3,13 @@
 
 use ndarray::Array2;
 
-use super::corrected::{Corrected, View, standardised};
+use super::skip::{SkipModel, View, standardised};
 use super::temperature;
-use crate::work::Work;
-use crate::{Activation, ClassRows, Head, Layer, MultinomialFit, Result, SparseMultinomial, StoNet};
+use crate::base::Result;
+use crate::base::progress::Work;
+use crate::network::{Activation, Layer, Likelihood, StoNet};
+use crate::rows::ClassRows;
+use crate::sparse::{MultinomialFit, SparseMultinomial};
 
 /// Points of the path, evenly spaced in log λ.
 const LAMBDAS: usize = 16;
@@ -15,7 +18,7 @@ const SMALLEST: f64 = 1e-3;
 
 /// One solution as a calibrator.
 pub(crate) struct Linear {
-    pub model: Corrected,
+    pub model: SkipModel,
     pub lambda: f64,
     /// The largest violation of the optimality conditions, as a part of λ_max.
     pub kkt_residual: f64,
@@ -77,10 +80,10 @@ impl Design {
 
     fn linear(&self, fit: MultinomialFit, classes: usize, largest: f64) -> Result<Linear> {
         let layer = Layer { weight: fit.coefficients, bias: fit.intercepts, noise_variance: 1.0 };
-        let net = StoNet::new(vec![layer], Activation::Tanh, Head::Multinomial)?;
+        let net = StoNet::new(vec![layer], Activation::Tanh, Likelihood::Multinomial)?;
         let temperature = self.skip.as_ref().map(|(t, _)| *t);
         Ok(Linear {
-            model: Corrected::new(classes, temperature, Some((self.view.clone(), net)))?,
+            model: SkipModel::new(classes, temperature, Some((self.view.clone(), net)))?,
             lambda: fit.lambda,
             kkt_residual: fit.kkt_residual / largest.max(f64::MIN_POSITIVE),
             converged: fit.converged,

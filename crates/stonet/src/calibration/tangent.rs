@@ -2,9 +2,10 @@
 
 use ndarray::{Array2, ArrayView2, Axis, ShapeBuilder, s};
 
-use super::corrected::{Corrected, View};
-use crate::jacobian::{Pass, free_parameters};
-use crate::{ClassInputs, Error, Result};
+use super::skip::{SkipModel, View};
+use crate::base::{Error, Result};
+use crate::network::jacobian::{Pass, free_parameters};
+use crate::rows::ClassInputs;
 
 /// F_L of some rows, and its derivatives.
 pub(crate) struct Tangent {
@@ -16,19 +17,19 @@ pub(crate) struct Tangent {
 
 /// A calibrator without units that do nothing, and whether its temperature was estimated or given.
 pub(crate) struct Estimated {
-    model: Corrected,
+    model: SkipModel,
     free_temperature: bool,
 }
 
 impl Estimated {
-    pub(crate) fn new(model: &Corrected, temperature_was_estimated: bool) -> Result<Self> {
+    pub(crate) fn new(model: &SkipModel, temperature_was_estimated: bool) -> Result<Self> {
         let correction = model.correction().map(|(view, net)| (view.clone(), net.compact()));
         let free_temperature = temperature_was_estimated && model.temperature().is_some();
-        let model = Corrected::new(model.classes(), model.temperature(), correction)?;
+        let model = SkipModel::new(model.classes(), model.temperature(), correction)?;
         Ok(Estimated { model, free_temperature })
     }
 
-    pub(crate) fn model(&self) -> &Corrected {
+    pub(crate) fn model(&self) -> &SkipModel {
         &self.model
     }
 
@@ -90,9 +91,11 @@ impl Estimated {
     pub(crate) fn moved(&self, at: usize, by: f64) -> Estimated {
         let last = self.free_temperature && at + 1 == self.parameters();
         let temperature = self.model.temperature().map(|t| if last { t * by.exp() } else { t });
-        let shift = |net: &crate::StoNet| if last { net.clone() } else { crate::jacobian::moved(net, at, by) };
+        let shift = |net: &crate::network::StoNet| {
+            if last { net.clone() } else { crate::network::jacobian::moved(net, at, by) }
+        };
         let correction = self.model.correction().map(|(view, net)| (view.clone(), shift(net)));
-        let model = Corrected::new(self.model.classes(), temperature, correction).unwrap();
+        let model = SkipModel::new(self.model.classes(), temperature, correction).unwrap();
         Estimated { model, free_temperature: self.free_temperature }
     }
 }
@@ -100,8 +103,9 @@ impl Estimated {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ridge::Clip;
-    use crate::{Activation, Head, Seed, StoNet};
+    use crate::base::Seed;
+    use crate::network::{Activation, Likelihood, StoNet};
+    use crate::sparse::ridge::Clip;
     use rand_distr::{Distribution, StandardNormal};
 
     #[test]
@@ -111,7 +115,7 @@ mod tests {
         let inputs = ClassInputs::logits(z.view()).unwrap();
         let clip = Clip::fit(z.view(), &[0, 1, 2, 3, 4, 5, 6]).unwrap();
         let net = |widths: &[usize]| {
-            StoNet::random(widths, Activation::Tanh, Seed::new(4)).unwrap().with_head(Head::Multinomial)
+            StoNet::random(widths, Activation::Tanh, Seed::new(4)).unwrap().with_head(Likelihood::Multinomial)
         };
         let mut forms = vec![(Some(1.7), None, 1), (None, Some((View::Raw, net(&[3, 3]))), 12)];
         for view in [View::Centred, View::Probabilities, View::Logits(clip)] {
@@ -119,7 +123,7 @@ mod tests {
             forms.push((Some(1.7), Some((view, net(&[3, 4, 3]))), 32));
         }
         for (t, correction, parameters) in forms {
-            let model = Estimated::new(&Corrected::new(3, t, correction).unwrap(), true).unwrap();
+            let model = Estimated::new(&SkipModel::new(3, t, correction).unwrap(), true).unwrap();
             assert_eq!(model.parameters(), parameters);
             let (tangent, h) = (model.tangent(&inputs).unwrap(), 1e-6);
             for at in 0..parameters {
@@ -131,7 +135,7 @@ mod tests {
                 }
             }
         }
-        let given = Estimated::new(&Corrected::new(3, Some(1.0), None).unwrap(), false).unwrap();
+        let given = Estimated::new(&SkipModel::new(3, Some(1.0), None).unwrap(), false).unwrap();
         assert_eq!(given.parameters(), 0);
         assert_eq!(given.tangent(&inputs).unwrap().jacobians[2].dim(), (7, 0));
     }

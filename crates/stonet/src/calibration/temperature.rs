@@ -2,7 +2,8 @@
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
 
-use crate::{ClassRows, Result};
+use crate::base::Result;
+use crate::rows::ClassRows;
 
 /// Sharpest and flattest scale that is looked at, in units of the logits' own spread.
 const RANGE: f64 = 1e6;
@@ -108,13 +109,15 @@ fn bisect(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ClassInputs, Head, Seed};
+    use crate::base::Seed;
+    use crate::network::Likelihood;
+    use crate::rows::ClassInputs;
     use ndarray::{Array2, array};
     use rand::RngExt;
     use rand_distr::{Distribution, StandardNormal};
 
     fn loss(z: &Array2<f64>, labels: &[usize], t: f64) -> f64 {
-        let p = Head::Multinomial.mean(z / t);
+        let p = Likelihood::Multinomial.mean(z / t);
         -labels.iter().enumerate().map(|(i, &l)| p[[i, l]].max(1e-300).ln()).sum::<f64>()
     }
 
@@ -150,7 +153,7 @@ mod tests {
     fn logits_without_a_mistake_or_without_any_sense_have_a_temperature() {
         let z = array![[4.0, 0.0], [0.0, 3.0], [2.0, 0.0]];
         let t = of_logits(z.view(), &[0, 1, 0]);
-        let confidence = Head::Multinomial.mean(&z / t).map_axis(Axis(1), |r| r.fold(0.0, |a: f64, &p| a.max(p)));
+        let confidence = Likelihood::Multinomial.mean(&z / t).map_axis(Axis(1), |r| r.fold(0.0, |a: f64, &p| a.max(p)));
         assert!((confidence.mean().unwrap() - 0.875).abs() < 1e-9);
         let t = of_logits(z.view(), &[1, 0, 1]);
         assert!(t > 1e5 && t.is_finite());

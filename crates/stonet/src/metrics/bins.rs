@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{check_labels, check_probabilities};
 use super::classes::{ClassScores, top_class};
-use crate::{Error, Result};
+use crate::base::{Error, Result};
 
 /// More bins than anybody draws, and few enough for a table of them per class.
 const MOST_BINS: usize = 10_000;

@@ -2,8 +2,8 @@
 
 use ndarray::ArrayView2;
 
-use crate::data::check_finite;
-use crate::{Error, Result};
+use crate::base::{Error, Result};
+use crate::rows::dataset::check_finite;
 
 /// How far a row's sum may lie from one: enough for probabilities that were computed in single precision.
 const SUM_TOLERANCE: f64 = 1e-6;

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bins::Binned;
 use super::check::check_labels;
-use crate::Result;
+use crate::base::Result;
 
 /// The usual number of bins.
 pub const BINS: usize = 15;

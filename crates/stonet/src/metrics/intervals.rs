@@ -2,7 +2,8 @@
 
 use ndarray::{Array2, ArrayView2, Zip};
 
-use crate::{Error, Intervals, Result};
+use crate::base::{Error, Result};
+use crate::rows::Intervals;
 
 /// Which targets lie in their interval, ends included; rows × outputs.
 pub fn covered(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<Array2<bool>> {
@@ -83,7 +84,7 @@ pub fn mean_sd(values: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Level;
+    use crate::rows::Level;
     use ndarray::array;
 
     #[test]

@@ -9,9 +9,9 @@ use super::bins::{Binned, Tally, absolute_sum, bin_of, surprise};
 use super::check::check_labels;
 use super::classes::{BINS, ClassScores};
 use super::error_interval::{ERRORS, ErrorBins, Moves};
+use crate::base::streams::judgement as streams;
+use crate::base::{Error, Result, Seed};
 use crate::linalg::dense::matmul;
-use crate::streams::judgement as streams;
-use crate::{Error, Result, Seed};
 
 /// Ends of every band and interval: 95 %.
 const ENDS: [f64; 2] = [0.025, 0.975];

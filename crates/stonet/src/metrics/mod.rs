@@ -7,7 +7,7 @@ mod error_interval;
 mod intervals;
 mod judge;
 
-pub use crate::binomial::{beta_quantile, binomial_cdf, binomial_upper_tail};
+pub use crate::base::binomial::{beta_quantile, binomial_cdf, binomial_upper_tail};
 pub use bins::{ReliabilityBin, bin_of, reliability};
 pub(crate) use check::{check_labels, check_probabilities};
 pub use classes::{

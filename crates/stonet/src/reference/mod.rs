@@ -4,14 +4,15 @@ mod tests;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
-use crate::calibration::{Corrected, IsotonicOvr};
-use crate::interval::LayerVariance;
-use crate::interval::conformal::{Side, reference::ends};
+use crate::calibration::{IsotonicOvr, SkipModel};
+use crate::conformal::ranks::reference::ends;
+use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::linalg::dense::matmul;
-use crate::ridge::Ridge;
+use crate::network::Likelihood;
+use crate::regression::stack::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
+use crate::rows::{ClassInputs, Intervals, Level, Side};
 use crate::score::Knots;
-use crate::stack::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
-use crate::{ClassInputs, Estimate, EveIntervals, Head, Intervals, Level};
+use crate::sparse::ridge::Ridge;
 
 fn ridge(ridge: &Ridge, x: ArrayView2<'_, f64>) -> Array1<f64> {
     ridge.clip().apply(x).unwrap().dot(ridge.coefficients()) + ridge.intercept()
@@ -132,7 +133,7 @@ fn eve(model: &EveIntervals, x: ArrayView2<'_, f64>, level: Level, side: Side) -
 }
 
 /// F_L of a calibrator.
-fn logits(model: &Corrected, inputs: &ClassInputs<'_>) -> Array2<f64> {
+fn logits(model: &SkipModel, inputs: &ClassInputs<'_>) -> Array2<f64> {
     let skip = model.temperature().map(|t| &inputs.logits.unwrap() / t);
     let correction = model.correction().map(|(view, net)| {
         let seen = view.of(inputs, model.temperature().unwrap_or(1.0)).unwrap();
@@ -145,8 +146,8 @@ fn logits(model: &Corrected, inputs: &ClassInputs<'_>) -> Array2<f64> {
 }
 
 /// The weighted mean of the members' probabilities.
-fn pool(members: &[(f64, &Corrected)], inputs: &ClassInputs<'_>) -> Array2<f64> {
-    let one = |(weight, m): &(f64, &Corrected)| Head::Multinomial.mean(logits(m, inputs)) * *weight;
+fn pool(members: &[(f64, &SkipModel)], inputs: &ClassInputs<'_>) -> Array2<f64> {
+    let one = |(weight, m): &(f64, &SkipModel)| Likelihood::Multinomial.mean(logits(m, inputs)) * *weight;
     members.iter().map(one).reduce(|a, b| a + b).unwrap()
 }
 

@@ -5,14 +5,19 @@ use ndarray::{Array2, ArrayView2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 
 use super::{eve, isotonic, pool, stacks};
+use crate::base::{Error, Result, Seed};
 use crate::calibration::IsotonicOvr;
+use crate::classification::{ClassMethod, PostStoNetClassifier, SkipSettings};
+use crate::eve::{Estimate, EveIntervals};
 use crate::linalg::simd::{InstructionSet, forced};
-use crate::score::{Asked, Column, Port, Scorer};
-use crate::{
-    Activation, Calibration, ClassInputs, ClassMethod, ClassOutput, ClassRows, Dataset, Error, Estimate, EveIntervals,
-    FittedPostStoNet, InputKind, Intervals, Kind, Layer, Level, NewRows, PostStoNet, PostStoNetClassifier,
-    PredictInterval, Refit, Result, Scaling, Seed, Side, SkipSettings, StoNet, StoNetSettings,
+use crate::network::{Activation, Layer, StoNet};
+use crate::regression::{FittedRegressor, Kind, PostStoNetRegressor, StoNetSettings};
+use crate::rows::{
+    ClassInputs, ClassOutput, ClassRows, Dataset, InputKind, Intervals, Level, PredictInterval, RegressionInputs,
+    RegressionRows, Scaling, Side,
 };
+use crate::score::{Asked, Column, Port, Scorer};
+use crate::sparse::Refit;
 
 const FEATURES: usize = 7;
 
@@ -23,8 +28,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn calibration(&self, targets: usize, prediction: bool) -> Calibration<'_> {
-        let rows = Calibration::new(self.features.view(), self.y.slice(s![.., ..targets])).unwrap();
+    fn calibration(&self, targets: usize, prediction: bool) -> RegressionRows<'_> {
+        let rows = RegressionRows::new(self.features.view(), self.y.slice(s![.., ..targets])).unwrap();
         let d = self.prediction.slice(s![.., ..targets]);
         if prediction { rows.with_prediction(d).unwrap() } else { rows }
     }
@@ -44,7 +49,7 @@ fn rows(n: usize, seed: u64) -> Rows {
     Rows { features, prediction, y }
 }
 
-fn fit(settings: &PostStoNet, targets: usize, prediction: bool, groups: bool) -> FittedPostStoNet {
+fn fit(settings: &PostStoNetRegressor, targets: usize, prediction: bool, groups: bool) -> FittedRegressor {
     let sample = rows(90, 1);
     let groups: Option<Vec<usize>> = groups.then(|| (0..90).map(|i| i * i % 31).collect());
     let mut rows = sample.calibration(targets, prediction);
@@ -55,7 +60,7 @@ fn fit(settings: &PostStoNet, targets: usize, prediction: bool, groups: bool) ->
 }
 
 /// A split that is fitted on a sample; other rows calibrate it, and their scores are counted in buckets.
-fn sampled(targets: usize, prediction: bool) -> FittedPostStoNet {
+fn sampled(targets: usize, prediction: bool) -> FittedRegressor {
     let settings = quick(Kind::Split, vec![5], vec![0.001, 0.02]);
     let (sample, others) = (rows(90, 1), rows(300, 8));
     let mut head = settings.fit_sample(&sample.calibration(targets, prediction), Seed::new(2), &|_, _| true).unwrap();
@@ -63,9 +68,9 @@ fn sampled(targets: usize, prediction: bool) -> FittedPostStoNet {
     head.finish().unwrap()
 }
 
-fn quick(kind: Kind, hidden: Vec<usize>, kappas: Vec<f64>) -> PostStoNet {
+fn quick(kind: Kind, hidden: Vec<usize>, kappas: Vec<f64>) -> PostStoNetRegressor {
     let stonet = StoNetSettings { hidden, steps: 120, kappas: Some(kappas), ..StoNetSettings::default() };
-    PostStoNet { kind, folds: 3, stonet, ..PostStoNet::default() }
+    PostStoNetRegressor { kind, folds: 3, stonet, ..PostStoNetRegressor::default() }
 }
 
 /// Some rows far outside of what was seen, and the constant no longer constant.
@@ -99,7 +104,7 @@ fn is_single(scorer: &Scorer) -> bool {
 
 /// All intervals that a scorer gives for columns that lie apart in memory.
 fn scored(
-    fitted: &FittedPostStoNet,
+    fitted: &FittedRegressor,
     asked: &Asked,
     x: ArrayView2<'_, f64>,
     d: Option<ArrayView2<'_, f64>>,
@@ -112,17 +117,17 @@ fn scored(
 }
 
 /// The levels at which a head has intervals: bounds of Eve's law are for levels above ½.
-fn levels(fitted: &FittedPostStoNet, side: Side) -> Vec<Level> {
+fn levels(fitted: &FittedRegressor, side: Side) -> Vec<Level> {
     let low = fitted.eve().is_none() || side == Side::Both;
     let level = |l: f64| Level::new(l).unwrap();
     [0.9, 0.6, 0.2, 0.05].map(level).into_iter().filter(|l| low || l.get() > 0.5).collect()
 }
 
-fn same_as_the_definition(fitted: &FittedPostStoNet, targets: usize, what: &str) -> bool {
+fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) -> bool {
     let new = new_rows();
     let d = new.prediction.slice(s![.., ..targets]);
     let d = fitted.needs_prediction().then_some(d);
-    let mut rows = NewRows::new(new.features.view()).unwrap();
+    let mut rows = RegressionInputs::new(new.features.view()).unwrap();
     if let Some(d) = d {
         rows = rows.with_prediction(d).unwrap();
     }
@@ -178,7 +183,7 @@ fn every_kind_with_and_without_prediction_groups_and_hidden_units() {
             let what = format!("{kind} {hidden:?} {kappa}");
             same_as_the_definition(&fit(&quick(kind, hidden, vec![kappa]), 1, true, false), 1, &what);
         }
-        let constant = PostStoNet { learned_scale: false, nested: false, ..quick(kind, vec![3], vec![0.01]) };
+        let constant = PostStoNetRegressor { learned_scale: false, nested: false, ..quick(kind, vec![3], vec![0.01]) };
         same_as_the_definition(&fit(&constant, 2, true, false), 2, "constant scale");
     }
     for (targets, prediction) in [(1, true), (2, true), (2, false)] {
@@ -205,7 +210,8 @@ fn deep_networks_of_every_activation_averaged() {
                 layers[0].weight.column_mut(seed as usize).fill(0.0);
                 layers[0].weight.row_mut(0).slice_mut(s![3..]).fill(0.0);
                 let noisy = |l: Layer| Layer { noise_variance: 0.3, ..l };
-                let net = StoNet::new(layers.into_iter().map(noisy).collect(), psi, crate::Head::Gaussian)?;
+                let net =
+                    StoNet::new(layers.into_iter().map(noisy).collect(), psi, crate::network::Likelihood::Gaussian)?;
                 Estimate::new(&net, &scaled, Refit::Mls, vec![0.5, 0.2])
             };
             let estimates = [1, 2].map(|s| one(s).unwrap()).to_vec();
@@ -238,9 +244,9 @@ fn bad_rows_are_refused_and_no_rows_are_fine() -> Result<()> {
     assert!(matches!(e, Err(Error::NotFinite { what: "features", row: 2, column: 1, .. })), "{e:?}");
     assert_eq!(scorer.run(&Column::of(good.slice(s![..0, ..])), 0)?, vec![Vec::<f64>::new(); 3]);
     let rows = new_rows();
-    let new = NewRows::new(rows.features.view())?;
+    let new = RegressionInputs::new(rows.features.view())?;
     assert!(matches!(stack.all_intervals(&new, &asked), Err(Error::NoPrediction { .. })));
-    assert!(stack.predict(&NewRows::new(rows.features.slice(s![.., ..2]))?).is_err());
+    assert!(stack.predict(&RegressionInputs::new(rows.features.slice(s![.., ..2]))?).is_err());
     let eve = fit(&quick(Kind::Cv, vec![3], vec![0.01]), 1, false, false);
     let low = Asked::at(&[Level::new(0.4)?]);
     assert!(eve.scorer(&low.clone().with_side(Side::Lower)).is_err() && eve.scorer(&low).is_ok());
@@ -255,7 +261,7 @@ fn the_scores_of_a_fit_are_those_of_its_predictions() {
         let fitted = fit(&quick(kind, vec![5], vec![0.001]), 1, true, false);
         let stack = &fitted.stacks().unwrap()[0];
         let models: Vec<_> = stack.folds().iter().collect();
-        let plan = crate::stack::lower::models_plan(&models, FEATURES);
+        let plan = crate::regression::stack::lower::models_plan(&models, FEATURES);
         let scorer = Scorer::new(plan);
         let column = |port: Port, k: usize| match port {
             Port::Features => Column::F64(features.column(k)),
@@ -277,7 +283,7 @@ fn small_residuals_are_computed_in_double_precision() {
     let Rows { features, y, .. } = rows(90, 1);
     let exact = |noise: f64| {
         let y = Array2::from_shape_fn((90, 1), |(i, _)| 1e4 * features[[i, 0]] + noise * y[[i, 1]]);
-        let rows = Calibration::new(features.view(), y.view()).unwrap();
+        let rows = RegressionRows::new(features.view(), y.view()).unwrap();
         let fitted = quick(Kind::Fast, vec![], vec![0.01]).fit(&rows, Seed::new(1), &|_, _| true).unwrap();
         let scorer = fitted.scorer(&Asked::at(&[Level::new(0.9).unwrap()])).unwrap();
         is_single(&scorer)
@@ -327,7 +333,7 @@ fn maps(z: ArrayView2<'_, f64>, labels: &[usize]) -> IsotonicOvr {
 }
 
 fn softmax(z: ArrayView2<'_, f64>) -> Array2<f64> {
-    crate::Head::Multinomial.mean(z.to_owned())
+    crate::network::Likelihood::Multinomial.mean(z.to_owned())
 }
 
 /// At knots, between them and beyond them; some rows are sent to 0 by every map.
@@ -411,7 +417,7 @@ fn wide_classifiers_are_single_and_close() {
 #[test]
 fn probabilities_log_probabilities_and_single_columns() {
     let (z, _, labels) = classes(160, 3);
-    let p = crate::Head::Multinomial.mean(z.mapv(|z| 0.2 * z));
+    let p = crate::network::Likelihood::Multinomial.mean(z.mapv(|z| 0.2 * z));
     let binary: Vec<usize> = labels.iter().map(|l| usize::from(*l > 1)).collect();
     let one = p.slice(s![.., 2..]).sum_axis(Axis(1)).insert_axis(Axis(1));
     for (kind, given, labels, k) in [

@@ -1,12 +1,373 @@
-//! One neuron's regression: sparse, and the refit on its support with the covariance of its weights.
+//! Post-StoNet regression (`alg:post-stonet`): features of a trained network and held-out rows in, prediction intervals out.
+//!
+//! **Rows that the network was trained on void every guarantee.** Its errors on them are too small, and so are the intervals.
 
-mod coordinate;
-mod linear;
-mod multinomial;
-pub(crate) mod refit;
-mod refit_classes;
+mod eve;
+mod eve_plan;
+mod guarantee;
+mod predict;
+mod sample;
+pub(crate) mod stack;
+mod variance;
 
-pub use linear::{LinearFit, Solver, SparseLinear};
-pub use multinomial::{MultinomialFit, SparseMultinomial};
-pub use refit::Refit;
-pub use refit_classes::MultinomialRefit;
+use serde::{Deserialize, Serialize};
+
+pub use eve::Select;
+pub use guarantee::{Guarantee, seen_in_training};
+pub use sample::UncalibratedRegressor;
+pub use stack::{Members, Scheme, Stack, StoNetSettings};
+pub use variance::{VariancePart, VarianceSource};
+
+use crate::base::names::named;
+use crate::base::{Error, Result, Seed, Ticker, streams};
+use crate::eve::EveIntervals;
+use crate::rows::{Level, RegressionRows};
+use crate::score::{Asked, Kept};
+use crate::train::TuningCurve;
+use stack::FittedStack;
+
+/// The intervals, by the names users type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Kind {
+    /// `paper`: Eve's law with the training variance, κ by the paper's coverage rule.
+    Paper,
+    /// `cv`: Eve's law with the out-of-fold variance, κ by out-of-fold error.
+    Cv,
+    /// `cv+`: CV+ around the StoNet alone.
+    CvPlus,
+    /// `split`: the stack by split conformal: exact 1 − α.
+    Split,
+    /// `fast`: nested CV+ around ridge and the network, no StoNet.
+    Fast,
+    /// `stack`: nested CV+ around all members with a learned scale.
+    #[default]
+    Stack,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [Kind::Stack, Kind::CvPlus, Kind::Cv, Kind::Paper, Kind::Fast, Kind::Split];
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Paper => "paper",
+            Kind::Cv => "cv",
+            Kind::CvPlus => "cv+",
+            Kind::Split => "split",
+            Kind::Fast => "fast",
+            Kind::Stack => "stack",
+        }
+    }
+}
+
+named!(Kind, "interval");
+
+/// Post-StoNet regression and its settings; the value is its own configuration.
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `kind` | stack | which intervals | |
+/// | `folds` | 5 | K of every cross-fitting | ≥ 2, nested ≥ 3 |
+/// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | |
+/// | `nested` | true | choose κ, weights and scale inside the fold, as the bound asks (`cv+`, `stack`, `fast`) | |
+/// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |
+/// | `select` | by kind | rule for κ of `paper` and `cv` | |
+/// | `level` | 0.9 | level at which the coverage rule judges κ | (0, 1) |
+/// | `stonet` | 20 units, 4 κ (`paper`: the paper's 11) | the StoNet and its training | |
+///
+/// ```
+/// use ndarray::Array2;
+/// use stonet::{RegressionRows, Kind, Level, RegressionInputs, PostStoNetRegressor, Seed, Side};
+/// // Features of 200 rows that the network has not seen, their responses, and the network's own predictions.
+/// let features = Array2::from_shape_fn((200, 3), |(i, j)| ((i * (j + 1)) as f64 * 0.7).sin());
+/// let y = features.map_axis(ndarray::Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(ndarray::Axis(1));
+/// let rows = RegressionRows::new(features.view(), y.view())?;
+/// let fitted = PostStoNetRegressor { kind: Kind::Fast, ..PostStoNetRegressor::default() }.fit(&rows, Seed::new(1), &|_, _| true)?;
+/// let new = RegressionInputs::new(features.view())?;
+/// let intervals = fitted.intervals(&new, Level::new(0.9)?, Side::Both)?;
+/// assert!(intervals.lower.iter().zip(&intervals.upper).all(|(l, u)| l < u));
+/// println!("{}", fitted.guarantee(Level::new(0.9)?));
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PostStoNetRegressor {
+    /// Which intervals.
+    pub kind: Kind,
+    /// K.
+    pub folds: usize,
+    /// Whether the width varies with the row.
+    pub learned_scale: bool,
+    /// Whether everything is chosen inside the fold.
+    pub nested: bool,
+    /// Share of the rows that `split` fits on.
+    pub split_share: f64,
+    /// Rule for κ of `paper` and `cv`; by default the paper's for `paper` and the smallest error for `cv`.
+    pub select: Option<Select>,
+    /// Level of the coverage rule.
+    pub level: Level,
+    /// The StoNet and its training. Where its κ are not set, `paper` uses the paper's grid.
+    pub stonet: StoNetSettings,
+}
+
+impl Default for PostStoNetRegressor {
+    fn default() -> Self {
+        PostStoNetRegressor {
+            kind: Kind::Stack,
+            folds: 5,
+            learned_scale: true,
+            nested: true,
+            split_share: 0.7,
+            select: None,
+            level: Level::new(0.9).expect("0.9 is a level"),
+            stonet: StoNetSettings::default(),
+        }
+    }
+}
+
+/// Fitted intervals: all that prediction needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct FittedRegressor {
+    settings: PostStoNetRegressor,
+    features: usize,
+    groups: bool,
+    model: Model,
+    kappa_paths: Vec<TuningCurve>,
+    scorers: Kept<Asked>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Model {
+    /// One per output.
+    Stacks(Vec<FittedStack>),
+    Eve {
+        intervals: EveIntervals,
+        kappa: f64,
+    },
+}
+
+/// What is written to files; reading it back checks that its parts belong together.
+#[derive(Serialize, Deserialize)]
+struct Parts {
+    settings: PostStoNetRegressor,
+    features: usize,
+    groups: bool,
+    model: Model,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kappa_paths: Vec<TuningCurve>,
+}
+
+impl TryFrom<Parts> for FittedRegressor {
+    type Error = Error;
+    fn try_from(p: Parts) -> Result<Self> {
+        match &p.model {
+            Model::Stacks(stacks) if stacks.is_empty() => {
+                return Err(Error::Inconsistent { what: "fitted intervals have no outputs" });
+            }
+            Model::Stacks(stacks) => stacks.iter().try_for_each(|s| s.check(p.features))?,
+            Model::Eve { intervals, .. } => {
+                if intervals.scaling().x.columns() != p.features {
+                    return Err(Error::Inconsistent { what: "fitted intervals have another number of features" });
+                }
+            }
+        }
+        p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
+        let Parts { mut settings, features, groups, model, kappa_paths } = p;
+        if settings.kind == Kind::Paper && settings.stonet.kappas() == StoNetSettings::default().kappas() {
+            // Earlier versions kept the default list here and used the paper's; the path has what was used.
+            let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
+            settings.stonet.kappas = Some(used.to_vec());
+        }
+        Ok(FittedRegressor { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
+    }
+}
+
+impl From<FittedRegressor> for Parts {
+    fn from(f: FittedRegressor) -> Self {
+        let FittedRegressor { settings, features, groups, model, kappa_paths, .. } = f;
+        Parts { settings, features, groups, model, kappa_paths }
+    }
+}
+
+impl PostStoNetRegressor {
+    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
+    pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedRegressor> {
+        self.check(rows)?;
+        let settings = self.resolved();
+        let (model, mut kappa_paths) = match settings.stack() {
+            Some(stack) => settings.stacks(&stack, rows, seed, tick)?,
+            None => settings.eve(rows, seed, tick)?,
+        };
+        kappa_paths.retain(TuningCurve::is_finite);
+        let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
+        Ok(FittedRegressor { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
+    }
+
+    /// The settings in effect: κ that are not set are those of the kind.
+    pub fn resolved(&self) -> Self {
+        let grid = match self.kind {
+            Kind::Paper => &eve::PAPER_GRID[..],
+            _ => self.stonet.kappas(),
+        };
+        let kappas = self.stonet.kappas.clone().unwrap_or_else(|| grid.to_vec());
+        PostStoNetRegressor { stonet: StoNetSettings { kappas: Some(kappas), ..self.stonet.clone() }, ..self.clone() }
+    }
+
+    /// Fails where settings or targets make no sense.
+    fn check(&self, rows: &RegressionRows<'_>) -> Result<()> {
+        self.stonet.check()?;
+        rows.check_magnitudes()?;
+        crate::rows::dataset::check_targets(rows.y())
+    }
+
+    /// The stack behind a kind; none behind those of Eve's law.
+    fn stack(&self) -> Option<Stack> {
+        let members = match self.kind {
+            Kind::Paper | Kind::Cv => return None,
+            Kind::CvPlus => Members::STONET,
+            Kind::Fast => Members::FAST,
+            Kind::Split | Kind::Stack => Members::ALL,
+        };
+        let scheme = match (self.kind, self.nested) {
+            (Kind::Split, _) => Scheme::Split { share: self.split_share },
+            (_, true) => Scheme::Nested,
+            (_, false) => Scheme::Same,
+        };
+        let (learned_scale, folds, stonet) = (self.learned_scale, self.folds, self.stonet.clone());
+        Some(Stack { members, learned_scale, scheme, folds, stonet })
+    }
+
+    fn stacks(
+        &self,
+        stack: &Stack,
+        rows: &RegressionRows<'_>,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<(Model, Vec<TuningCurve>)> {
+        let (stacks, paths) = each_output(rows, stack.fits(), tick, |j, tick| {
+            stack.fit(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)
+        })?;
+        Ok((Model::Stacks(stacks), paths))
+    }
+}
+
+/// One output after the other, each of so many ticks, which count on.
+fn each_output<T>(
+    rows: &RegressionRows<'_>,
+    fits: usize,
+    tick: Ticker<'_>,
+    fit: impl Fn(usize, Ticker<'_>) -> Result<(T, Vec<TuningCurve>)>,
+) -> Result<(Vec<T>, Vec<TuningCurve>)> {
+    let outputs = rows.y().ncols();
+    let (mut fitted, mut paths) = (Vec::new(), Vec::new());
+    for j in 0..outputs {
+        let (one, seen) = fit(j, &|done, _| tick(j * fits + done, outputs * fits)).map_err(|e| e.of_target(j))?;
+        fitted.push(one);
+        paths.extend(seen.into_iter().map(|p| TuningCurve { output: Some(j), ..p }));
+    }
+    Ok((fitted, paths))
+}
+
+impl FittedRegressor {
+    /// The settings it was fitted with.
+    pub fn settings(&self) -> &PostStoNetRegressor {
+        &self.settings
+    }
+
+    /// Features per row.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// Targets per row.
+    pub fn outputs(&self) -> usize {
+        match &self.model {
+            Model::Stacks(stacks) => stacks.len(),
+            Model::Eve { intervals, .. } => intervals.scaling().y.columns(),
+        }
+    }
+
+    /// Whether new rows need the network's own prediction.
+    pub fn needs_prediction(&self) -> bool {
+        matches!(&self.model, Model::Stacks(stacks) if stacks.iter().any(FittedStack::needs_prediction))
+    }
+
+    /// How many rows (or groups) calibrate the intervals, and how many a finite interval at this level needs, if there are too few; `joint`
+    /// is for intervals of all targets at once.
+    pub fn too_few_rows(&self, level: Level, joint: bool) -> Result<Option<(usize, usize)>> {
+        let needed = crate::conformal::rows_needed(Asked { joint, ..Asked::default() }.each(level, self.outputs())?);
+        Ok(self.size().map(|(units, _)| (units, needed)).filter(|(units, needed)| units < needed))
+    }
+
+    /// What holds for these intervals, in words and as a number.
+    pub fn guarantee(&self, level: Level) -> Guarantee {
+        guarantee::of(self, level)
+    }
+
+    /// Mean weight over folds of the StoNet, the corrected network, ridge and the network, per output; none for Eve's law.
+    pub fn weights(&self) -> Option<Vec<[f64; 4]>> {
+        match &self.model {
+            Model::Stacks(stacks) => Some(stacks.iter().map(FittedStack::weights).collect()),
+            Model::Eve { .. } => None,
+        }
+    }
+
+    /// κ that was chosen for the whole fit; the stack chooses one per fold and member.
+    pub fn kappa(&self) -> Option<f64> {
+        match &self.model {
+            Model::Eve { kappa, .. } => Some(*kappa),
+            Model::Stacks(_) => None,
+        }
+    }
+
+    /// What the choice of κ saw: one path for `paper` and `cv`, one per output and StoNet member of a stack; none where a file of an earlier
+    /// version does not tell.
+    pub fn tuning_curves(&self) -> &[TuningCurve] {
+        &self.kappa_paths
+    }
+
+    /// Per feature, the fraction of the StoNets in use that select it; empty where there is none.
+    pub fn selected_features(&self) -> Vec<f64> {
+        let nets: Vec<&crate::network::StoNet> = match &self.model {
+            Model::Eve { intervals, .. } => intervals.estimates().iter().map(crate::eve::Estimate::network).collect(),
+            Model::Stacks(stacks) => stacks.iter().flat_map(FittedStack::nets).collect(),
+        };
+        if nets.is_empty() {
+            return Vec::new();
+        }
+        let mut share = vec![0.0; self.features];
+        for net in &nets {
+            net.selected_inputs().into_iter().for_each(|k| share[k] += 1.0 / nets.len() as f64);
+        }
+        share
+    }
+
+    /// The intervals of Eve's law, for `paper` and `cv`.
+    pub fn eve(&self) -> Option<&EveIntervals> {
+        match &self.model {
+            Model::Eve { intervals, .. } => Some(intervals),
+            Model::Stacks(_) => None,
+        }
+    }
+
+    /// The stacks behind the other kinds, one per output.
+    #[cfg(test)]
+    pub(crate) fn stacks(&self) -> Option<&[FittedStack]> {
+        match &self.model {
+            Model::Stacks(stacks) => Some(stacks),
+            Model::Eve { .. } => None,
+        }
+    }
+
+    /// Units scored and folds, of the smallest output.
+    fn size(&self) -> Option<(usize, usize)> {
+        match &self.model {
+            Model::Stacks(stacks) => stacks.iter().map(FittedStack::size).min(),
+            Model::Eve { .. } => None,
+        }
+    }
+}

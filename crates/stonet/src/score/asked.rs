@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Scorer;
-use crate::interval::conformal::Side;
-use crate::{Level, Result};
+use crate::base::Result;
+use crate::rows::{Level, Side};
 
 /// Scorers that a head keeps.
 const KEPT: usize = 4;

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::op::{Clamp, Op, Sparse};
+use super::op::{Op, Sparse};
 use super::plan::{Input, Node, Output, Plan, Port, Quantity, Value};
-use crate::{Activation, InputKind};
+use crate::network::Activation;
+use crate::rows::InputKind;
+use crate::sparse::Clamp;
 
 /// Appends operations to a plan.
 #[derive(Debug, Default)]

@@ -2,10 +2,11 @@
 //!
 //! Bodies of [`dispatch!`] contain loops, not closures: a closure that is not inlined is compiled for the plain target.
 
-use super::op::{Clamp, Form, Sparse};
-use crate::Activation;
+use super::op::{Form, Sparse};
 use crate::linalg::elementwise::{exp_below_body, relu_all, sigmoid_all, tanh_all, tanh_in_place};
 use crate::linalg::simd::{dispatch, fma};
+use crate::network::Activation;
+use crate::sparse::Clamp;
 
 /// Rows of a tile: eight vector registers of AVX2 in double precision, enough to hide the latency of a multiply-add.
 pub(crate) const LANES: usize = 32;

@@ -18,11 +18,12 @@ pub(crate) use asked::Kept;
 pub(crate) use builder::Builder;
 pub use columns::Column;
 pub(crate) use columns::beside;
-pub use op::{Clamp, Form, Knots, Op, Sparse};
+pub use op::{Form, Knots, Op, Sparse};
 pub use plan::{Input, Node, Output, Plan, Port, Quantity, Value};
 pub use scorer::Scorer;
 
-pub use crate::interval::conformal::Scores;
+pub use crate::conformal::Scores;
+pub use crate::sparse::Clamp;
 
 /// The largest error of a sum of columns in single precision, as a part of the root of its squared weights.
 pub(crate) const SINGLE_ROUNDING: f64 = 2e-7;

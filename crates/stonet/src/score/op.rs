@@ -5,23 +5,10 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Node, Port};
-use crate::interval::conformal::{Scores, Side};
-use crate::{Activation, Layer, Level};
-
-/// (x − centre) · scale of a column, kept within two ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clamp {
-    /// The column.
-    pub column: usize,
-    /// Subtracted first.
-    pub centre: f64,
-    /// Multiplied next.
-    pub scale: f64,
-    /// The least result.
-    pub low: f64,
-    /// The greatest result.
-    pub high: f64,
-}
+use crate::conformal::ranks::Scores;
+use crate::network::{Activation, Layer};
+use crate::rows::{Level, Side};
+use crate::sparse::Clamp;
 
 /// Linear combinations of columns, by their weights that are not zero.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -4,7 +4,7 @@
 //! [`Scorer`](super::Scorer) runs it on tiles of rows, and the crate `stonet-onnx` writes it as a graph of ONNX operators.
 
 use super::op::Op;
-use crate::InputKind;
+use crate::rows::InputKind;
 
 /// A value of a plan: some columns, by the number of the operation that computes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -12,8 +12,8 @@ use super::op::Op;
 use super::plan::{Input, Output, Plan};
 use super::tile::Room;
 use super::{Column, Port};
-use crate::interval::conformal::Ends;
-use crate::{Error, Result};
+use crate::base::{Error, Result};
+use crate::conformal::ranks::Ends;
 
 /// Rows that one thread takes at a time.
 pub(crate) const BLOCK: usize = 1024;
@@ -23,11 +23,11 @@ pub(crate) const BLOCK: usize = 1024;
 /// ```
 /// use ndarray::{Array2, Axis};
 /// use stonet::score::{Asked, Column};
-/// use stonet::{Calibration, Kind, Level, PostStoNet, Seed};
+/// use stonet::{RegressionRows, Kind, Level, PostStoNetRegressor, Seed};
 /// let features = Array2::from_shape_fn((90, 3), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
 /// let y = features.map_axis(Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(Axis(1));
-/// let rows = Calibration::new(features.view(), y.view())?;
-/// let fitted = PostStoNet { kind: Kind::Fast, ..PostStoNet::default() }.fit(&rows, Seed::new(1), &|_, _| true)?;
+/// let rows = RegressionRows::new(features.view(), y.view())?;
+/// let fitted = PostStoNetRegressor { kind: Kind::Fast, ..PostStoNetRegressor::default() }.fit(&rows, Seed::new(1), &|_, _| true)?;
 /// let scorer = fitted.scorer(&Asked::at(&[Level::new(0.9)?]))?;
 /// // The columns that are read, of whatever layout.
 /// let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| Column::F64(features.column(i.column))).collect();

@@ -9,9 +9,11 @@ use super::memory::{Memory, Place};
 use super::op::Op;
 use super::plan::{Node, Plan};
 use super::scorer::{Prepared, Scorer, Step};
-use crate::interval::conformal::{At, Ends, Side};
+use crate::conformal::ranks::{At, Ends};
 use crate::linalg::elementwise::exp_in_place;
 use crate::linalg::simd::dispatch;
+use crate::rows::Side;
+use crate::sparse::Clamp;
 
 /// Rows whose ends are searched for at once; they divide a tile.
 const TOGETHER: usize = 8;
@@ -184,7 +186,7 @@ impl Room {
         }
     }
 
-    fn clamp(&mut self, from: &Place, to: &Place, clamps: &[super::op::Clamp]) {
+    fn clamp(&mut self, from: &Place, to: &Place, clamps: &[Clamp]) {
         if to.single {
             let (x, out) = (&self.wide[from.tiles.clone()], &mut self.narrow[to.tiles.clone()]);
             kernels::clamp_narrow(out, x, clamps);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Asghmc, Iro, Polished, Trainer};
-use crate::names::named;
+use crate::base::names::named;
 
 /// Which algorithm trains a StoNet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]

@@ -10,10 +10,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::imputation::{LayerUpdate, Packed, Sghmc};
 use super::run::{Outcome, Run};
 use super::{Fit, Observer, Trainer, Warning, check_sizes, constant_inputs};
-use crate::imputation::{LayerUpdate, Packed, Sghmc};
-use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
+use crate::base::{Error, Result, Seed};
+use crate::network::{Penalty, StoNet};
+use crate::rows::Dataset;
 
 /// The trainer and its settings; start from `Asghmc::default()` or a [`Preset`](super::Preset).
 ///

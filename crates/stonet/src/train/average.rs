@@ -1,7 +1,7 @@
 //! Parameter averages over windows of epochs: less noisy than the last iterate, and a path of ever longer training from one run.
 
-use crate::imputation::Imputation;
-use crate::{Layer, StoNet};
+use super::imputation::Imputation;
+use crate::network::{Layer, StoNet};
 
 /// The running sum of one window.
 pub(super) struct Average {

@@ -5,9 +5,9 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 
 use super::iro::{Iro, Kernel};
+use crate::base::{Result, Rng};
 use crate::linalg::dense::matmul;
-use crate::random::Rng;
-use crate::{Head, Result, StoNet};
+use crate::network::{Likelihood, StoNet};
 
 /// The latents of a block of rows and what moves them.
 pub(super) struct Chain<'a> {
@@ -82,7 +82,7 @@ impl Chain<'_> {
         let part = |i: usize| {
             let (f, variance) = (self.feed(i), self.net.layers()[i].noise_variance);
             let likelihood = match self.latents.get(i) {
-                Some(latents) => Head::Gaussian.log_likelihood(latents.view(), f.view()),
+                Some(latents) => Likelihood::Gaussian.log_likelihood(latents.view(), f.view()),
                 None => self.net.head().log_likelihood(self.y, f.view()),
             };
             likelihood / variance
@@ -101,7 +101,8 @@ pub(super) fn forward_latents(net: &StoNet, x: ArrayView2<'_, f64>) -> Result<Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Activation, Layer, Seed};
+    use crate::base::Seed;
+    use crate::network::{Activation, Layer};
     use ndarray::array;
 
     /// ReLU far inside its linear part: Y_1 | y, x is normal with precision 1/σ_1² + w²/σ_2².
@@ -112,7 +113,7 @@ mod tests {
             noise_variance,
         };
         let layers = vec![layer(1.0, 50.0, sigma2[0]), layer(w, -50.0 * w, sigma2[1])];
-        StoNet::new(layers, Activation::Relu, Head::Gaussian).unwrap()
+        StoNet::new(layers, Activation::Relu, Likelihood::Gaussian).unwrap()
     }
 
     /// Mean and variance of Y_1 over many independent chains after many steps, at τ = 1.
@@ -156,7 +157,7 @@ mod tests {
             Layer { weight: array![[1.0]], bias: array![0.0], noise_variance: 0.5 },
             Layer { weight: array![[2.0], [-1.0]], bias: array![0.1, 0.0], noise_variance: 1.0 },
         ];
-        let net = StoNet::new(layers, Activation::Tanh, Head::Multinomial).unwrap();
+        let net = StoNet::new(layers, Activation::Tanh, Likelihood::Multinomial).unwrap();
         let rows = 20_000;
         let (x, mut y) = (Array2::from_elem((rows, 1), 0.3), Array2::zeros((rows, 2)));
         y.column_mut(1).fill(1.0);

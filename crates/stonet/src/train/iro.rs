@@ -15,11 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::{Chain, forward_latents};
 use super::{Fit, Observer, Progress, Stop, Trainer, Warning, check_sizes, constant_inputs};
+use crate::base::streams::polished as streams;
+use crate::base::{Error, Result, Seed};
 use crate::linalg::dense::matmul;
-use crate::streams::polished as streams;
-use crate::{
-    Dataset, Error, Head, Layer, Penalty, Result, Seed, SparseLinear, SparseMultinomial, Standardizer, StoNet,
-};
+use crate::network::{Layer, Likelihood, Penalty, StoNet};
+use crate::rows::{Dataset, Standardizer};
+use crate::sparse::{SparseLinear, SparseMultinomial};
 
 /// Rows per stream of random numbers; results do not depend on the number of threads, but on this.
 const BLOCK: usize = 128;
@@ -169,8 +170,8 @@ impl Iro {
         let mut sigma2 = vec![self.hidden_sd.powi(2); net.layers().len()];
         sigma2[net.layers().len() - 1] = match net.head() {
             // A perfect fit has no residual, but a positive variance all the same.
-            Head::Gaussian => (2.0 * net.loss(data)? / data.outputs() as f64).max(1e-12),
-            Head::Multinomial => 1.0,
+            Likelihood::Gaussian => (2.0 * net.loss(data)? / data.outputs() as f64).max(1e-12),
+            Likelihood::Multinomial => 1.0,
         };
         net.with_noise_variances(&sigma2)
     }
@@ -210,7 +211,7 @@ impl Iro {
             let (old, output_variance) = (&net.layers()[i], net.layers()[last].noise_variance);
             let response = if i == last { data.y() } else { latents[i].view() };
             let lambda = self.kappa * old.noise_variance / output_variance;
-            self.layer(old, design, response, lambda, i == last && net.head() == Head::Multinomial)
+            self.layer(old, design, response, lambda, i == last && net.head() == Likelihood::Multinomial)
         };
         let layers = match self.design {
             Design::Imputed => (0..=last)

@@ -4,9 +4,12 @@ mod algorithm;
 mod asghmc;
 mod average;
 mod chain;
+pub(crate) mod imputation;
 mod iro;
 mod paper;
 mod run;
+mod structure;
+pub(crate) mod tuning;
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -15,11 +18,16 @@ pub use algorithm::Algorithm;
 pub use asghmc::{Asghmc, Collection, Decay};
 pub use iro::{Design, Iro, Kernel, Polished};
 pub use paper::{PaperSettings, Preset};
+#[doc(hidden)]
 pub use run::StepBench;
+pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
+pub use tuning::{LossCurve, TuningCurve, Walk, cross_validate, kappa_path};
 
-use crate::data::is_constant;
-use crate::work::Work;
-use crate::{Dataset, Error, Penalty, Result, Seed, StoNet};
+use crate::base::progress::Work;
+use crate::base::{Error, Result, Seed};
+use crate::network::{Penalty, StoNet};
+use crate::rows::Dataset;
+use crate::rows::dataset::is_constant;
 
 /// An algorithm that turns a start and data into one or several networks. The value is its own configuration.
 pub trait Trainer: Sync {
@@ -119,7 +127,7 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// The StoNet as it stands (a copy, made on request); none while a [perceptron](crate::mlp) is trained.
+    /// The StoNet as it stands (a copy, made on request); none while a [perceptron](crate::peers::mlp) is trained.
     pub fn network(&self) -> Option<StoNet> {
         self.snapshot.map(|copy| copy())
     }
@@ -130,7 +138,7 @@ impl Progress<'_> {
 pub enum Stop {
     /// Good enough: the fit returns what it has.
     Early,
-    /// Not wanted any more: the fit returns [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Not wanted any more: the fit returns [`Error::Cancelled`](crate::base::Error::Cancelled).
     Cancel,
 }
 

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::asghmc::{Asghmc, per_layer};
-use crate::{Error, Result, StoNet};
+use crate::base::{Error, Result};
+use crate::network::StoNet;
 
 /// The parametrisation of `ASGHMC` as printed, with G_i = γ_i·n (D11: the printed γ_i/|S_k| of the simulation is G_i/|S_k|).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -130,7 +131,8 @@ const fn two_hidden(name: &'static str, sigma2: &'static [f64], epsilon: &'stati
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Activation, Seed};
+    use crate::base::Seed;
+    use crate::network::Activation;
 
     fn close(a: &[f64], b: &[f64]) -> bool {
         a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-9 * b.abs())

@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 use rand::seq::SliceRandom;
 
 use super::average::Average;
+use super::imputation::{Imputation, LayerUpdate, Packed, Plan, Sghmc};
 use super::{Asghmc, Fit, Observer, Progress, Stop, check_sizes};
-use crate::imputation::{Imputation, LayerUpdate, Packed, Plan, Sghmc};
-use crate::random::Rng;
-use crate::{Dataset, Error, Result, Seed, StoNet};
+use crate::base::{Error, Result, Rng, Seed};
+use crate::network::StoNet;
+use crate::rows::Dataset;
 
 /// How an attempt ended.
 pub(super) enum Outcome {

@@ -4,8 +4,9 @@ use ndarray::{Array2, ArrayView1};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
+use stonet::Seed;
 use stonet::metrics::{BINS, JudgeSettings, Measured, bin_of, judge, top_class};
-use stonet::{Head, Seed};
+use stonet::network::Likelihood;
 
 /// Rows behind the population values: their sums hold no labels, so that only the draw of the inputs is random.
 const POPULATION: usize = 60_000;
@@ -36,9 +37,9 @@ impl Model {
             let v: f64 = StandardNormal.sample(&mut rng);
             self.spread * v
         });
-        let p = Head::Multinomial.mean(&z * self.sharpness);
+        let p = Likelihood::Multinomial.mean(&z * self.sharpness);
         if self.lie == 0.0 {
-            return (p, Head::Multinomial.mean(z));
+            return (p, Likelihood::Multinomial.mean(z));
         }
         let mut q = p.clone();
         for mut row in q.outer_iter_mut() {

@@ -12,11 +12,12 @@ use clap::Args;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stonet::metrics::rmse;
+use stonet::regression::{Select, seen_in_training};
+use stonet::train::Algorithm;
 use stonet::{
-    Algorithm, ClassMethod, FittedClassifier, FittedPostStoNet, Kind, Level, PostStoNet, PostStoNetClassifier, Seed,
-    Select, seen_in_training,
+    ClassMethod, FittedClassifier, FittedRegressor, Kind, Level, PostStoNetClassifier, PostStoNetRegressor, Seed,
 };
-use stonet_io::{Fitted, Model};
+use stonet_io::{Head, Model};
 
 use crate::args::{ColumnArgs, FORMATS, SeedArg, Task};
 use crate::console::Console;
@@ -129,11 +130,11 @@ impl Fit {
     }
 
     /// What is set for intervals: the file of settings, then the flags.
-    fn regression_settings(&self, level: Option<Level>) -> Result<PostStoNet> {
+    fn regression_settings(&self, level: Option<Level>) -> Result<PostStoNetRegressor> {
         if self.method.is_some() {
             return Err(Error::flag("--method", "is for --task classification; intervals are chosen by --interval"));
         }
-        let (mut post, named): (PostStoNet, _) = self.read_settings()?;
+        let (mut post, named): (PostStoNetRegressor, _) = self.read_settings()?;
         post.level = level.unwrap_or(post.level);
         post.kind = self.kind(post.kind, named.contains_key("kind"))?;
         post.folds = self.folds.unwrap_or(post.folds);
@@ -172,7 +173,7 @@ impl Fit {
         let mut known = Known::new(rows.hashes()?, rows.parts()?);
         let seed = Seed::new(self.seed.seed);
         let refused = Error::columns(&self.rows, &rows.columns);
-        let fitted: FittedPostStoNet = match &drawn {
+        let fitted: FittedRegressor = match &drawn {
             None => console.run("fit", |tick| post.fit(&calibration, seed, tick).map_err(&refused))?,
             Some(drawn) => {
                 let head = console.run("fit", |tick| post.fit_sample(&calibration, seed, tick).map_err(&refused))?;
@@ -196,7 +197,7 @@ impl Fit {
             warnings,
             ..self.summary("regression", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
         };
-        let head = Fitted::Regression(Box::new(fitted));
+        let head = Head::Regression(Box::new(fitted));
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
         Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint, ..summary }))
@@ -263,7 +264,7 @@ impl Fit {
             warnings,
             ..self.summary("classification", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
         };
-        let head = Fitted::Classification(Box::new(fitted));
+        let head = Head::Classification(Box::new(fitted));
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
         let model = Model { kind: Some(rows.kind), labels: Some(rows.classes.clone()), ..model };
@@ -290,7 +291,7 @@ impl Fit {
 
     fn model(
         &self,
-        head: Fitted,
+        head: Head,
         columns: stonet_io::ModelColumns,
         fingerprint: impl FnOnce() -> String,
         known: &Known,

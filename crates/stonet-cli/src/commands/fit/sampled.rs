@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use stonet::streams::regression;
-use stonet::{Kind, Seed, UncalibratedPostStoNet};
+use stonet::base::streams::regression;
+use stonet::regression::UncalibratedRegressor;
+use stonet::{Kind, Seed};
 use stonet_io::{ModelColumns, Reading, Sample, Sampling, Table};
 
 use super::Fit;
@@ -94,12 +95,12 @@ impl Drawn {
     /// Reads the rows again and calibrates by those outside of the sample.
     pub fn calibrate(
         &self,
-        mut head: UncalibratedPostStoNet,
+        mut head: UncalibratedRegressor,
         source: &Source,
         columns: &ModelColumns,
         known: &mut Known,
         console: &Console,
-    ) -> Result<UncalibratedPostStoNet> {
+    ) -> Result<UncalibratedRegressor> {
         let names: Vec<String> = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
         let most = (NUMBERS / names.len()).clamp(1024, 1 << 16);
         let reading = source.reading(Reading { numbers: Some(names), ..Reading::default() });

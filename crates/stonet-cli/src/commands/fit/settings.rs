@@ -127,7 +127,7 @@ fn comment(path: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stonet::{ClassMethod, Kind, Penalty, PostStoNet, PostStoNetClassifier};
+    use stonet::{ClassMethod, Kind, Penalty, PostStoNetClassifier, PostStoNetRegressor};
 
     /// Every line has a comment, and the text reads back as what was printed.
     fn survives<T: Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(settings: &T) {
@@ -142,13 +142,16 @@ mod tests {
     #[test]
     fn settings_of_every_kind_and_method_are_commented_and_read_back() {
         for kind in Kind::ALL {
-            survives(&PostStoNet { kind, ..PostStoNet::default() });
+            survives(&PostStoNetRegressor { kind, ..PostStoNetRegressor::default() });
         }
         for method in ClassMethod::ALL {
             let members = Some(vec![ClassMethod::Temperature, method]);
             survives(&PostStoNetClassifier { method, members, folds: Some(4), ..PostStoNetClassifier::default() });
         }
-        let mut post = PostStoNet { select: Some(stonet::Select::OneStandardError), ..PostStoNet::default() };
+        let mut post = PostStoNetRegressor {
+            select: Some(stonet::regression::Select::OneStandardError),
+            ..PostStoNetRegressor::default()
+        };
         post.stonet.asghmc.penalty = Penalty::SCAD;
         survives(&post);
         survives(&PostStoNetClassifier::default());

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     fn of(text: &str) -> (String, String) {
-        explained(text, &toml::from_str::<stonet::PostStoNet>(text).unwrap_err())
+        explained(text, &toml::from_str::<stonet::PostStoNetRegressor>(text).unwrap_err())
     }
 
     #[test]

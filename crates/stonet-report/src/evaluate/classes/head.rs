@@ -1,8 +1,10 @@
 //! A fitted classifier judged batch by batch, with all that it tells of itself.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
+use stonet::classification::MemberNotes;
 use stonet::metrics::JudgeSettings;
-use stonet::{ClassInputs, Error, FittedClassifier, Head, MemberNotes, Result, Seed, Ticker};
+use stonet::network::Likelihood;
+use stonet::{ClassInputs, Error, FittedClassifier, Result, Seed, Ticker};
 
 use super::{ClassEvaluation, ClassSettings, Explain, MemberWeight};
 use crate::evaluate::BATCH;
@@ -119,7 +121,7 @@ impl<'a> ClassJudge<'a> {
         }
         self.p.extend(&p);
         if let Some(z) = rows.logits {
-            self.network.extend(&Head::Multinomial.mean(z.to_owned()));
+            self.network.extend(&Likelihood::Multinomial.mean(z.to_owned()));
         }
         self.labels.extend(labels);
         if let (Some((_, groups)), Some(by)) = (&mut self.groups, by) {
@@ -174,7 +176,7 @@ impl<'a> ClassJudge<'a> {
         let by = self.groups.as_ref().map(|(column, groups)| (column.as_str(), groups));
         let mut evaluation = ClassEvaluation::judged(p.view(), &self.labels, self.classes, by, &settings, steps)?;
         evaluation.settings = serde_json::to_value(fitted.settings()).unwrap_or_default();
-        evaluation.kappa_paths = fitted.kappa_paths().to_vec();
+        evaluation.kappa_paths = fitted.tuning_curves().to_vec();
         let weight = |n: &MemberNotes| MemberWeight { name: n.method.to_string(), weight: n.weight };
         evaluation.weights = fitted.notes().iter().map(weight).collect();
         Ok(evaluation)

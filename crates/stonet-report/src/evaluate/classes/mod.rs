@@ -6,9 +6,10 @@ mod words;
 
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
+use stonet::base::streams::evaluation as streams;
 use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
-use stonet::streams::evaluation as streams;
-use stonet::{Error, KappaPath, Overlap, Result, Seed, Ticker};
+use stonet::train::TuningCurve;
+use stonet::{Error, Overlap, Result, Seed, Ticker};
 
 pub use head::{ClassJudge, HeadInputs};
 
@@ -176,7 +177,7 @@ pub struct ClassEvaluation {
     pub weights: Vec<MemberWeight>,
     /// How κ was chosen.
     #[serde(default)]
-    pub kappa_paths: Vec<KappaPath>,
+    pub kappa_paths: Vec<TuningCurve>,
 }
 
 impl ClassEvaluation {

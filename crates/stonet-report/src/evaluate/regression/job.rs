@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 use stonet::metrics::{covered, mean_length, median_length, rmse, winkler};
-use stonet::{Error, FittedPostStoNet, Intervals, Level, NewRows, Result, Seed};
+use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Seed};
 
 use super::curve::{Tally, row_hit};
 use super::judge::rows_of;
@@ -21,7 +21,7 @@ const MEASURE: &str = "growth of the mean squared error, as a part of the target
 
 /// What every computation below needs.
 pub(super) struct Job<'a> {
-    pub fitted: &'a FittedPostStoNet,
+    pub fitted: &'a FittedRegressor,
     /// At the level of each target by itself.
     pub intervals: &'a Intervals,
     pub y: ArrayView2<'a, f64>,
@@ -31,7 +31,7 @@ pub(super) struct Job<'a> {
 }
 
 /// Fails where values are missing, or do not fit the rows or the head.
-pub(super) fn check_values(rows: &NewRows<'_>, y: ArrayView2<'_, f64>, targets: usize) -> Result<()> {
+pub(super) fn check_values(rows: &RegressionInputs<'_>, y: ArrayView2<'_, f64>, targets: usize) -> Result<()> {
     if y.ncols() != targets {
         return Err(Error::Shape { what: "target columns".into(), expected: targets, found: y.ncols() });
     }

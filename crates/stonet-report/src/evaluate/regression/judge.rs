@@ -2,7 +2,8 @@
 
 use ndarray::{Array2, ArrayView2, s};
 use stonet::score::Asked;
-use stonet::{Error, FittedPostStoNet, Intervals, KappaPath, Level, NewRows, Result, Ticker};
+use stonet::train::TuningCurve;
+use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Ticker};
 
 use super::curve::{Curve, Tally};
 use super::job::{Job, check_values, names, scores};
@@ -19,7 +20,7 @@ use crate::evaluate::variance::{self, VarianceSplit, splits};
 /// Per row and target it keeps the value, the prediction, the two ends and the network's own prediction. The importance of features and
 /// the sources of variance are measured on a uniform sample of at most 2,000 rows; everything else counts every row.
 pub struct RegressionJudge<'a> {
-    fitted: &'a FittedPostStoNet,
+    fitted: &'a FittedRegressor,
     settings: EvaluateSettings<'a>,
     joint: bool,
     target_names: Vec<String>,
@@ -33,7 +34,7 @@ pub struct RegressionJudge<'a> {
 
 impl<'a> RegressionJudge<'a> {
     /// Without rows yet. `by` names the column of subgroups, whose values come with the rows.
-    pub fn new(fitted: &'a FittedPostStoNet, by: Option<&str>, settings: &EvaluateSettings<'a>) -> Result<Self> {
+    pub fn new(fitted: &'a FittedRegressor, by: Option<&str>, settings: &EvaluateSettings<'a>) -> Result<Self> {
         let outputs = fitted.outputs();
         let joint = settings.joint && outputs > 1;
         let curve = Curve::new(settings.level, joint, outputs)?;
@@ -62,7 +63,7 @@ impl<'a> RegressionJudge<'a> {
     }
 
     /// More rows, their values, one column per target, and their subgroups. Errors count rows from the first batch on.
-    pub fn add(&mut self, rows: &NewRows<'_>, y: ArrayView2<'_, f64>, by: Option<&[String]>) -> Result<()> {
+    pub fn add(&mut self, rows: &RegressionInputs<'_>, y: ArrayView2<'_, f64>, by: Option<&[String]>) -> Result<()> {
         let first = self.rows();
         let all = self.score(rows, y, by).map_err(|e| e.after_rows(first))?;
         for (tally, &(each, together)) in self.tallies.iter_mut().zip(&self.curve.points) {
@@ -77,7 +78,12 @@ impl<'a> RegressionJudge<'a> {
     }
 
     /// Intervals at every level, of rows that fit.
-    fn score(&self, rows: &NewRows<'_>, y: ArrayView2<'_, f64>, by: Option<&[String]>) -> Result<Vec<Intervals>> {
+    fn score(
+        &self,
+        rows: &RegressionInputs<'_>,
+        y: ArrayView2<'_, f64>,
+        by: Option<&[String]>,
+    ) -> Result<Vec<Intervals>> {
         check_values(rows, y, self.fitted.outputs())?;
         let expected = if self.groups.is_some() { y.nrows() } else { 0 };
         let found = by.map_or(0, <[String]>::len);
@@ -103,7 +109,7 @@ impl<'a> RegressionJudge<'a> {
         }
         let RegressionJudge { fitted, settings, joint, target_names, feature_names, groups, tallies, .. } = self;
         steps.announce(target_names.len() + 2);
-        let kappa_paths = fitted.kappa_paths().iter().map(|p| named_path(p, &target_names)).collect();
+        let kappa_paths = fitted.tuning_curves().iter().map(|p| named_path(p, &target_names)).collect();
         let (intervals, y, network) = self.figures.arrays(rows, self.curve.each)?;
         let (numbers, values) = self.sample.finish();
         let job =
@@ -136,30 +142,30 @@ impl<'a> RegressionJudge<'a> {
 }
 
 /// A path under the name of its target, where there are several.
-fn named_path(path: &KappaPath, targets: &[String]) -> KappaPath {
+fn named_path(path: &TuningCurve, targets: &[String]) -> TuningCurve {
     match path.output.and_then(|j| targets.get(j)) {
-        Some(target) if targets.len() > 1 => KappaPath { label: format!("{}, {target}", path.label), ..path.clone() },
+        Some(target) if targets.len() > 1 => TuningCurve { label: format!("{}, {target}", path.label), ..path.clone() },
         _ => path.clone(),
     }
 }
 
 /// Features, and the network's own predictions beside them, as rows to predict.
-pub(super) fn rows_of<'v>(fitted: &FittedPostStoNet, values: ArrayView2<'v, f64>) -> Result<NewRows<'v>> {
+pub(super) fn rows_of<'v>(fitted: &FittedRegressor, values: ArrayView2<'v, f64>) -> Result<RegressionInputs<'v>> {
     let p = fitted.features();
-    let rows = NewRows::new(values.slice_move(s![.., ..p]))?;
+    let rows = RegressionInputs::new(values.slice_move(s![.., ..p]))?;
     let d = values.slice_move(s![.., p..]);
     if d.ncols() > 0 { rows.with_prediction(d) } else { Ok(rows) }
 }
 
 /// The sources of variance on some rows of the sample.
-fn variances(fitted: &FittedPostStoNet, sample: ArrayView2<'_, f64>) -> Result<Vec<VarianceSplit>> {
+fn variances(fitted: &FittedRegressor, sample: ArrayView2<'_, f64>) -> Result<Vec<VarianceSplit>> {
     let chosen = sample.select(ndarray::Axis(0), &spread(sample.nrows(), variance::ROWS));
     splits(fitted, &rows_of(fitted, chosen.view())?)
 }
 
 /// Targets with their sources of variance and the weights of a stack.
 fn with_sources(
-    fitted: &FittedPostStoNet,
+    fitted: &FittedRegressor,
     mut targets: Vec<TargetEvaluation>,
     splits: Vec<VarianceSplit>,
 ) -> Vec<TargetEvaluation> {

@@ -7,7 +7,8 @@ mod words;
 
 use ndarray::{ArrayView2, s};
 use serde::{Deserialize, Serialize};
-use stonet::{Error, FittedPostStoNet, KappaPath, Level, NewRows, Overlap, Result, Seed, Ticker};
+use stonet::train::TuningCurve;
+use stonet::{Error, FittedRegressor, Level, Overlap, RegressionInputs, Result, Seed, Ticker};
 
 use super::BATCH;
 use super::binomial::{Judgement, Proportion};
@@ -189,14 +190,14 @@ pub struct RegressionEvaluation {
     pub importance: Importance,
     /// How κ was chosen, under the names of the targets where there are several.
     #[serde(default)]
-    pub kappa_paths: Vec<KappaPath>,
+    pub kappa_paths: Vec<TuningCurve>,
 }
 
 impl RegressionEvaluation {
     /// Judges intervals on rows that were used for nothing before; `y` has one column per target.
     pub fn new(
-        fitted: &FittedPostStoNet,
-        rows: &NewRows<'_>,
+        fitted: &FittedRegressor,
+        rows: &RegressionInputs<'_>,
         y: ArrayView2<'_, f64>,
         settings: &EvaluateSettings<'_>,
     ) -> Result<Self> {

@@ -1,0 +1,284 @@
+//! Cross-fitting: every candidate of every member on every fold, the choice by likelihood, the pool's weights, the final fits.
+
+use ndarray::{Array1, Array2};
+use rayon::prelude::*;
+
+use super::family::{Candidate, Family};
+use super::{ClassMethod, FittedClassifier, MemberNotes, Model, PostStoNetClassifier, pool};
+use crate::base::progress::Work;
+use crate::base::{Error, Result, Seed, Ticker, streams};
+use crate::calibration::IsotonicOvr;
+use crate::calibration::skip::log_loss;
+use crate::network::Likelihood;
+use crate::rows::classes::OwnedRows;
+use crate::rows::dataset::{LARGEST_FEATURE, check_magnitude};
+use crate::rows::{ClassRows, complement};
+use crate::score::Kept;
+use crate::train::TuningCurve;
+
+/// The largest logit: sums of squares of corrected logits stay finite.
+const LARGEST_LOGIT: f64 = 1e100;
+
+/// A fold: the rows that fit and those held out, with their numbers.
+struct Fold {
+    fit: OwnedRows,
+    held_out: OwnedRows,
+    rows: Vec<usize>,
+}
+
+/// A member's choice: the run and the candidate within it.
+#[derive(Clone, Copy)]
+struct Choice {
+    run: usize,
+    candidate: usize,
+    /// Nothing was compared where there was nothing to choose.
+    nll: Option<f64>,
+}
+
+/// One run of a member on every fold.
+struct Run {
+    /// What tells its candidates apart.
+    settings: Vec<f64>,
+    /// Per fold: rows held out, and the mean loss of every candidate on them.
+    folds: Vec<(usize, Vec<f64>)>,
+}
+
+type Judged = Vec<Run>;
+
+/// What is fitted, and what was seen on the way.
+struct Pooled {
+    notes: Vec<MemberNotes>,
+    model: Model,
+    paths: Vec<TuningCurve>,
+}
+
+impl PostStoNetClassifier {
+    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
+    pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassifier> {
+        self.check()?;
+        if let Some(z) = rows.inputs().logits {
+            check_magnitude("logits", z, LARGEST_LOGIT)?;
+        }
+        if let Some(x) = rows.inputs().features {
+            check_magnitude("features", x, LARGEST_FEATURE)?;
+        }
+        let Pooled { notes, model, mut paths } = match self.method {
+            ClassMethod::Isotonic => isotonic(rows)?,
+            ClassMethod::Stack => self.pooled(&self.members_for(rows), rows, seed, tick)?,
+            alone => self.pooled(&[alone], rows, seed, tick)?,
+        };
+        paths.retain(TuningCurve::is_finite);
+        let (settings, classes, absent) = (self.clone(), rows.classes(), rows.absent());
+        let scorers = Kept::default();
+        let fitted = FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths, scorers };
+        // A fit that cannot judge its own rows is none.
+        fitted.probabilities(&rows.inputs())?;
+        Ok(fitted)
+    }
+
+    fn check(&self) -> Result<()> {
+        self.skip.check()?;
+        let epochs = &self.paper_epochs;
+        Error::check(!epochs.is_empty() && !epochs.contains(&0), "paper_epochs", epochs, "at least one, all positive")?;
+        let pooled = |m: &ClassMethod| !matches!(m, ClassMethod::Stack | ClassMethod::Isotonic);
+        let sound = |m: &Vec<ClassMethod>| (1..=8).contains(&m.len()) && m.iter().all(pooled);
+        let range = "1 to 8 methods other than stack and isotonic";
+        self.members.iter().try_for_each(|m| Error::check(sound(m), "members", m, range))
+    }
+
+    fn members_for(&self, rows: &ClassRows<'_>) -> Vec<ClassMethod> {
+        use ClassMethod::{PostLinear, Skip, SkipProb, StoNet, Temperature, Vector};
+        match &self.members {
+            Some(members) => members.clone(),
+            None if rows.inputs().logits.is_none() => vec![PostLinear, StoNet],
+            None => vec![Temperature, Vector, PostLinear, Skip, SkipProb],
+        }
+    }
+
+    fn pooled(&self, methods: &[ClassMethod], rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<Pooled> {
+        let families = methods.iter().map(|&m| Family::new(m, self, rows)).collect::<Result<Vec<_>>>()?;
+        let folds = if families.len() == 1 && families[0].is_single() { Vec::new() } else { self.folds(rows, seed)? };
+        let runs: usize = families.iter().map(Family::runs).sum();
+        let work = Work::new(runs * folds.len() + families.len(), tick);
+        let fitted = self.on_folds(&families, &folds, seed, &work)?;
+        let judged: Vec<Judged> = fitted.iter().map(|member| judge(member, &folds)).collect::<Result<_>>()?;
+        let choices: Vec<Choice> = judged.iter().map(choose).collect();
+        let several = |f: &&Family| !f.is_single();
+        let paths = families.iter().zip(&judged).zip(&choices);
+        let paths =
+            paths.filter(|((f, _), _)| several(f)).map(|((f, judged), choice)| path(f, judged, *choice)).collect();
+        let weights = match families.len() {
+            1 => vec![1.0],
+            _ => {
+                let mut given = Array2::zeros((rows.rows(), families.len()));
+                for (m, (member, choice)) in fitted.iter().zip(&choices).enumerate() {
+                    given.column_mut(m).assign(&out_of_fold(member, *choice, &folds, rows)?);
+                }
+                pool::weights(given.view()).to_vec()
+            }
+        };
+        drop(fitted);
+        let finals: Vec<Option<Candidate>> = (families.par_iter().zip(&choices).zip(&weights))
+            .map(|((family, choice), &weight)| {
+                // A member without weight is not needed, and not fitted.
+                let fit = (weight > 0.0).then(|| {
+                    let mut all = family.fit(
+                        choice.run,
+                        Some(choice.candidate),
+                        rows,
+                        self,
+                        stream(seed, family, choice.run, streams::class_fit::WHOLE),
+                        &work,
+                    )?;
+                    Ok(all.swap_remove(choice.candidate))
+                });
+                work.advance()?;
+                fit.transpose()
+            })
+            .collect::<Result<_>>()?;
+        let (mut notes, mut members) = (Vec::new(), Vec::new());
+        for (((family, choice), weight), fit) in families.iter().zip(&choices).zip(weights).zip(finals) {
+            let Some(fit) = fit else { continue };
+            notes.push(MemberNotes {
+                method: family.method,
+                weight,
+                setting: choice.nll.is_some().then_some(fit.setting).filter(|_| !family.is_single()),
+                cv_nll: choice.nll,
+                residual: fit.residual,
+                converged: fit.converged,
+            });
+            members.push(fit.model);
+        }
+        if members.is_empty() {
+            return Err(Error::Inconsistent {
+                what: "no member of the stack tells the classes apart; check the labels",
+            });
+        }
+        Ok(Pooled { notes, model: Model::Pool(members), paths })
+    }
+
+    fn folds(&self, rows: &ClassRows<'_>, seed: Seed) -> Result<Vec<Fold>> {
+        let k = self.folds.unwrap_or(if rows.classes() >= 50 { 2 } else { 3 });
+        let parts = rows.folds(k, seed.child(streams::classification::FOLDS))?;
+        let fold = |part: Vec<usize>| Fold {
+            fit: rows.select(&complement(rows.rows(), &part)),
+            held_out: rows.select(&part),
+            rows: part,
+        };
+        Ok(parts.into_iter().map(fold).collect())
+    }
+
+    /// Candidates of every member, by run and fold.
+    fn on_folds(
+        &self,
+        families: &[Family],
+        folds: &[Fold],
+        seed: Seed,
+        work: &Work<'_>,
+    ) -> Result<Vec<Vec<Vec<Vec<Candidate>>>>> {
+        let mut jobs = Vec::new();
+        for (m, family) in families.iter().enumerate() {
+            jobs.extend((0..family.runs()).flat_map(|run| (0..folds.len()).map(move |fold| (m, run, fold))));
+        }
+        let done: Vec<Vec<Candidate>> = jobs
+            .par_iter()
+            .map(|&(m, run, fold)| {
+                let seed = stream(seed, &families[m], run, streams::class_fit::FOLDS.at(fold));
+                let fit = families[m].fit(run, None, &folds[fold].fit.view(), self, seed, work)?;
+                work.advance()?;
+                Ok(fit)
+            })
+            .collect::<Result<_>>()?;
+        let mut sorted: Vec<Vec<Vec<Vec<Candidate>>>> =
+            families.iter().map(|f| (0..f.runs()).map(|_| Vec::new()).collect()).collect();
+        for ((m, run, _), fit) in jobs.into_iter().zip(done) {
+            sorted[m][run].push(fit);
+        }
+        Ok(sorted)
+    }
+}
+
+/// The stream of one fit, by method, run and rows.
+fn stream(seed: Seed, family: &Family, run: usize, rows: u64) -> Seed {
+    seed.child(streams::classification::METHODS.at(family.method as usize)).child(run as u64).child(rows)
+}
+
+/// The losses of a member's candidates on the rows that each fold held out, by run.
+fn judge(member: &[Vec<Vec<Candidate>>], folds: &[Fold]) -> Result<Judged> {
+    let loss = |(candidates, fold): (&Vec<Candidate>, &Fold)| {
+        let held_out = fold.held_out.view();
+        let of = |c: &Candidate| Ok(log_loss(c.model.logits(&held_out.inputs())?, held_out.labels()));
+        Ok((held_out.rows(), candidates.iter().map(of).collect::<Result<Vec<_>>>()?))
+    };
+    let run = |fits: &Vec<Vec<Candidate>>| {
+        let settings = fits.first().map(|c| c.iter().map(|c| c.setting).collect()).unwrap_or_default();
+        Ok(Run { settings, folds: fits.iter().zip(folds).map(loss).collect::<Result<_>>()? })
+    };
+    member.iter().map(run).collect()
+}
+
+/// The candidate with the smallest loss over all held-out rows.
+fn choose(judged: &Judged) -> Choice {
+    let mut best = Choice { run: 0, candidate: 0, nll: None };
+    for (run, judged) in judged.iter().enumerate() {
+        for (candidate, &nll) in TuningCurve::over_folds(&judged.folds).0.iter().enumerate() {
+            if best.nll.is_none_or(|b| nll < b) {
+                best = Choice { run, candidate, nll: Some(nll) };
+            }
+        }
+    }
+    best
+}
+
+/// The curve over a run's candidates; where there are several runs, over the best candidate of each.
+fn path(family: &Family, judged: &Judged, choice: Choice) -> TuningCurve {
+    let (mut kappas, mut loss, mut se) = (Vec::new(), Vec::new(), Vec::new());
+    let by_run = family.runs_differ();
+    for run in judged {
+        let (losses, errors) = TuningCurve::over_folds(&run.folds);
+        let best = (0..losses.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
+        let shown: Vec<usize> = if by_run { best.into_iter().collect() } else { (0..losses.len()).collect() };
+        for i in shown {
+            kappas.push(run.settings[i]);
+            loss.push(losses[i]);
+            se.push(errors[i]);
+        }
+    }
+    TuningCurve {
+        label: family.method.name().into(),
+        output: None,
+        setting: family.setting_name().into(),
+        values: kappas,
+        loss,
+        se,
+        chosen: vec![if by_run { choice.run } else { choice.candidate }],
+        without: None,
+        loss_name: "negative log-likelihood".into(),
+        coverage: None,
+    }
+}
+
+/// What the chosen candidate gives to every row's class, each by the fold that held the row out.
+fn out_of_fold(
+    member: &[Vec<Vec<Candidate>>],
+    choice: Choice,
+    folds: &[Fold],
+    rows: &ClassRows<'_>,
+) -> Result<Array1<f64>> {
+    let mut given = Array1::zeros(rows.rows());
+    for (fit, fold) in member[choice.run].iter().zip(folds) {
+        let p = fit[choice.candidate].model.probabilities(&fold.held_out.view().inputs())?;
+        for (&r, p) in fold.rows.iter().zip(p.outer_iter()) {
+            given[r] = p[rows.labels()[r]];
+        }
+    }
+    Ok(given)
+}
+
+fn isotonic(rows: &ClassRows<'_>) -> Result<Pooled> {
+    let z = rows.need_logits("isotonic regression")?;
+    let fitted = IsotonicOvr::fit(Likelihood::Multinomial.mean(z.to_owned()).view(), rows.labels())?;
+    let method = ClassMethod::Isotonic;
+    let notes = MemberNotes { method, weight: 1.0, setting: None, cv_nll: None, residual: None, converged: true };
+    Ok(Pooled { notes: vec![notes], model: Model::Isotonic(fitted), paths: Vec::new() })
+}

@@ -1,0 +1,154 @@
+//! The StoNets of a classification: `paper` and `stonet` make the logits alone, `skip` and `skip-prob` correct temperature scaling.
+
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+
+use super::PostStoNetClassifier;
+use super::family::Candidate;
+use crate::base::progress::Work;
+use crate::base::streams::class_stonet as streams;
+use crate::base::{Error, Result, Seed};
+use crate::calibration::skip::{SkipModel, View, standardised};
+use crate::calibration::temperature;
+use crate::network::{Activation, Layer, Likelihood, StoNet};
+use crate::rows::{ClassRows, Dataset};
+use crate::train::imputation::Packed;
+use crate::train::{Asghmc, Decay, Preset, cancelled_with};
+
+/// How the correcting StoNets, and `stonet`, are trained.
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `hidden` | 100 | hidden units | ≥ 1 |
+/// | `kappas` | by K | κ of both layers, on the mean cross-entropy | ≥ 0 |
+/// | `asghmc` | 80 epochs at rate 0.03, 4 averages | the trainer; its κ is replaced | at least one average |
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SkipSettings {
+    /// Hidden units.
+    pub hidden: usize,
+    /// κ of both layers; by the number of classes if not given.
+    pub kappas: Option<Vec<f64>>,
+    /// Rates, epochs, averages.
+    pub asghmc: Asghmc,
+}
+
+impl Default for SkipSettings {
+    fn default() -> Self {
+        let constant = Decay { from: 1.0, to: 1.0 };
+        let asghmc = Asghmc { epochs: 80, rates: vec![0.03], averages: 4, decay: constant, ..Asghmc::default() };
+        SkipSettings { hidden: 100, kappas: None, asghmc }
+    }
+}
+
+impl SkipSettings {
+    /// κ that are tried for so many classes.
+    pub fn kappas(&self, classes: usize) -> Vec<f64> {
+        match &self.kappas {
+            Some(kappas) => kappas.clone(),
+            None if classes >= 50 => vec![1e-4, 5e-4],
+            None => vec![3e-4, 1e-3, 3e-3],
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        Error::check(self.hidden >= 1, "hidden", self.hidden, "at least 1")?;
+        let sound = |k: &Vec<f64>| !k.is_empty() && k.iter().all(|k| *k >= 0.0 && k.is_finite());
+        let range = "at least one, finite, not negative";
+        self.kappas.iter().try_for_each(|k| Error::check(sound(k), "kappas", k, range))?;
+        Error::check(self.asghmc.averages >= 1, "averages", self.asghmc.averages, "at least 1")
+    }
+
+    fn trainer(&self, kappa: f64) -> Asghmc {
+        Asghmc { kappa: vec![kappa], ..self.asghmc.clone() }
+    }
+}
+
+/// F_L = z/T + b + W_2 ψ(Y_1) at one κ: a candidate per window of averaging. T is fitted on the same rows and then held.
+pub(super) fn skip(
+    rows: &ClassRows<'_>,
+    view: View,
+    settings: &SkipSettings,
+    kappa: f64,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<Candidate>> {
+    let z = rows.need_logits("the skip form")?;
+    let t = temperature::of_logits(z, rows.labels());
+    let x = view.of(&rows.inputs(), t)?;
+    // Nothing above a random first layer: the start is temperature scaling itself.
+    let random = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
+    let mut layers = random.layers().to_vec();
+    layers[1] = Layer { weight: Array2::zeros(layers[1].weight.dim()), ..layers[1].clone() };
+    layers[1].bias.fill(0.0);
+    let start = StoNet::new(layers, Activation::Tanh, Likelihood::Multinomial)?;
+    let offset = &z / t;
+    let nets =
+        averages(rows, x, Some(offset.view()), &start, &settings.trainer(kappa), seed.child(streams::TRAINING), work)?;
+    let model = |net| SkipModel::new(rows.classes(), Some(t), Some((view.clone(), net)));
+    nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
+}
+
+/// Features (or logits) → hidden → classes at one κ, with rates that train both layers.
+pub(super) fn plain(
+    rows: &ClassRows<'_>,
+    settings: &SkipSettings,
+    kappa: f64,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<Candidate>> {
+    let (view, x) = standardised(rows)?;
+    let start = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
+    let nets = averages(rows, x, None, &start, &settings.trainer(kappa), seed.child(streams::TRAINING), work)?;
+    let model = |net| SkipModel::new(rows.classes(), None, Some((view.clone(), net)));
+    nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
+}
+
+/// The paper's form at its printed settings (preset `cifar`; λ = 1e-4, or 5e-5 from 100 classes on): the printed epochs are not known, so the
+/// iterates after 100, 300 and 900 epochs are the candidates.
+pub(super) fn paper(
+    rows: &ClassRows<'_>,
+    settings: &PostStoNetClassifier,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<Candidate>> {
+    let lambda = if rows.classes() >= 100 { 5e-5 } else { 1e-4 };
+    let printed = Preset::by_name("cifar")?.settings(lambda);
+    let (view, x) = standardised(rows)?;
+    let start =
+        start(x.ncols(), 100, rows.classes(), seed.child(streams::START))?.with_noise_variances(&printed.sigma2)?;
+    let data = Packed::new(&Dataset::classes(x, rows.labels(), rows.classes())?);
+    let epochs = settings.paper_epochs.iter().max().copied().unwrap_or(1);
+    let constant = Decay { from: 1.0, to: 1.0 };
+    let trainer = Asghmc { epochs, decay: constant, compact_every: 0, ..printed.trainer()? };
+    let (mut kept, mut watch) = (Vec::new(), cancelled_with(work));
+    let mut keep = |p: &crate::train::Progress<'_>| {
+        if settings.paper_epochs.contains(&p.epoch) {
+            kept.extend(p.network().map(|net| (p.epoch, net)));
+        }
+        watch(p)
+    };
+    trainer.fit_packed(&start, &data, seed.child(streams::TRAINING), &mut keep)?;
+    let model = |net| SkipModel::new(rows.classes(), None, Some((view.clone(), net)));
+    kept.into_iter().map(|(epoch, net)| Ok(Candidate::new(model(net)?, epoch as f64))).collect()
+}
+
+fn start(inputs: usize, hidden: usize, classes: usize, seed: Seed) -> Result<StoNet> {
+    Ok(StoNet::random(&[inputs, hidden, classes], Activation::Tanh, seed)?.with_head(Likelihood::Multinomial))
+}
+
+fn averages(
+    rows: &ClassRows<'_>,
+    x: Array2<f64>,
+    offset: Option<ArrayView2<'_, f64>>,
+    start: &StoNet,
+    trainer: &Asghmc,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<StoNet>> {
+    let mut data = Packed::new(&Dataset::classes(x, rows.labels(), rows.classes())?);
+    if let Some(offset) = offset {
+        data = data.with_offset(offset);
+    }
+    Ok(trainer.fit_packed(start, &data, seed, &mut cancelled_with(work))?.averages)
+}

@@ -1,0 +1,248 @@
+//! Post-StoNet classification: outputs of a trained network and held-out rows in, calibrated class probabilities out.
+//!
+//! **Rows that the network was trained on make it look surer than it is.** Give rows that it has not seen.
+
+mod columns;
+mod family;
+mod fit;
+mod forms;
+mod interval;
+mod method;
+mod pool;
+mod sets;
+
+use std::sync::Arc;
+
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+
+pub use columns::{ClassAsked, ClassColumns, ClassNote, Interface};
+pub use forms::SkipSettings;
+pub use interval::{Covariance, IntervalScale, ProbabilityCovariance, ProbabilityIntervals, Trust, Wald};
+pub use method::ClassMethod;
+pub use sets::{ClassSets, FittedClassSets, SetScheme};
+
+use crate::base::{Error, Result};
+use crate::calibration::{IsotonicOvr, SkipModel, lower};
+use crate::metrics::top_class;
+use crate::rows::{ClassInputs, ClassOutput};
+use crate::score::{Kept, Plan, Scorer};
+use crate::train::TuningCurve;
+
+/// Post-StoNet classification and its settings; the value is its own configuration.
+///
+/// | name | default | purpose | range |
+/// |---|---|---|---|
+/// | `method` | stack | how probabilities are made | |
+/// | `members` | temperature, vector, post-linear, skip, skip-prob | what the stack is made of; post-linear and stonet where there are only features | 1 to 8 |
+/// | `folds` | 3, from 50 classes on 2 | of every cross-validation | ≥ 2 |
+/// | `skip` | 100 units | the StoNets and their training | |
+/// | `paper_epochs` | 100, 300, 900 | lengths of training that `paper` chooses from | ≥ 1 |
+///
+/// ```
+/// use ndarray::Array2;
+/// use stonet::{ClassInputs, ClassMethod, ClassRows, PostStoNetClassifier, Seed};
+/// // Logits of 90 rows that the network has not seen, and their classes; the network is too sure of itself.
+/// let logits = Array2::from_shape_fn((90, 3), |(i, k)| if i % 3 == k { 9.0 } else { 0.0 });
+/// let labels: Vec<usize> = (0..90).map(|i| if i % 7 == 0 { (i + 1) % 3 } else { i % 3 }).collect();
+/// let rows = ClassRows::new(ClassInputs::logits(logits.view())?, &labels, 3)?;
+/// let classifier = PostStoNetClassifier { method: ClassMethod::Temperature, ..Default::default() };
+/// let fitted = classifier.fit(&rows, Seed::new(1), &|_, _| true)?;
+/// let p = fitted.probabilities(&ClassInputs::logits(logits.view())?)?;
+/// // 13 of the 90 rows are of another class.
+/// assert!((p[[0, 0]] - 77.0 / 90.0).abs() < 1e-9);
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PostStoNetClassifier {
+    /// How probabilities are made.
+    pub method: ClassMethod,
+    /// What the stack is made of.
+    pub members: Option<Vec<ClassMethod>>,
+    /// Folds of every cross-validation.
+    pub folds: Option<usize>,
+    /// The StoNets and their training.
+    pub skip: SkipSettings,
+    /// Lengths of training that `paper` chooses from.
+    pub paper_epochs: Vec<usize>,
+}
+
+impl Default for PostStoNetClassifier {
+    fn default() -> Self {
+        PostStoNetClassifier {
+            method: ClassMethod::Stack,
+            members: None,
+            folds: None,
+            skip: SkipSettings::default(),
+            paper_epochs: vec![100, 300, 900],
+        }
+    }
+}
+
+/// What became of one member of a fit, or of its only method.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemberNotes {
+    /// The method.
+    pub method: ClassMethod,
+    /// Its weight in the pool; 1 alone.
+    pub weight: f64,
+    /// What cross-validation chose: κ, λ, the strength of ODIR, or epochs.
+    pub setting: Option<f64>,
+    /// Mean negative log-likelihood on rows held out, where there was anything to choose.
+    pub cv_nll: Option<f64>,
+    /// Distance from the optimum, where there is one: the largest violation of optimality as a part of λ_max, or the largest entry of the
+    /// gradient.
+    pub residual: Option<f64>,
+    /// Whether that is within the tolerance.
+    pub converged: bool,
+}
+
+/// Fitted probabilities: all that prediction needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Parts", into = "Parts")]
+pub struct FittedClassifier {
+    settings: PostStoNetClassifier,
+    classes: usize,
+    absent: Vec<usize>,
+    notes: Vec<MemberNotes>,
+    model: Model,
+    kappa_paths: Vec<TuningCurve>,
+    scorers: Kept<ClassOutput>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Model {
+    /// Weights as in the notes.
+    Pool(Vec<SkipModel>),
+    Isotonic(IsotonicOvr),
+}
+
+/// What is written to files; reading it back checks that its parts belong together.
+#[derive(Serialize, Deserialize)]
+struct Parts {
+    settings: PostStoNetClassifier,
+    classes: usize,
+    absent: Vec<usize>,
+    notes: Vec<MemberNotes>,
+    model: Model,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kappa_paths: Vec<TuningCurve>,
+}
+
+/// Whether these are all one number.
+fn same(mut counts: impl Iterator<Item = usize>) -> bool {
+    let first = counts.next();
+    counts.all(|c| Some(c) == first)
+}
+
+impl TryFrom<Parts> for FittedClassifier {
+    type Error = Error;
+    fn try_from(p: Parts) -> Result<Self> {
+        let sound = match &p.model {
+            Model::Pool(members) => {
+                !members.is_empty()
+                    && members.len() == p.notes.len()
+                    && members.iter().all(|m| m.classes() == p.classes)
+                    && same(members.iter().filter_map(SkipModel::features))
+                    && p.notes.iter().all(|n| n.weight > 0.0)
+                    && (p.notes.iter().map(|n| n.weight).sum::<f64>() - 1.0).abs() < 1e-6
+            }
+            Model::Isotonic(fitted) => p.classes >= 2 && fitted.maps().len() == p.classes,
+        };
+        if !sound {
+            return Err(Error::Inconsistent { what: "the parts of a fitted classifier do not belong together" });
+        }
+        p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
+        let Parts { settings, classes, absent, notes, model, kappa_paths } = p;
+        Ok(FittedClassifier { settings, classes, absent, notes, model, kappa_paths, scorers: Kept::default() })
+    }
+}
+
+impl From<FittedClassifier> for Parts {
+    fn from(f: FittedClassifier) -> Self {
+        let FittedClassifier { settings, classes, absent, notes, model, kappa_paths, .. } = f;
+        Parts { settings, classes, absent, notes, model, kappa_paths }
+    }
+}
+
+impl FittedClassifier {
+    /// The settings it was fitted with.
+    pub fn settings(&self) -> &PostStoNetClassifier {
+        &self.settings
+    }
+
+    /// K.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Classes without a row to learn from: their probabilities are the network's own guess, or next to nothing.
+    pub fn absent_classes(&self) -> &[usize] {
+        &self.absent
+    }
+
+    /// Weight, chosen setting and convergence of every member.
+    pub fn notes(&self) -> &[MemberNotes] {
+        &self.notes
+    }
+
+    /// What cross-validation saw of every member that had something to choose, in use or not; none where a file of an earlier version does
+    /// not tell.
+    pub fn tuning_curves(&self) -> &[TuningCurve] {
+        &self.kappa_paths
+    }
+
+    /// The members in use with their weights; none behind `isotonic`.
+    pub fn members(&self) -> Vec<(f64, &SkipModel)> {
+        match &self.model {
+            Model::Pool(members) => self.notes.iter().map(|n| n.weight).zip(members).collect(),
+            Model::Isotonic(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the network's output per class is read, and not its features alone.
+    pub fn reads_logits(&self) -> bool {
+        match &self.model {
+            Model::Pool(members) => members.iter().any(SkipModel::reads_logits),
+            Model::Isotonic(_) => true,
+        }
+    }
+
+    /// How many columns of features there are, where any member reads them.
+    pub fn features(&self) -> Option<usize> {
+        self.members().iter().find_map(|(_, member)| member.features())
+    }
+
+    /// The operations that compute the probabilities and the most probable class from what a network gives, which must tell apart the classes
+    /// of the fit.
+    pub fn plan(&self, output: ClassOutput) -> Result<Plan> {
+        if self.reads_logits() {
+            let found = output.kind.classes(output.columns).ok_or(Error::NoLogits { what: "this model" })?;
+            if found != self.classes {
+                return Err(Error::shape("logit columns, one per class", self.classes, output.columns));
+            }
+        }
+        Ok(match &self.model {
+            Model::Pool(_) => lower::pool_plan(&self.members(), output),
+            Model::Isotonic(fitted) => lower::isotonic_plan(fitted, output),
+        })
+    }
+
+    /// What computes this for any number of rows. It is kept: asking for the same again costs nothing.
+    pub fn scorer(&self, output: ClassOutput) -> Result<Arc<Scorer>> {
+        self.scorers.get(&output, || Ok(Scorer::new(self.plan(output)?)))
+    }
+
+    /// The class probabilities of every row; a row's do not depend on the other rows.
+    pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
+        lower::run(&*self.scorer(lower::logits_of(self.classes))?, self.classes, inputs)
+    }
+
+    /// The most probable class of every row; the first of equals.
+    pub fn classify(&self, inputs: &ClassInputs<'_>) -> Result<Array1<usize>> {
+        let p = self.probabilities(inputs)?;
+        Ok(p.outer_iter().map(top_class).collect())
+    }
+}

@@ -1,0 +1,317 @@
+//! Conformal ranks: split conformal and CV+ (Barber et al. 2021), with scores that may be scaled, one-sided, and weighted by group.
+//!
+//! A fold k brings a prediction μ_k(x), a scale s_k(x) and the sorted scores R_i of the rows it held out. The upper end at x is the
+//! ⌈(1−α)(n+1)⌉-th smallest of μ_k(x) + R_i s_k(x) over all rows, the lower end its mirror image.
+
+use serde::{Deserialize, Serialize};
+
+use super::buckets::{Bucket, Buckets};
+use super::search::{Points, Search};
+use super::stored::ScoreParts;
+pub(crate) use crate::conformal::search::At;
+use crate::rows::{Level, Side};
+
+/// (1−α)(n+1) is a whole number in arithmetic where it is not quite one in floating point.
+const ROUNDING: f64 = 1e-9;
+
+/// ⌈(1−α)(n+1)⌉, the rank of the upper end among n scores; nothing if it exceeds n.
+pub fn conformal_rank(n: usize, level: Level) -> Option<usize> {
+    let rank = (level.get() * (n as f64 + 1.0) - ROUNDING).ceil().max(1.0) as usize;
+    (rank <= n).then_some(rank)
+}
+
+/// The fewest scores that give a finite bound at this level.
+pub fn rows_needed(level: Level) -> usize {
+    (level.get() / (1.0 - level.get()) - ROUNDING).ceil().max(1.0) as usize
+}
+
+/// The split-conformal quantile of scores: their ⌈(1−α)(n+1)⌉-th smallest, or +∞ where there are too few.
+pub fn conformal_quantile(scores: &[f64], level: Level) -> f64 {
+    let scores = Scores::new(vec![scores.to_vec()], None, scores.len());
+    scores.rank(level).map_or(f64::INFINITY, |needed| scores.signed[0].reaching(needed))
+}
+
+/// The scores of held-out rows: absolute for two-sided intervals, signed for bounds; each once, with a weight where rows count by group, or
+/// as often as it was counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "ScoreParts", into = "ScoreParts")]
+pub struct Scores {
+    /// Per fold, ascending.
+    pub(super) absolute: Vec<Sorted>,
+    /// Per fold, ascending.
+    pub(super) signed: Vec<Sorted>,
+    /// Rows, or groups where rows are weighted.
+    pub(super) units: usize,
+    /// Whether weights are counts of rows.
+    pub(super) counted: bool,
+}
+
+/// Ascending scores and, where they do not count once each, their weights or counts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Sorted {
+    pub(super) values: Vec<f64>,
+    pub(super) weights: Option<Vec<f64>>,
+    /// The least score that each stands for, where it stands for several.
+    pub(super) lowest: Option<Vec<f64>>,
+}
+
+impl Scores {
+    /// Signed scores (y − μ)/s per fold. With weights, `units` is the number of groups, and a group's weights sum to 1.
+    pub(crate) fn new(signed: Vec<Vec<f64>>, weights: Option<Vec<Vec<f64>>>, units: usize) -> Self {
+        let fold = |f: usize, map: fn(f64) -> f64| {
+            let mut pairs: Vec<(f64, f64)> = (signed[f].iter().enumerate())
+                .map(|(i, &r)| (map(r), weights.as_ref().map_or(1.0, |w| w[f][i])))
+                .collect();
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (values, w) = pairs.into_iter().unzip();
+            Sorted { values, weights: weights.is_some().then_some(w), lowest: None }
+        };
+        let all = |map: fn(f64) -> f64| (0..signed.len()).map(|f| fold(f, map)).collect();
+        Scores { absolute: all(f64::abs), signed: all(|r| r), units, counted: false }
+    }
+
+    /// Counts of signed scores per fold.
+    pub(crate) fn counted(folds: &[Buckets]) -> Self {
+        let far = |b: &Bucket| if b.highest < 0.0 { -b.lowest } else { b.highest };
+        let absolute = |fold: &Buckets| {
+            let mut pairs: Vec<(f64, f64)> = fold.iter().map(|b| (far(b), b.count as f64)).collect();
+            pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let (values, counts) = pairs.into_iter().unzip();
+            Sorted { values, weights: Some(counts), lowest: None }
+        };
+        let signed = |fold: &Buckets| Sorted {
+            values: fold.iter().map(|b| b.highest).collect(),
+            weights: Some(fold.iter().map(|b| b.count as f64).collect()),
+            lowest: Some(fold.iter().map(|b| b.lowest).collect()),
+        };
+        Scores {
+            absolute: folds.iter().map(absolute).collect(),
+            signed: folds.iter().map(signed).collect(),
+            units: folds.iter().map(|f| f.rows() as usize).sum(),
+            counted: true,
+        }
+    }
+
+    /// Absolute scores of each fold, ascending, and how much each counts where that is not once: a weight where rows count by
+    /// [group](Self::grouped), otherwise a whole number.
+    pub fn absolute(&self) -> impl Iterator<Item = (&[f64], Option<&[f64]>)> {
+        self.absolute.iter().map(|f| (&f.values[..], f.weights.as_deref()))
+    }
+
+    /// How many folds brought scores.
+    pub(crate) fn folds(&self) -> usize {
+        self.signed.len()
+    }
+
+    /// Rows, or groups where rows are weighted.
+    pub fn units(&self) -> usize {
+        self.units
+    }
+
+    /// Whether units are groups, among whose rows a weight of 1 is divided.
+    pub fn grouped(&self) -> bool {
+        !self.counted && self.signed.iter().any(|f| f.weights.is_some())
+    }
+
+    /// The mass of scores at or below the upper end; nothing if there is less.
+    fn rank(&self, level: Level) -> Option<f64> {
+        if self.grouped() {
+            // (1−α)(G+1): each of G groups has mass 1, and the new one sits at +∞.
+            let needed = (level.get() * (self.units as f64 + 1.0) - ROUNDING).max(f64::MIN_POSITIVE);
+            return (self.mass() >= needed).then_some(needed);
+        }
+        // Sums of counts are exact.
+        conformal_rank(self.mass() as usize, level).map(|rank| rank as f64)
+    }
+
+    /// Of all scores.
+    fn mass(&self) -> f64 {
+        self.signed.iter().map(Sorted::mass).sum()
+    }
+
+    /// Whether the scores are enough for finite ends at this level.
+    pub(crate) fn bounds(&self, level: Level) -> bool {
+        self.rank(level).is_some()
+    }
+
+    /// What finds the ends at many points.
+    pub(crate) fn search(&self, level: Level, side: Side) -> Ends {
+        Ends { search: Search::new(self.folds_for(side), self.rank(level)), side }
+    }
+
+    /// The scores that decide about these ends, fold by fold: absolute, signed, or signed with their signs changed.
+    fn folds_for(&self, side: Side) -> Vec<Sorted> {
+        match side {
+            Side::Both => self.absolute.clone(),
+            Side::Upper => self.signed.clone(),
+            Side::Lower => self.signed.iter().map(Sorted::turned).collect(),
+        }
+    }
+
+    /// The scores that decide about these ends, for each fold ascending, and how much each counts.
+    pub fn deciding(&self, side: Side) -> Vec<(Vec<f64>, Vec<f64>)> {
+        let one = |fold: Sorted| {
+            let weights = fold.weights.unwrap_or_else(|| vec![1.0; fold.values.len()]);
+            (fold.values, weights)
+        };
+        self.folds_for(side).into_iter().map(one).collect()
+    }
+
+    /// The mass of scores that may lie above the end; nothing where there are too few for a finite one.
+    pub fn above(&self, level: Level) -> Option<f64> {
+        self.rank(level).map(|needed| (self.mass() - needed).max(0.0))
+    }
+}
+
+/// Both ends or one, at many points.
+#[derive(Debug, Clone)]
+pub(crate) struct Ends {
+    search: Search,
+    side: Side,
+}
+
+impl Ends {
+    /// Lower and upper end at each of L points, where `at[k]` is what fold k predicts; `places` is room for one number per fold and point.
+    #[inline(always)]
+    pub(crate) fn ends<const L: usize>(&self, at: &[At<L>], places: &mut [[usize; L]]) -> [(f64, f64); L] {
+        let mut upper = |sign: f64| self.search.find(Points { at, sign }, places);
+        let (lower, upper) = match self.side {
+            Side::Both => (upper(-1.0), upper(1.0)),
+            Side::Upper => ([f64::INFINITY; L], upper(1.0)),
+            Side::Lower => (upper(-1.0), [f64::INFINITY; L]),
+        };
+        std::array::from_fn(|point| (-lower[point], upper[point]))
+    }
+}
+
+impl Sorted {
+    /// The scores of −y.
+    fn turned(&self) -> Sorted {
+        let weights = self.weights.as_ref().map(|w| w.iter().rev().copied().collect());
+        let values = self.lowest.as_ref().unwrap_or(&self.values).iter().rev().map(|v| -v).collect();
+        Sorted { values, weights, lowest: None }
+    }
+
+    pub(super) fn weight(&self, i: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |w| w[i])
+    }
+
+    /// Of all its scores.
+    pub(super) fn mass(&self) -> f64 {
+        self.weights.as_ref().map_or(self.values.len() as f64, |w| w.iter().sum())
+    }
+
+    /// The smallest score below or at which this mass lies.
+    pub(super) fn reaching(&self, needed: f64) -> f64 {
+        let mut mass = 0.0;
+        let reached = self.values.iter().enumerate().find(|(i, _)| {
+            mass += self.weight(*i);
+            mass >= needed
+        });
+        reached.map_or(f64::INFINITY, |(_, score)| *score)
+    }
+}
+
+/// 1 − 2α − min{2(1−1/K)/(n/K+1), (1−K/n)/(K+1)}: what CV+ guarantees for exchangeable rows (Barber et al. 2021, Theorem 4), at least 0.
+///
+/// The proof compares scores only, so it holds for scaled scores too, as long as the scale of a fold is learned outside it.
+pub fn cv_plus_guarantee(n: usize, folds: usize, level: Level) -> f64 {
+    let (n, k, alpha) = (n as f64, folds as f64, 1.0 - level.get());
+    let excess = (2.0 * (1.0 - 1.0 / k) / (n / k + 1.0)).min((1.0 - k / n) / (k + 1.0)).max(0.0);
+    (1.0 - 2.0 * alpha - excess).max(0.0)
+}
+
+/// The ends by their definition, for tests: all values sorted, and their masses added up.
+#[cfg(test)]
+pub(crate) mod reference {
+    use super::{Level, Scores, Side, Sorted};
+
+    /// Lower and upper end at one point, where `at[k]` = (μ_k, s_k).
+    pub(crate) fn ends(scores: &Scores, at: &[(f64, f64)], level: Level, side: Side) -> (f64, f64) {
+        let folds = scores.folds_for(side);
+        let upper = |sign: f64| scores.rank(level).map_or(f64::INFINITY, |needed| end(&folds, at, sign, needed));
+        match side {
+            Side::Both => (-upper(-1.0), upper(1.0)),
+            Side::Upper => (f64::NEG_INFINITY, upper(1.0)),
+            Side::Lower => (-upper(-1.0), f64::INFINITY),
+        }
+    }
+
+    fn end(folds: &[Sorted], at: &[(f64, f64)], sign: f64, needed: f64) -> f64 {
+        let mut all: Vec<(f64, f64)> = Vec::new();
+        for (fold, &(m, s)) in folds.iter().zip(at) {
+            all.extend(fold.values.iter().enumerate().map(|(i, r)| (sign * m + r * s, fold.weight(i))));
+        }
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut mass = 0.0;
+        let reached = all.iter().find(|(_, weight)| {
+            mass += weight;
+            mass >= needed
+        });
+        reached.map_or(f64::INFINITY, |r| r.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reference::ends;
+    use super::*;
+
+    fn level(l: f64) -> Level {
+        Level::new(l).unwrap()
+    }
+
+    #[test]
+    fn ranks_by_hand() {
+        // (1 − .9)·10 is below 1 in floating point; the rank is 9 all the same.
+        assert_eq!(conformal_rank(9, level(0.9)), Some(9));
+        assert_eq!(conformal_rank(8, level(0.9)), None);
+        assert_eq!(conformal_rank(99, level(0.9)), Some(90));
+        assert_eq!(conformal_rank(19, level(0.95)), Some(19));
+        assert_eq!((rows_needed(level(0.9)), rows_needed(level(0.95)), rows_needed(level(0.5))), (9, 19, 1));
+        let scores: Vec<f64> = (1..=19).rev().map(f64::from).collect();
+        assert_eq!(conformal_quantile(&scores, level(0.9)), 18.0);
+        assert_eq!(conformal_quantile(&scores[..5], level(0.9)), f64::INFINITY);
+    }
+
+    #[test]
+    fn cv_plus_by_hand() {
+        // Two folds; at the point μ = (0, 1), s = (1, 2); signed scores (−1, 2) and (0.5, −3): |R| = {1, 2}, {0.5, 3}.
+        let scores = Scores::new(vec![vec![-1.0, 2.0], vec![0.5, -3.0]], None, 4);
+        let at = [(0.0, 1.0), (1.0, 2.0)];
+        // Upper candidates 1, 2, 2, 7; lower ones −1, −2, 0, −5; level .6: rank ⌈.6·5⌉ = 3.
+        assert_eq!(ends(&scores, &at, level(0.6), Side::Both), (-2.0, 2.0));
+        assert_eq!(ends(&scores, &at, level(0.8), Side::Both), (-5.0, 7.0));
+        assert_eq!(ends(&scores, &at, level(0.9), Side::Both), (f64::NEG_INFINITY, f64::INFINITY));
+        // Signed candidates: −1, 2, 2, −5.
+        assert_eq!(ends(&scores, &at, level(0.4), Side::Upper), (f64::NEG_INFINITY, -1.0));
+        assert_eq!(ends(&scores, &at, level(0.6), Side::Lower), (-1.0, f64::INFINITY));
+    }
+
+    #[test]
+    fn weights_of_one_are_no_weights_and_groups_count_as_one() {
+        let signed = vec![vec![-1.0, 2.0, 0.3], vec![0.5, -3.0]];
+        let plain = Scores::new(signed.clone(), None, 5);
+        let ones = Scores::new(signed.clone(), Some(vec![vec![1.0; 3], vec![1.0; 2]]), 5);
+        let at = [(0.2, 1.0), (1.0, 2.0)];
+        for l in [0.3, 0.5, 0.7, 0.9] {
+            for side in [Side::Both, Side::Lower, Side::Upper] {
+                assert_eq!(ends(&plain, &at, level(l), side), ends(&ones, &at, level(l), side));
+            }
+        }
+        // Three groups, one of them of three rows: masses ⅓ ⅓ ⅓ 1 1; level .5 needs a mass of 2.
+        let third = 1.0 / 3.0;
+        let grouped =
+            Scores::new(vec![vec![1.0, 2.0, 3.0], vec![4.0, 5.0]], Some(vec![vec![third; 3], vec![1.0; 2]]), 3);
+        assert_eq!(ends(&grouped, &[(0.0, 1.0), (0.0, 1.0)], level(0.5), Side::Both).1, 4.0);
+    }
+
+    #[test]
+    fn the_guarantee_by_hand() {
+        // n = 100, K = 5: 2·.8/21 = .0762, .95/6 = .158.
+        assert!((cv_plus_guarantee(100, 5, level(0.9)) - (0.8 - 1.6 / 21.0)).abs() < 1e-12);
+        // K = n is the jackknife+, whose bound is 1 − 2α.
+        assert!((cv_plus_guarantee(50, 50, level(0.9)) - 0.8).abs() < 1e-12);
+        assert_eq!(cv_plus_guarantee(5, 5, level(0.2)), 0.0);
+    }
+}

@@ -1,0 +1,136 @@
+//! Split conformal intervals for more rows than memory holds: fitted on a sample, calibrated on all other rows, a batch after the other.
+
+use ndarray::Axis;
+
+use super::stack::{FittedStack, FoldModel, lower};
+use super::{FittedRegressor, Kind, Model, PostStoNetRegressor};
+use crate::base::{Error, Result, Seed, Ticker, streams};
+use crate::conformal::buckets::Buckets;
+use crate::conformal::rows_needed;
+use crate::rows::RegressionRows;
+use crate::score::{Column, Kept, Port, Scorer};
+use crate::train::TuningCurve;
+
+/// A stack that was fitted on all of a sample and has no intervals yet: rows outside of the sample give their scores.
+///
+/// Whatever the number of rows, scores take little room: they are counted in buckets within which they differ by less than 2⁻¹² of
+/// themselves, and a bucket counts as the score in it that makes the interval wider. So intervals are longer than by the scores themselves by less
+/// than that at every level and side, and never shorter: coverage is at least 1 − α for a row exchangeable with those that calibrate.
+///
+/// ```
+/// use ndarray::{Array2, Axis, s};
+/// use stonet::{RegressionRows, Kind, Level, RegressionInputs, PostStoNetRegressor, Seed, Side};
+/// use stonet::regression::StoNetSettings;
+/// let x = Array2::from_shape_fn((900, 3), |(i, j)| ((i * (j + 2)) as f64 * 0.7).sin());
+/// let y = x.map_axis(Axis(1), |f| f[0] + (f[1] * 9.0).sin() * 0.3).insert_axis(Axis(1));
+/// let rows = |from, to| RegressionRows::new(x.slice(s![from..to, ..]), y.slice(s![from..to, ..]));
+/// let stonet = StoNetSettings { steps: 50, kappas: Some(vec![0.01]), ..StoNetSettings::default() };
+/// let settings = PostStoNetRegressor { kind: Kind::Split, stonet, ..PostStoNetRegressor::default() };
+/// let mut sampled = settings.fit_sample(&rows(0, 300)?, Seed::new(1), &|_, _| true)?;
+/// for first in [300, 600] {
+///     sampled.calibrate(&rows(first, first + 300)?)?; // as often as there are batches
+/// }
+/// let fitted = sampled.finish()?;
+/// let intervals = fitted.intervals(&RegressionInputs::new(x.view())?, Level::new(0.95)?, Side::Both)?;
+/// assert!(intervals.lower.iter().zip(&intervals.upper).all(|(l, u)| l < u));
+/// # Ok::<(), stonet::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct UncalibratedRegressor {
+    settings: PostStoNetRegressor,
+    features: usize,
+    /// One per output.
+    models: Vec<FoldModel>,
+    scores: Vec<Buckets>,
+    /// μ and s, one per output.
+    scorers: Vec<Scorer>,
+    kappa_paths: Vec<TuningCurve>,
+}
+
+impl PostStoNetRegressor {
+    /// Fits on all of these rows, for intervals of the kind [`Split`](Kind::Split) whose scores come later, from other rows. `tick(done, total)`
+    /// follows the work and cancels it by returning false.
+    pub fn fit_sample(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<UncalibratedRegressor> {
+        Error::check(self.kind == Kind::Split, "kind", self.kind, "split, where a sample is fitted")?;
+        check_groups(rows)?;
+        self.check(rows)?;
+        let settings = self.resolved();
+        let Some(stack) = settings.stack() else { unreachable!("a split has a stack") };
+        let (models, mut kappa_paths) = super::each_output(rows, stack.fits(), tick, |j, tick| {
+            stack.fit_sample(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)
+        })?;
+        kappa_paths.retain(TuningCurve::is_finite);
+        let features = rows.features().ncols();
+        let scorers = models.iter().map(|m| Scorer::new(lower::models_plan(&[m], features))).collect();
+        let scores = vec![Buckets::default(); models.len()];
+        Ok(UncalibratedRegressor { settings, features, models, scores, scorers, kappa_paths })
+    }
+}
+
+impl UncalibratedRegressor {
+    /// Takes the scores of rows outside of the sample. Neither their order nor their division into batches matters.
+    pub fn calibrate(&mut self, rows: &RegressionRows<'_>) -> Result<()> {
+        check_groups(rows)?;
+        if rows.features().ncols() != self.features {
+            return Err(Error::shape("feature columns", self.features, rows.features().ncols()));
+        }
+        if rows.y().ncols() != self.models.len() {
+            return Err(Error::shape("columns of the targets", self.models.len(), rows.y().ncols()));
+        }
+        if rows.prediction().is_none() && self.models.iter().any(FoldModel::needs_prediction) {
+            return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
+        }
+        let scores: Vec<Vec<f64>> = (0..self.models.len()).map(|j| self.scores(rows, j)).collect::<Result<_>>()?;
+        for (counts, scores) in self.scores.iter_mut().zip(&scores) {
+            scores.iter().for_each(|&s| counts.add(s));
+        }
+        Ok(())
+    }
+
+    /// (y − μ)/s of every row for one output.
+    fn scores(&self, rows: &RegressionRows<'_>, output: usize) -> Result<Vec<f64>> {
+        let (x, d, y) = (rows.features(), rows.prediction(), rows.y());
+        let column = |port: Port, column: usize| match (port, d) {
+            (Port::Features, _) => Ok(Column::F64(x.index_axis_move(Axis(1), column))),
+            (_, Some(d)) => Ok(Column::F64(d.index_axis_move(Axis(1), output))),
+            (_, None) => Err(Error::NoPrediction { what: crate::regression::stack::NAME }),
+        };
+        let scorer = &self.scorers[output];
+        let columns = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect::<Result<Vec<_>>>()?;
+        let at = scorer.run(&columns, rows.rows())?;
+        let score = |row: usize| {
+            let score = (y[[row, output]] - at[0][row]) / at[1][row];
+            // Finite numbers can still be too far apart.
+            let unbounded = || Error::Unbounded { what: "the score", row, column: output, value: score.to_string() };
+            if score.is_finite() { Ok(score) } else { Err(unbounded()) }
+        };
+        (0..rows.rows()).map(score).collect()
+    }
+
+    /// Rows that gave scores so far.
+    pub fn rows(&self) -> u64 {
+        self.scores[0].rows()
+    }
+
+    /// The fitted intervals; fails where the rows are too few for a finite interval at the level of the settings.
+    pub fn finish(self) -> Result<FittedRegressor> {
+        let needed = rows_needed(self.settings.level);
+        if self.rows() < needed as u64 {
+            let remedy = "calibrate on more rows outside of the sample";
+            return Err(Error::TooFewRows { what: "calibration", needed, found: self.rows() as usize, remedy });
+        }
+        let UncalibratedRegressor { settings, features, models, scores, kappa_paths, .. } = self;
+        let stacks = models.into_iter().zip(scores).map(|(model, scores)| FittedStack::split(model, scores));
+        let model = Model::Stacks(stacks.collect());
+        Ok(FittedRegressor { settings, features, groups: false, model, kappa_paths, scorers: Kept::default() })
+    }
+}
+
+fn check_groups(rows: &RegressionRows<'_>) -> Result<()> {
+    Error::check(
+        rows.groups().is_none(),
+        "groups",
+        "given",
+        "none where a sample is fitted: a group must not be divided",
+    )
+}

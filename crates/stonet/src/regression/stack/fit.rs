@@ -1,0 +1,322 @@
+//! How a stack is fitted: folds, fits outside one or two of them, choices on what they predict, and scores of the rows they held out.
+
+use std::collections::BTreeMap;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+
+use super::members::{Candidates, Members};
+use super::scale::{Learned, ScaleModel};
+use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
+use crate::base::progress::Work;
+use crate::base::streams::stack as streams;
+use crate::base::{Error, Result, Seed, Ticker};
+use crate::conformal::ranks::Scores;
+use crate::rows::regression::Single;
+use crate::score::{Column, Input, Port, Scorer};
+use crate::sparse::ridge::BLOCK;
+use crate::train::TuningCurve;
+
+/// The chosen candidates of every member, their weights, and the scale.
+struct Choice {
+    candidate: Vec<usize>,
+    weights: Array1<f64>,
+    scale: ScaleModel,
+}
+
+/// Rows × candidates, per member.
+pub(super) type Predictions = Vec<Array2<f64>>;
+
+pub(super) struct Job<'a, 'd> {
+    pub(super) stack: &'a Stack,
+    pub(super) members: Members,
+    pub(super) data: &'a Single<'d>,
+    seed: Seed,
+    work: Work<'a>,
+}
+
+impl<'a, 'd> Job<'a, 'd> {
+    pub(super) fn new(stack: &'a Stack, members: Members, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Self {
+        Job { stack, members, data, seed, work: Work::new(stack.fits(), tick) }
+    }
+
+    pub(super) fn run(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
+        match self.stack.scheme {
+            Scheme::Nested => self.nested(),
+            Scheme::Same => self.same(),
+            Scheme::Split { share } => self.split(share),
+        }
+    }
+
+    /// The split's model of all rows.
+    pub(super) fn run_sample(&self) -> Result<(FoldModel, Vec<TuningCurve>)> {
+        self.sample(&all_rows(self.data))
+    }
+
+    /// Fits all members outside the held-out rows; `stream` numbers the fits.
+    fn fit(&self, rows: &[usize], held_out: &[&[usize]], stream: usize) -> Result<Candidates> {
+        self.candidates(&without(rows, held_out), streams::FITS.at(stream))
+    }
+
+    /// Fits all members on these rows.
+    fn candidates(&self, rows: &[usize], stream: u64) -> Result<Candidates> {
+        let seed = self.seed.child(stream);
+        let fitted = Candidates::fit(&self.stack.stonet, self.members, self.data, rows, seed, &self.work)?;
+        self.work.advance()?;
+        Ok(fitted)
+    }
+
+    fn nested(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
+        let folds = self.folds(&all_rows(self.data), true)?;
+        let rows: Vec<usize> = folds.concat();
+        let k = folds.len();
+        let subsets: Vec<(usize, usize)> = (0..k).flat_map(|a| (a..k).map(move |b| (a, b))).collect();
+        // A pair's fit predicts both of its folds and is gone; a single one predicts its own fold later, and stays.
+        enum Done {
+            Single(Candidates),
+            Pair(Predictions, Predictions),
+        }
+        let done: Vec<Done> = subsets
+            .par_iter()
+            .map(|&(a, b)| {
+                let stream = a * k + b;
+                if a == b {
+                    return Ok(Done::Single(self.fit(&rows, &[&folds[a]], stream)?));
+                }
+                let fit = self.fit(&rows, &[&folds[a], &folds[b]], stream)?;
+                Ok(Done::Pair(fit.predict(self.data, &folds[a])?, fit.predict(self.data, &folds[b])?))
+            })
+            .collect::<Result<_>>()?;
+        let of = |a: usize, b: usize| &done[subsets.iter().position(|&s| s == (a.min(b), a.max(b))).unwrap_or(0)];
+        // What a fit without folds j and `out` says of fold j.
+        let seen = |j: usize, out: usize| match of(j, out) {
+            Done::Pair(first, _) if j < out => first,
+            Done::Pair(_, second) => second,
+            Done::Single(_) => unreachable!("off the diagonal are pairs"),
+        };
+        let outer = |out: usize| {
+            let Done::Single(single) = of(out, out) else { unreachable!("the diagonal holds single fits") };
+            let inner: Vec<usize> = (0..k).filter(|&j| j != out).collect();
+            let predictions: Vec<&Predictions> = inner.iter().map(|&j| seen(j, out)).collect();
+            let inner_rows: Vec<usize> = inner.iter().flat_map(|&j| folds[j].iter().copied()).collect();
+            let choice = self.choose(&predictions, &inner_rows)?;
+            let model = assemble(single, &choice);
+            let scores = self.scores(&model, &folds[out])?;
+            Ok((choice.candidate, model, scores))
+        };
+        let (mut chosen, mut models, mut scores) = (Vec::new(), Vec::new(), Vec::new());
+        for (candidate, model, score) in (0..k).into_par_iter().map(outer).collect::<Result<Vec<_>>>()? {
+            chosen.push(candidate);
+            models.push(model);
+            scores.push(score);
+        }
+        let seen = |j: usize| (0..k).filter(|&out| out != j).map(|out| seen(j, out)).collect();
+        let paths = paths::of(self, &folds, seen, &chosen);
+        Ok((self.finish(models, scores, &folds), paths))
+    }
+
+    fn same(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
+        let folds = self.folds(&all_rows(self.data), true)?;
+        let (fits, predictions) = self.out_of_fold(&folds)?;
+        let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
+        let models: Vec<FoldModel> = fits.iter().map(|f| assemble(f, &choice)).collect();
+        let scores = models.iter().zip(&folds).map(|(m, f)| self.scores(m, f)).collect::<Result<_>>()?;
+        let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
+        Ok((self.finish(models, scores, &folds), paths))
+    }
+
+    fn split(&self, share: f64) -> Result<(FittedStack, Vec<TuningCurve>)> {
+        let parts = self.shares(share)?;
+        let (model, paths) = self.sample(&parts[0])?;
+        let scores = self.scores(&model, &parts[1])?;
+        Ok((self.finish(vec![model], vec![scores], &parts[1..]), paths))
+    }
+
+    /// A fit of all these rows, with κ, weights and scale from folds of them.
+    fn sample(&self, rows: &[usize]) -> Result<(FoldModel, Vec<TuningCurve>)> {
+        let folds = self.folds(rows, false)?;
+        let (_, predictions) = self.out_of_fold(&folds)?;
+        let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
+        // In the order of the rows, as all fits are: batches are drawn by position, and the rows of a share come shuffled.
+        let whole = self.candidates(&without(rows, &[]), streams::WHOLE)?;
+        let model = assemble(&whole, &choice);
+        let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
+        Ok((model, paths))
+    }
+
+    /// A fit outside each fold, and its predictions of that fold.
+    fn out_of_fold(&self, folds: &[Vec<usize>]) -> Result<(Vec<Candidates>, Vec<Predictions>)> {
+        let rows: Vec<usize> = folds.concat();
+        let one = |(k, fold): (usize, &Vec<usize>)| {
+            let fit = self.fit(&rows, &[fold], k)?;
+            let predictions = fit.predict(self.data, fold)?;
+            Ok((fit, predictions))
+        };
+        let both: Vec<_> = folds.par_iter().enumerate().map(one).collect::<Result<_>>()?;
+        Ok(both.into_iter().unzip())
+    }
+
+    /// κ per member, weights, and the scale, from predictions of rows by fits that had not seen them.
+    fn choose(&self, parts: &[&Predictions], rows: &[usize]) -> Result<Choice> {
+        let y = self.data.y.select(Axis(0), rows);
+        let member = |m: usize| {
+            let views: Vec<ArrayView2<'_, f64>> = parts.iter().map(|p| p[m].view()).collect();
+            ndarray::concatenate(Axis(0), &views).expect("the same candidates in every fold")
+        };
+        let mut candidate = Vec::new();
+        let mut chosen = Array2::zeros((rows.len(), parts[0].len()));
+        for m in 0..parts[0].len() {
+            let c = member(m);
+            let error = |j: usize| (&c.column(j) - &y).mapv(|e| e * e).sum();
+            let best = (0..c.ncols()).min_by(|&a, &b| error(a).total_cmp(&error(b))).unwrap_or(0);
+            chosen.column_mut(m).assign(&c.column(best));
+            candidate.push(best);
+        }
+        let weights = weights::simplex(chosen.view(), y.view());
+        if !self.stack.learned_scale {
+            return Ok(Choice { candidate, weights, scale: ScaleModel::Constant });
+        }
+        let mean = chosen.dot(&weights);
+        let network = self.data.prediction.map(|d| d.select(Axis(0), rows));
+        let network = network.as_ref().map(|d| d.view());
+        let on = Learned { features: self.data.features, rows, prediction: mean.view(), network };
+        let scale = ScaleModel::learn(on, (&y - &mean).view(), &self.work)?;
+        Ok(Choice { candidate, weights, scale })
+    }
+
+    /// (y − μ)/s at rows the model has not seen.
+    fn scores(&self, model: &FoldModel, rows: &[usize]) -> Result<Vec<f64>> {
+        let scorer = Scorer::new(lower::models_plan(&[model], self.data.features.ncols()));
+        let columns = scored(&scorer, self.data, rows)?;
+        let score = |(i, &r): (usize, &usize)| {
+            let score = (self.data.y[r] - columns[0][i]) / columns[1][i];
+            let unbounded = || Error::Unbounded { what: "the score", row: r, column: 0, value: score.to_string() };
+            if score.is_finite() { Ok(score) } else { Err(unbounded()) }
+        };
+        rows.iter().enumerate().map(score).collect()
+    }
+
+    fn finish(&self, folds: Vec<FoldModel>, scores: Vec<Vec<f64>>, held_out: &[Vec<usize>]) -> FittedStack {
+        let rows: usize = held_out.iter().map(Vec::len).sum();
+        let Some(groups) = self.data.groups else {
+            return FittedStack { folds, scores: Scores::new(scores, None, rows) };
+        };
+        // A group counts as one, whatever its size.
+        let mut sizes = BTreeMap::new();
+        held_out.iter().flatten().for_each(|&r| *sizes.entry(groups[r]).or_insert(0usize) += 1);
+        let weights = held_out.iter().map(|f| f.iter().map(|&r| 1.0 / sizes[&groups[r]] as f64).collect()).collect();
+        FittedStack { folds, scores: Scores::new(scores, Some(weights), sizes.len()) }
+    }
+
+    /// Random folds of these rows, groups kept whole. Without groups and if `equal`, at most K − 1 rows are left out so that all folds have one
+    /// size, as the bound asks.
+    fn folds(&self, rows: &[usize], equal: bool) -> Result<Vec<Vec<usize>>> {
+        let k = self.stack.folds;
+        let units = self.units(rows, self.seed.child(streams::FOLDS));
+        // Each fit of a pair leaves out two folds, and what is left must still be several units.
+        if units.len() < 2 * k {
+            let grouped = self.data.groups.is_some();
+            let remedy =
+                if grouped { "use fewer folds or more groups" } else { "use fewer folds or more calibration rows" };
+            return Err(Error::too_few(grouped, "cross-fitting", 2 * k, units.len(), remedy));
+        }
+        let mut folds = vec![Vec::new(); k];
+        if self.data.groups.is_none() {
+            let used = if equal { units.len() / k * k } else { units.len() };
+            units[..used].iter().enumerate().for_each(|(i, unit)| folds[i % k].extend(unit));
+            return Ok(folds);
+        }
+        for unit in units {
+            // The emptiest fold takes the next group.
+            let emptiest = (0..k).min_by_key(|&f| folds[f].len()).unwrap_or(0);
+            folds[emptiest].extend(unit);
+        }
+        Ok(folds)
+    }
+
+    /// Rows to fit on and rows to score, groups kept whole.
+    fn shares(&self, share: f64) -> Result<Vec<Vec<usize>>> {
+        let units = self.units(&all_rows(self.data), self.seed.child(streams::SHARES));
+        let first = (share * units.len() as f64).round() as usize;
+        let (fit, score) = units.split_at(first.min(units.len()));
+        if score.is_empty() {
+            let grouped = self.data.groups.is_some();
+            let remedy = if grouped {
+                "use a smaller share or more groups"
+            } else {
+                "use a smaller share or more calibration rows"
+            };
+            return Err(Error::too_few(grouped, "a split", 2, units.len(), remedy));
+        }
+        Ok(vec![fit.concat(), score.concat()])
+    }
+
+    /// Rows, or groups of rows, in random order.
+    fn units(&self, rows: &[usize], seed: Seed) -> Vec<Vec<usize>> {
+        let mut units: Vec<Vec<usize>> = match self.data.groups {
+            None => rows.iter().map(|&r| vec![r]).collect(),
+            Some(groups) => {
+                let mut by_group = BTreeMap::<usize, Vec<usize>>::new();
+                rows.iter().for_each(|&r| by_group.entry(groups[r]).or_default().push(r));
+                by_group.into_values().collect()
+            }
+        };
+        units.shuffle(&mut seed.rng());
+        units
+    }
+}
+
+fn all_rows(data: &Single<'_>) -> Vec<usize> {
+    (0..data.y.len()).collect()
+}
+
+/// `rows` without those held out.
+fn without(rows: &[usize], held_out: &[&[usize]]) -> Vec<usize> {
+    let top = rows.iter().copied().max().map_or(0, |m| m + 1);
+    let mut keep = vec![true; top];
+    held_out.iter().for_each(|f| f.iter().for_each(|&r| keep[r] = false));
+    let mut left: Vec<usize> = rows.iter().copied().filter(|&r| keep[r]).collect();
+    left.sort_unstable();
+    left
+}
+
+fn assemble(fit: &Candidates, choice: &Choice) -> FoldModel {
+    let chosen = fit.0.iter().zip(&choice.candidate).zip(&choice.weights);
+    let members = chosen.filter(|(_, w)| **w > 0.0).map(|((m, &c), &w)| (w, m[c].clone())).collect();
+    FoldModel { members, scale: choice.scale.clone() }
+}
+
+/// All outputs of a scorer at some rows; no features are copied beside a block.
+pub(super) fn scored(scorer: &Scorer, data: &Single<'_>, rows: &[usize]) -> Result<Vec<Vec<f64>>> {
+    let mut out = vec![Vec::with_capacity(rows.len()); scorer.outputs().len()];
+    for part in rows.chunks(BLOCK) {
+        let x = data.features.select(Axis(0), part);
+        let d = data.prediction.map(|d| d.select(Axis(0), part));
+        let columns = columns_of(scorer, x.view(), d.as_ref().map(|d| d.view()))?;
+        let results = scorer.run(&columns, part.len()).map_err(|e| e.of_rows(part))?;
+        out.iter_mut().zip(results).for_each(|(out, result)| out.extend(result));
+    }
+    Ok(out)
+}
+
+/// μ and s of every model at all rows.
+pub(super) fn at(
+    models: &[&FoldModel],
+    x: ArrayView2<'_, f64>,
+    d: Option<ArrayView1<'_, f64>>,
+) -> Result<Vec<(Array1<f64>, Array1<f64>)>> {
+    let scorer = Scorer::new(lower::models_plan(models, x.ncols()));
+    let columns = columns_of(&scorer, x, d)?;
+    let mut out = scorer.run(&columns, x.nrows())?.into_iter().map(Array1::from);
+    Ok(std::iter::from_fn(|| Some((out.next()?, out.next()?))).collect())
+}
+
+/// The columns that a scorer of one target reads.
+fn columns_of<'a>(scorer: &Scorer, x: ArrayView2<'a, f64>, d: Option<ArrayView1<'a, f64>>) -> Result<Vec<Column<'a>>> {
+    let column = |input: &Input| match input.port {
+        Port::Features => Ok(Column::F64(x.index_axis_move(Axis(1), input.column))),
+        _ => d.map(Column::F64).ok_or(Error::NoPrediction { what: NAME }),
+    };
+    scorer.inputs().iter().map(column).collect()
+}

@@ -1,0 +1,308 @@
+//! A stack as operations of a plan: per fold one pass over the features, whatever its members.
+//!
+//! Members of a fold that share a scale share its centring and clipping. What is wide (clipped features, first layers, ridge) is computed in
+//! single precision where that cannot be seen in the intervals; see [`FoldModel::single`].
+
+use std::sync::Arc;
+
+use ndarray::{ArrayView1, s};
+
+use super::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
+use crate::base::Result;
+use crate::rows::Side;
+use crate::score::{Asked, Builder, Clamp, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Sparse};
+use crate::sparse::ridge::{Clip, Ridge};
+
+/// Two scales are the same if they differ by less than this part of a standard deviation.
+const SAME: f64 = 1e-13;
+/// The largest error of a mean that is allowed, as a part of the least scale. Intervals at usual levels are several scales long, so the error
+/// stays below 1e-5 of their length.
+const SINGLE_ERROR: f64 = 2e-5;
+/// The largest relative error of a scale that is allowed: it moves both ends together by no more than 1e-5 of the length.
+const SINGLE_SCALE_ERROR: f64 = 1e-5;
+
+/// Sizes of weights, in units of the target, that single precision can hold with all their digits.
+const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
+
+/// Predictions of all targets, and ends at every level.
+pub(crate) fn plan(stacks: &[FittedStack], features: usize, asked: &Asked) -> Result<Plan> {
+    let mut b = Builder::default();
+    for (target, stack) in stacks.iter().enumerate() {
+        let inputs = Inputs { features, targets: stacks.len(), target };
+        let folds: Vec<(Node, Node)> = stack.folds.iter().map(|fold| inputs.fold(&mut b, fold)).collect();
+        let share = 1.0 / folds.len() as f64;
+        let centre = b.sum(folds.iter().map(|f| (share, f.0)).collect(), 0.0);
+        b.output(Quantity::Prediction { target }, centre, 0, true);
+        let scores = Arc::new(stack.scores.clone());
+        for (number, &level) in asked.levels.iter().enumerate() {
+            let each = asked.each(level, stacks.len())?;
+            let finite = scores.bounds(each);
+            let (folds, scores, side) = (folds.clone(), scores.clone(), asked.side);
+            let ends = b.wide(Op::Ends { folds, centre, scores, level: each, side }, 2);
+            if side != Side::Upper {
+                b.output(Quantity::Lower { target, level: number }, ends, 0, finite);
+            }
+            if side != Side::Lower {
+                b.output(Quantity::Upper { target, level: number }, ends, 1, finite);
+            }
+        }
+    }
+    Ok(b.finish())
+}
+
+/// μ and s of some models of one target: those of a fold, or of several.
+pub(crate) fn models_plan(models: &[&FoldModel], features: usize) -> Plan {
+    let mut b = Builder::default();
+    for (model, fold) in models.iter().enumerate() {
+        let (mean, scale) = Inputs { features, targets: 1, target: 0 }.fold(&mut b, fold);
+        b.output(Quantity::Mean { model }, mean, 0, true);
+        b.output(Quantity::Scale { model }, scale, 0, true);
+    }
+    b.finish()
+}
+
+/// The predictions of single members of one target, in double precision.
+pub(crate) fn members_plan<'m>(members: impl IntoIterator<Item = &'m Member>, features: usize) -> Plan {
+    let mut b = Builder::default();
+    let inputs = Inputs { features, targets: 1, target: 0 };
+    for (model, member) in members.into_iter().enumerate() {
+        let mut fold = Fold { inputs, single: false, clamped: Vec::new() };
+        let mut mean = Mean::default();
+        fold.member(&mut b, 1.0, member, &mut mean);
+        let mean = fold.mean(&mut b, mean);
+        b.output(Quantity::Mean { model }, mean, 0, true);
+    }
+    b.finish()
+}
+
+/// Which columns a stack looks at.
+#[derive(Debug, Clone, Copy)]
+struct Inputs {
+    features: usize,
+    targets: usize,
+    /// The number of the stack's own target.
+    target: usize,
+}
+
+impl Inputs {
+    fn x(self, b: &mut Builder) -> Node {
+        b.port(Port::Features, self.features)
+    }
+
+    /// The network's own prediction of this target.
+    fn d(self, b: &mut Builder) -> Node {
+        let all = b.port(Port::Prediction, self.targets);
+        b.pick(all, [self.target])
+    }
+
+    /// μ and s, a column each.
+    fn fold(self, b: &mut Builder, model: &FoldModel) -> (Node, Node) {
+        let mut fold = Fold { inputs: self, single: model.single(), clamped: Vec::new() };
+        let mut mean = Mean::default();
+        for (weight, member) in &model.members {
+            fold.member(b, *weight, member, &mut mean);
+        }
+        let mean = fold.mean(b, mean);
+        let scale = fold.scale(b, &model.scale, mean);
+        (mean, scale)
+    }
+}
+
+/// A fold in the making.
+struct Fold {
+    inputs: Inputs,
+    single: bool,
+    /// Clipped features, one value per scale.
+    clamped: Vec<Node>,
+}
+
+/// The parts of μ: columns, a multiple of the network's prediction, and a constant.
+#[derive(Default)]
+struct Mean {
+    parts: Vec<(f64, Node)>,
+    network: f64,
+    constant: f64,
+}
+
+impl Fold {
+    fn member(&mut self, b: &mut Builder, weight: f64, member: &Member, mean: &mut Mean) {
+        match member {
+            Member::Network => mean.network += weight,
+            Member::Ridge(ridge) => {
+                let coefficients = ridge.coefficients() * weight;
+                let part = self.unit(b, ridge.clip(), coefficients.view(), weight * ridge.intercept());
+                mean.parts.push((1.0, part));
+            }
+            Member::StoNet(net) => mean.parts.push((1.0, self.net(b, net, weight))),
+            Member::Skip { intercept, slope, correction } => {
+                mean.constant += weight * intercept;
+                mean.network += weight * slope;
+                if let Some(net) = correction {
+                    mean.parts.push((1.0, self.net(b, net, weight)));
+                }
+            }
+        }
+    }
+
+    fn mean(&self, b: &mut Builder, mut mean: Mean) -> Node {
+        if mean.network != 0.0 {
+            mean.parts.insert(0, (mean.network, self.inputs.d(b)));
+        }
+        if mean.parts.is_empty() {
+            // A constant, as one combination of nothing.
+            let (x, mut nothing) = (self.inputs.x(b), Sparse::default());
+            nothing.push([], mean.constant);
+            return b.combine(x, nothing, false);
+        }
+        b.sum(mean.parts, mean.constant)
+    }
+
+    /// The features on this scale.
+    fn clamped(&mut self, b: &mut Builder, clip: &Clip) -> Node {
+        if let Some(&known) = self.clamped.iter().find(|n| b.clamps(**n).iter().all(|c| same(clip, c))) {
+            return known;
+        }
+        let x = self.inputs.x(b);
+        let new = b.clamp(x, (0..self.inputs.features).map(|k| clip.clamp(k)).collect(), self.single);
+        self.clamped.push(new);
+        new
+    }
+
+    /// The entries and the constant of a combination of standardised and clipped features.
+    fn entries(&self, clip: &Clip, weights: ArrayView1<'_, f64>, bias: f64) -> (Vec<(usize, f64)>, f64) {
+        let (mut entries, mut bias) = (Vec::new(), bias);
+        for (k, &w) in weights.iter().take(self.inputs.features).enumerate() {
+            if clip.low()[k] == clip.high()[k] {
+                // What does not vary is part of the constant.
+                bias += w * clip.low()[k];
+            } else {
+                entries.push((k, w));
+            }
+        }
+        (entries, bias)
+    }
+
+    /// One combination of standardised and clipped features, in double precision.
+    fn unit(&mut self, b: &mut Builder, clip: &Clip, weights: ArrayView1<'_, f64>, bias: f64) -> Node {
+        let of = self.clamped(b, clip);
+        let ((entries, bias), mut sparse) = (self.entries(clip, weights, bias), Sparse::default());
+        sparse.push(entries, bias);
+        b.combine(of, sparse, false)
+    }
+
+    /// A network, weighted and in units of the response.
+    fn net(&mut self, b: &mut Builder, scaled: &Scaled, weight: f64) -> Node {
+        let net = scaled.network().compact();
+        let ((mean, sd), layers) = (scaled.response(), net.layers());
+        let (last, hidden) = layers.split_last().expect("a network has layers");
+        let (factor, shift) = (weight * sd, weight * (mean + sd * last.bias[0]));
+        let mut top: Option<Node> = None;
+        for layer in hidden {
+            let (mut sparse, of) = (Sparse::default(), top.unwrap_or_else(|| self.clamped(b, scaled.clip())));
+            for (row, &bias) in layer.weight.outer_iter().zip(&layer.bias) {
+                let (entries, bias) = match top {
+                    None => self.entries(scaled.clip(), row, bias),
+                    Some(_) => (row.iter().copied().enumerate().collect(), bias),
+                };
+                sparse.push(entries, bias);
+            }
+            let units = b.combine(of, sparse, self.single);
+            top = Some(b.activate(units, net.activation()));
+        }
+        let weights = last.weight.row(0).to_owned() * factor;
+        let Some(top) = top else { return self.unit(b, scaled.clip(), weights.view(), shift) };
+        let mut sparse = Sparse::default();
+        sparse.push(weights.iter().copied().enumerate(), shift);
+        b.combine(top, sparse, false)
+    }
+
+    /// s.
+    fn scale(&mut self, b: &mut Builder, model: &ScaleModel, mean: Node) -> Node {
+        let ScaleModel::Learned { ridge, offset, low, high, network, centre } = model else {
+            let mut one = Sparse::default();
+            one.push([], 1.0);
+            return b.combine(mean, one, false);
+        };
+        let features = self.unit(b, ridge.clip(), ridge.coefficients().view(), ridge.intercept());
+        let from_centre = b.sum(vec![(1.0, mean)], -centre);
+        let mut others = vec![from_centre, b.op(Op::Product(from_centre, from_centre))];
+        if *network {
+            let d = self.inputs.d(b);
+            others.push(b.op(Op::LogDistance { a: mean, b: d, offset: *offset }));
+        }
+        let terms = self.terms(b, others, ridge);
+        let exponent = b.sum(vec![(1.0, features), (1.0, terms)], 0.0);
+        b.op(Op::Exp { of: exponent, low: *low, high: *high })
+    }
+
+    /// What the scale takes from the columns behind the features.
+    fn terms(&self, b: &mut Builder, others: Vec<Node>, ridge: &Ridge) -> Node {
+        let (first, count) = (self.inputs.features, others.len());
+        let all = b.join(others);
+        let place = |i: usize| Clamp { column: i, ..ridge.clip().clamp(first + i) };
+        let clamped = b.clamp(all, (0..count).map(place).collect(), false);
+        let mut sparse = Sparse::default();
+        sparse.push((0..count).map(|i| (i, ridge.coefficients()[first + i])), 0.0);
+        b.combine(clamped, sparse, false)
+    }
+}
+
+/// Whether a column's scale is the clamp's, but for rounding.
+fn same(clip: &Clip, c: &Clamp) -> bool {
+    let own = clip.clamp(c.column);
+    let near = |a: f64, b: f64| (a - b).abs() <= SAME * b.abs().max(1.0);
+    let centre = (own.centre - c.centre).abs() * own.scale <= SAME;
+    centre && near(own.scale / c.scale, 1.0) && near(own.low, c.low) && near(own.high, c.high)
+}
+
+impl FoldModel {
+    /// Whether the wide products may be in single precision: their error in μ stays far below the least scale, and so does their relative
+    /// error in s. It depends on the fold alone, so that calibration and prediction always decide alike.
+    fn single(&self) -> bool {
+        let ScaleModel::Learned { low, .. } = &self.scale else { return false };
+        let size: f64 = self.members.iter().map(|(weight, member)| weight.abs() * size(member)).sum();
+        let error = SINGLE_ROUNDING * size;
+        // Weights in units of the target must have digits in single precision.
+        SINGLE_RANGE.contains(&size)
+            && error <= SINGLE_ERROR * low.exp()
+            && self.scale.error(error) <= SINGLE_SCALE_ERROR
+    }
+}
+
+fn norm(w: ArrayView1<'_, f64>) -> f64 {
+    w.dot(&w).sqrt()
+}
+
+/// The error of a member's prediction in single precision, in units of [`SINGLE_ROUNDING`].
+fn size(member: &Member) -> f64 {
+    let of_net = |s: &Scaled| {
+        // Errors of hidden units reach the output through the weights above; those of tanh units are at most of order one.
+        let layers = s.network().layers();
+        let gain: f64 = layers[1..].iter().map(|l| l.weight.iter().map(|w| w * w).sum::<f64>().sqrt()).product();
+        let first = layers[0].weight.outer_iter().map(norm).fold(0.0, f64::max).max(1.0);
+        2.0 * s.response().1.abs() * gain * first
+    };
+    match member {
+        Member::Network => 0.0,
+        Member::Ridge(r) => norm(r.coefficients().view()),
+        Member::StoNet(s) => of_net(s),
+        Member::Skip { correction, .. } => correction.as_ref().map_or(0.0, of_net),
+    }
+}
+
+impl ScaleModel {
+    /// The largest relative error of s where the features are in single precision and μ has this error.
+    fn error(&self, of_mean: f64) -> f64 {
+        let ScaleModel::Learned { ridge, offset, network, .. } = self else { return 0.0 };
+        let (clip, coefficients) = (ridge.clip(), ridge.coefficients());
+        let others = if *network { 3 } else { 2 };
+        let Some(first) = coefficients.len().checked_sub(others) else { return f64::INFINITY };
+        // How fast the columns behind the features change with μ: μ itself, its square, and the distance to the network's prediction.
+        let square = clip.clamp(first + 1);
+        let largest = (square.centre + square.high / square.scale).max(0.0).sqrt();
+        let slopes = [1.0, 2.0 * largest, 1.0 / offset];
+        let through: f64 =
+            (0..others).map(|i| (coefficients[first + i] * clip.clamp(first + i).scale).abs() * slopes[i]).sum();
+        SINGLE_ROUNDING * norm(coefficients.slice(s![..first])) + through * of_mean
+    }
+}

@@ -1,0 +1,358 @@
+//! The members of a stack: a StoNet, a StoNet that corrects the network, a ridge regression, and the network itself.
+//!
+//! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the stack picks a
+//! candidate per member and weighs the members.
+
+use std::sync::Arc;
+
+use ndarray::{Array1, Array2, ArrayView1, Axis};
+use serde::{Deserialize, Serialize};
+
+use super::fit::scored;
+use super::lower;
+use crate::base::progress::Work;
+use crate::base::{Error, Result, Seed, streams};
+use crate::network::{Activation, Layer, StoNet};
+use crate::rows::Standardizer;
+use crate::rows::dataset::target_mean;
+use crate::rows::regression::Single;
+use crate::score::Scorer;
+use crate::sparse::ridge::{Clip, Ridge};
+use crate::train::imputation::{Packed, PackedRows};
+use crate::train::tuning::path_of;
+use crate::train::{Algorithm, Asghmc, Fit, Iro, Trainer, Walk, cancelled_with};
+
+/// κ where none is set.
+const KAPPAS: [f64; 4] = [0.001, 0.006, 0.035, 0.2];
+/// Penalties of the ridge member, per row.
+const RIDGE_GRID: [f64; 10] = [1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
+
+/// Which members a stack has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Members {
+    /// A StoNet on the features.
+    pub stonet: bool,
+    /// a + t · (the network's prediction) + a StoNet correction; needs the prediction.
+    pub skip: bool,
+    /// Ridge regression on the features.
+    pub ridge: bool,
+    /// The network's own prediction; needs it.
+    pub network: bool,
+}
+
+impl Members {
+    /// All four.
+    pub const ALL: Members = Members { stonet: true, skip: true, ridge: true, network: true };
+    /// The StoNet alone.
+    pub const STONET: Members = Members { stonet: true, skip: false, ridge: false, network: false };
+    /// Ridge and the network: no StoNet, fitted in a blink.
+    pub const FAST: Members = Members { stonet: false, skip: false, ridge: true, network: true };
+
+    /// Those that can be had without the network's prediction, where there is none.
+    pub(crate) fn available(self, prediction: bool) -> Self {
+        Members { skip: self.skip && prediction, network: self.network && prediction, ..self }
+    }
+
+    pub(crate) fn any(self) -> bool {
+        self.stonet || self.skip || self.ridge || self.network
+    }
+}
+
+/// How the StoNet members are trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoNetSettings {
+    /// Widths of the hidden layers.
+    pub hidden: Vec<usize>,
+    /// κ of layer 1, ascending; where it is not set, the grid of the kind of interval.
+    pub kappas: Option<Vec<f64>>,
+    /// Steps at the first κ; half as many at each later one.
+    pub steps: usize,
+    /// Which trainer. `iro` walks the same κ on its own; `asghmc+iro` polishes every fit of the path.
+    pub algorithm: Algorithm,
+    /// Rates, κ's ratio between layers (its κ is scaled), batch size, penalty.
+    pub asghmc: Asghmc,
+    /// The polish, and what `iro` runs at each κ.
+    pub iro: Iro,
+}
+
+impl Default for StoNetSettings {
+    fn default() -> Self {
+        // The same λ in all layers is κ_2 = .01 κ_1 in the paper's settings for regression data (preset `uci`).
+        let asghmc = Asghmc { rates: vec![0.1], kappa: vec![1.0, 0.01], ..Asghmc::default() };
+        StoNetSettings {
+            hidden: vec![20],
+            kappas: None,
+            steps: 2500,
+            algorithm: Algorithm::Asghmc,
+            asghmc,
+            iro: Iro::default(),
+        }
+    }
+}
+
+impl StoNetSettings {
+    /// κ of layer 1: those that are set, or the default grid.
+    pub fn kappas(&self) -> &[f64] {
+        self.kappas.as_deref().unwrap_or(&KAPPAS)
+    }
+
+    /// The trainer for so many rows and layers: 20 to 600 epochs.
+    fn trainer_for(&self, rows: usize) -> Asghmc {
+        let batch = self.asghmc.batch_size.min(rows).max(1);
+        let epochs = (self.steps * batch).div_ceil(rows.max(1)).clamp(20, 600);
+        let layers = self.hidden.len() + 1;
+        // The ratio of the last layer holds for all above the first.
+        let kappa = match self.asghmc.kappa[..] {
+            [first, .., last] => (0..layers).map(|i| if i == 0 { first } else { last }).collect(),
+            _ => self.asghmc.kappa.clone(),
+        };
+        Asghmc { epochs, kappa, ..self.asghmc.clone() }
+    }
+
+    /// One fit per κ on standardised rows, which are unpacked again only where IRO needs them.
+    pub(crate) fn path(&self, start: &StoNet, data: &Packed, seed: Seed, work: &Work<'_>) -> Result<Vec<Fit>> {
+        let trainer = self.trainer_for(data.rows);
+        let asghmc = || {
+            path_of(&trainer, start, self.kappas(), Walk::Warm, |t, from, i| {
+                t.fit_packed(from, data, seed.child(streams::path::ASGHMC.at(i as usize)), &mut cancelled_with(work))
+            })
+        };
+        if self.algorithm == Algorithm::Asghmc {
+            return asghmc();
+        }
+        let rows = data.unpack()?;
+        let polish = |kappa: f64, from: &StoNet, i: usize| {
+            let iro = Iro { kappa, ..self.iro.clone() };
+            iro.fit(from, &rows, seed.child(streams::path::IRO.at(i)), &mut cancelled_with(work))
+        };
+        if self.algorithm == Algorithm::Iro {
+            return self.kappas().iter().enumerate().map(|(i, &kappa)| polish(kappa, start, i)).collect();
+        }
+        asghmc()?.iter().enumerate().map(|(i, fit)| polish(self.iro.kappa, fit.network(), i)).collect()
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        Error::check(!self.hidden.contains(&0), "hidden", &self.hidden, "all positive")?;
+        Error::check(self.steps >= 1, "steps", self.steps, "at least 1")
+    }
+
+    pub(crate) fn start(&self, inputs: usize, outputs: usize, seed: Seed) -> Result<StoNet> {
+        let widths: Vec<usize> = [inputs].into_iter().chain(self.hidden.iter().copied()).chain([outputs]).collect();
+        StoNet::random(&widths, Activation::Tanh, seed)
+    }
+}
+
+/// A network and its scales.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scaled {
+    clip: Clip,
+    mean: f64,
+    sd: f64,
+    net: StoNet,
+}
+
+impl Scaled {
+    /// The scale of the features.
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    /// Centre and scale of the response: the prediction is centre + scale · output.
+    pub fn response(&self) -> (f64, f64) {
+        (self.mean, self.sd)
+    }
+
+    /// The network, on standard scale.
+    pub fn network(&self) -> &StoNet {
+        &self.net
+    }
+
+    fn check(&self, columns: usize) -> Result<()> {
+        let numbers = self.mean.is_finite() && self.sd.is_finite();
+        if numbers
+            && self.clip.sound()
+            && self.clip.columns() == columns
+            && self.net.inputs() == columns
+            && self.net.outputs() == 1
+        {
+            return Ok(());
+        }
+        Err(Error::Inconsistent { what: "a StoNet and its scales do not belong together" })
+    }
+}
+
+/// One member at one κ: all that prediction needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Member {
+    /// A StoNet on the features.
+    StoNet(Scaled),
+    /// intercept + slope · (the network's prediction) + correction.
+    Skip {
+        /// At a prediction of 0.
+        intercept: f64,
+        /// Of the network's prediction.
+        slope: f64,
+        /// A StoNet on the features.
+        correction: Option<Scaled>,
+    },
+    /// Ridge regression on the features.
+    Ridge(Ridge),
+    /// The network's own prediction.
+    Network,
+}
+
+impl Member {
+    pub(crate) fn needs_prediction(&self) -> bool {
+        matches!(self, Member::Skip { .. } | Member::Network)
+    }
+
+    /// The StoNet inside, where there is one.
+    pub(crate) fn net(&self) -> Option<&StoNet> {
+        match self {
+            Member::StoNet(s) | Member::Skip { correction: Some(s), .. } => Some(&s.net),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn check(&self, columns: usize) -> Result<()> {
+        match self {
+            Member::StoNet(s) | Member::Skip { correction: Some(s), .. } => s.check(columns),
+            Member::Ridge(r) => r.check(columns),
+            Member::Skip { .. } | Member::Network => Ok(()),
+        }
+    }
+}
+
+/// Every member's candidates, fitted on the same rows.
+pub(crate) struct Candidates(pub Vec<Vec<Member>>);
+
+impl Candidates {
+    pub(crate) fn fit(
+        settings: &StoNetSettings,
+        members: Members,
+        data: &Single<'_>,
+        rows: &[usize],
+        seed: Seed,
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        let nets = || -> Result<_> {
+            if !members.stonet && !members.skip {
+                return Ok((None, None));
+            }
+            let inputs = Inputs::new(data, rows)?;
+            let (stonet, skip) = rayon::join(
+                || {
+                    members
+                        .stonet
+                        .then(|| stonet(settings, &inputs, seed.child(streams::members::STONET), work))
+                        .transpose()
+                },
+                || members.skip.then(|| skip(settings, &inputs, seed.child(streams::members::SKIP), work)).transpose(),
+            );
+            Ok((stonet?, skip?))
+        };
+        let (nets, ridge) = rayon::join(nets, || members.ridge.then(|| ridge(data, rows, work)).transpose());
+        let ((stonet, skip), network) = (nets?, members.network.then(|| vec![Member::Network]));
+        Ok(Candidates([stonet, skip, ridge?, network].into_iter().flatten().collect()))
+    }
+
+    /// Rows × candidates for each member.
+    pub(crate) fn predict(&self, data: &Single<'_>, rows: &[usize]) -> Result<Vec<Array2<f64>>> {
+        let scorer = Scorer::new(lower::members_plan(self.0.iter().flatten(), data.features.ncols()));
+        let mut columns = scored(&scorer, data, rows)?.into_iter();
+        let member = |candidates: &Vec<Member>| {
+            let mut all = Array2::zeros((rows.len(), candidates.len()));
+            for (mut to, from) in all.columns_mut().into_iter().zip(columns.by_ref()) {
+                to.assign(&ArrayView1::from(&from));
+            }
+            all
+        };
+        Ok(self.0.iter().map(member).collect())
+    }
+}
+
+fn ridge(data: &Single<'_>, rows: &[usize], work: &Work<'_>) -> Result<Vec<Member>> {
+    let y = data.y.select(Axis(0), rows);
+    Ok(vec![Member::Ridge(Ridge::fit(data.features, rows, y.view(), &RIDGE_GRID, work)?)])
+}
+
+/// What both StoNet members learn from: the features are scaled and packed once.
+struct Inputs<'a, 'd> {
+    data: &'a Single<'d>,
+    rows: &'a [usize],
+    clip: Clip,
+    packed: Arc<PackedRows>,
+}
+
+impl<'a, 'd> Inputs<'a, 'd> {
+    fn new(data: &'a Single<'d>, rows: &'a [usize]) -> Result<Self> {
+        let clip = Clip::fit(data.features, rows)?;
+        let packed = Arc::new(PackedRows::scaled(data.features, rows, &clip.scale));
+        Ok(Inputs { data, rows, clip, packed })
+    }
+}
+
+fn stonet(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &Work<'_>) -> Result<Vec<Member>> {
+    let (data, rows) = (inputs.data, inputs.rows);
+    let y = data.y.select(Axis(0), rows);
+    let start = settings.start(data.features.ncols(), 1, seed.child(streams::stonet::START))?;
+    let nets = path(settings, inputs, y, &start, seed.child(streams::stonet::PATH), work)?;
+    // A response without spread leaves nothing to learn but its mean.
+    nets.map(|nets| nets.into_iter().map(Member::StoNet).collect())
+        .ok_or(Error::ConstantTarget { column: 0, value: data.y[rows[0]] })
+}
+
+/// Least squares on the network's prediction, then corrections of what it leaves, and none.
+fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &Work<'_>) -> Result<Vec<Member>> {
+    let (data, rows) = (inputs.data, inputs.rows);
+    let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
+        return Err(Error::NoPrediction { what: super::NAME });
+    };
+    let d = d.select(Axis(0), rows);
+    let (md, my) = (target_mean(d.view()), target_mean(y.view()));
+    let (dc, yc) = (&d - md, &y - my);
+    let square = dc.dot(&dc);
+    let slope = if square > 0.0 { dc.dot(&yc) / square } else { 0.0 };
+    let intercept = my - slope * md;
+    // The correction begins at nothing: its output weights are zero.
+    let mut layers = settings.start(data.features.ncols(), 1, seed.child(streams::stonet::START))?.layers().to_vec();
+    if let Some(Layer { weight, bias, .. }) = layers.last_mut() {
+        weight.fill(0.0);
+        bias.fill(0.0);
+    }
+    let start = StoNet::new(layers, Activation::Tanh, crate::network::Likelihood::Gaussian)?;
+    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(streams::stonet::PATH), work)?;
+    // As many candidates where nothing is left to correct, so that all folds have the same.
+    let nets = nets.map_or(vec![None; settings.kappas().len()], |nets| nets.into_iter().map(Some).collect());
+    let corrections = [None].into_iter().chain(nets);
+    Ok(corrections.map(|correction| Member::Skip { intercept, slope, correction }).collect())
+}
+
+/// The κ path of a StoNet on standardised features and response; nothing if the response is constant.
+fn path(
+    settings: &StoNetSettings,
+    inputs: &Inputs<'_, '_>,
+    y: Array1<f64>,
+    start: &StoNet,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Option<Vec<Scaled>>> {
+    let y = y.insert_axis(Axis(1));
+    if matches!(
+        crate::rows::dataset::check_targets(y.view()),
+        Err(Error::ConstantTarget { .. } | Error::SmallRange { .. })
+    ) {
+        return Ok(None);
+    }
+    let all: Vec<usize> = (0..y.nrows()).collect();
+    let scale = Standardizer::fit_targets(y.view());
+    let targets = PackedRows::scaled(y.view(), &all, &scale);
+    let packed = Packed { x: inputs.packed.clone(), y: targets, offset: None, rows: y.nrows() };
+    let fits = settings.path(start, &packed, seed, work)?;
+    let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
+    Ok(Some(
+        fits.into_iter().map(|f| Scaled { clip: inputs.clip.clone(), mean, sd, net: f.network().clone() }).collect(),
+    ))
+}

@@ -1,0 +1,228 @@
+//! Nested CV+ around a stack of members with a learned scale: the default intervals (beyond the paper).
+//!
+//! ```text
+//! every fold k, every pair j < k   fit the members outside k, and outside j and k
+//! every fold k, on rows outside k  κ per member and weights by inner predictions (row of fold j: fits without j and k); scale of residuals
+//! every row i of fold k            R_i = (y_i − μ_k(x_i)) / s_k(x_i)
+//! at x                             ends: ranks of μ_k(i)(x) ± |R_i| s_k(i)(x) over all rows i (interval/conformal.rs)
+//! ```
+//! Nothing that judges row i has seen it, so the CV+ bound holds.
+
+mod decomposition;
+mod fit;
+pub(crate) mod lower;
+mod members;
+mod paths;
+mod scale;
+mod weights;
+
+use serde::{Deserialize, Serialize};
+
+pub use members::{Member, Members, Scaled, StoNetSettings};
+pub use scale::ScaleModel;
+
+use crate::base::{Error, Result, Seed, Ticker};
+use crate::conformal::buckets::Buckets;
+use crate::conformal::ranks::Scores;
+use crate::network::StoNet;
+use crate::rows::regression::Single;
+use crate::train::TuningCurve;
+use fit::Job;
+
+/// What asks for the network's prediction.
+pub(crate) const NAME: &str = "a stack that was fitted with them";
+
+/// How held-out scores come about.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// Everything chosen inside the fold: the CV+ bound holds. 15 fits of the members for 5 folds.
+    Nested,
+    /// κ, weights and scale chosen once, on the out-of-fold predictions of all rows: 5 fits, no proven bound.
+    Same,
+    /// Fitted on a share of the rows, scored on the others: exact 1 − α.
+    Split {
+        /// The share that is fitted on.
+        share: f64,
+    },
+}
+
+/// A stack of members and how it is turned into intervals.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Stack {
+    /// Which members; those that need the network's prediction drop out where there is none.
+    pub members: Members,
+    /// Whether the scale of residuals is learned; a constant otherwise.
+    pub learned_scale: bool,
+    /// Nested or same-fold CV+, or a split.
+    pub scheme: Scheme,
+    /// K.
+    pub folds: usize,
+    /// Of the StoNet members.
+    pub stonet: StoNetSettings,
+}
+
+impl Default for Stack {
+    fn default() -> Self {
+        Stack {
+            members: Members::ALL,
+            learned_scale: true,
+            scheme: Scheme::Nested,
+            folds: 5,
+            stonet: StoNetSettings::default(),
+        }
+    }
+}
+
+/// A fitted stack for one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FittedStack {
+    folds: Vec<FoldModel>,
+    scores: Scores,
+}
+
+/// What one fold predicts with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FoldModel {
+    /// Members with positive weight.
+    members: Vec<(f64, Member)>,
+    scale: ScaleModel,
+}
+
+impl FoldModel {
+    /// Members with their weights: μ is the weighted sum of their predictions.
+    #[cfg(test)]
+    pub(crate) fn members(&self) -> &[(f64, Member)] {
+        &self.members
+    }
+
+    /// s.
+    #[cfg(test)]
+    pub(crate) fn scale_model(&self) -> &ScaleModel {
+        &self.scale
+    }
+
+    pub(crate) fn needs_prediction(&self) -> bool {
+        let learned = matches!(self.scale, ScaleModel::Learned { network: true, .. });
+        learned || self.members.iter().any(|(_, m)| m.needs_prediction())
+    }
+}
+
+impl Stack {
+    fn validate(&self) -> Result<()> {
+        Error::check(self.members.any(), "members", self.members, "at least one")?;
+        Error::check(self.folds >= 2, "folds", self.folds, "at least 2")?;
+        // Nested fits leave out two folds at a time.
+        let left = self.scheme != Scheme::Nested || self.folds >= 3;
+        Error::check(left, "folds", self.folds, "at least 3 if everything is chosen inside the fold")?;
+        if let Scheme::Split { share } = self.scheme {
+            Error::check(share > 0.0 && share < 1.0, "share", share, "strictly between 0 and 1")?;
+        }
+        self.stonet.check()
+    }
+
+    /// The fitted stack, and what its choice of κ saw.
+    pub(crate) fn fit(
+        &self,
+        data: &Single<'_>,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<(FittedStack, Vec<TuningCurve>)> {
+        self.job(data, seed, tick)?.run()
+    }
+
+    /// The model of all rows alone, which others are to score.
+    pub(crate) fn fit_sample(
+        &self,
+        data: &Single<'_>,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<(FoldModel, Vec<TuningCurve>)> {
+        self.job(data, seed, tick)?.run_sample()
+    }
+
+    fn job<'a, 'd>(&'a self, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Result<Job<'a, 'd>> {
+        self.validate()?;
+        let members = self.members.available(data.prediction.is_some());
+        Error::check(
+            members.any(),
+            "members",
+            self.members,
+            "some that do not need the network's prediction, or give it",
+        )?;
+        Ok(Job::new(self, members, data, seed, tick))
+    }
+
+    /// How often all members are fitted.
+    pub(crate) fn fits(&self) -> usize {
+        match self.scheme {
+            Scheme::Nested => self.folds + self.folds * (self.folds - 1) / 2,
+            Scheme::Same => self.folds,
+            Scheme::Split { .. } => self.folds + 1,
+        }
+    }
+}
+
+impl FittedStack {
+    /// A model of all rows of a sample, and the scores of others.
+    pub(crate) fn split(model: FoldModel, scores: Buckets) -> Self {
+        FittedStack { folds: vec![model], scores: Scores::counted(&[scores]) }
+    }
+
+    /// What each fold predicts with; the point prediction is their mean.
+    pub(crate) fn folds(&self) -> &[FoldModel] {
+        &self.folds
+    }
+
+    /// The scores of the rows that each fold held out.
+    #[cfg(test)]
+    pub(crate) fn scores(&self) -> &Scores {
+        &self.scores
+    }
+
+    pub(crate) fn needs_prediction(&self) -> bool {
+        self.folds.iter().any(FoldModel::needs_prediction)
+    }
+
+    /// Units that were scored, and folds that scored them.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.scores.units(), self.scores.folds())
+    }
+
+    /// Mean weight of StoNet, skip, ridge and network over the folds.
+    pub(crate) fn weights(&self) -> [f64; 4] {
+        let mut total = [0.0; 4];
+        for (weight, member) in self.folds.iter().flat_map(|f| &f.members) {
+            let which = match member {
+                Member::StoNet(_) => 0,
+                Member::Skip { .. } => 1,
+                Member::Ridge(_) => 2,
+                Member::Network => 3,
+            };
+            total[which] += weight / self.folds.len() as f64;
+        }
+        total
+    }
+
+    /// The StoNets in use.
+    pub(crate) fn nets(&self) -> impl Iterator<Item = &StoNet> {
+        self.folds.iter().flat_map(|f| &f.members).filter_map(|(_, m)| m.net())
+    }
+
+    /// Fails unless everything belongs together and takes this many features, as it does unless a file says otherwise.
+    pub(crate) fn check(&self, columns: usize) -> Result<()> {
+        if self.folds.len() != self.scores.folds() || self.folds.is_empty() {
+            return Err(Error::Inconsistent { what: "a stack's folds and scores do not belong together" });
+        }
+        for fold in &self.folds {
+            let sound = !fold.members.is_empty() && fold.members.iter().all(|(w, _)| w.is_finite());
+            if !sound {
+                return Err(Error::Inconsistent { what: "a stack's weights are not numbers" });
+            }
+            fold.members.iter().try_for_each(|(_, m)| m.check(columns))?;
+            fold.scale.check(columns)?;
+        }
+        Ok(())
+    }
+}

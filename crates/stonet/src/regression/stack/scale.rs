@@ -1,0 +1,115 @@
+//! The learned scale of residuals: where a prediction should be trusted less.
+//!
+//! Ridge regression of log(|r| + ¹⁄₁₀ of its median) on the features, the prediction and its square, and how far the prediction is from the
+//! network's; the fitted values are kept within what the rows it was learned on had.
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::base::progress::Work;
+use crate::base::{Error, Result};
+use crate::rows::dataset::{ends, is_far, target_mean};
+use crate::sparse::ridge::{Ridge, blocks};
+
+/// Penalties per row; ∞ makes the scale a constant.
+const GRID: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, f64::INFINITY];
+/// The share of the smallest fitted values that is cut off.
+const LOW_SHARE: f64 = 0.02;
+
+/// A scale s(x) > 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ScaleModel {
+    /// s = 1.
+    Constant,
+    /// s = exp(fit), clipped.
+    Learned {
+        /// log s on the features, the stack's prediction m, m², and log(|m − d| + offset) where the network's prediction d is known.
+        ridge: Box<Ridge>,
+        /// Keeps the logarithm finite.
+        offset: f64,
+        /// The least log s.
+        low: f64,
+        /// The greatest.
+        high: f64,
+        /// Whether d is looked at.
+        network: bool,
+        /// Taken from m before it is squared: 0 unless m lies so far from zero that the square would lose its digits.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        centre: f64,
+    },
+}
+
+fn is_zero(v: &f64) -> bool {
+    *v == 0.0
+}
+
+/// What a scale looks at: features, the stack's prediction, the network's.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    features: ArrayView2<'a, f64>,
+    prediction: ArrayView1<'a, f64>,
+    network: Option<ArrayView1<'a, f64>>,
+}
+
+/// Rows to learn from: `rows[i]` of the features goes with the i-th prediction; no features are copied beside a block.
+#[derive(Clone, Copy)]
+pub(crate) struct Learned<'a> {
+    pub features: ArrayView2<'a, f64>,
+    pub rows: &'a [usize],
+    pub prediction: ArrayView1<'a, f64>,
+    pub network: Option<ArrayView1<'a, f64>>,
+}
+
+impl ScaleModel {
+    /// Learns from residuals at these rows; where the residuals are all but zero the scale is a constant.
+    pub(crate) fn learn(on: Learned<'_>, residual: ArrayView1<'_, f64>, work: &Work<'_>) -> Result<Self> {
+        let mut sizes: Vec<f64> = residual.iter().map(|r| r.abs()).collect();
+        sizes.sort_by(f64::total_cmp);
+        let offset = 0.1 * sizes[sizes.len() / 2];
+        if offset <= 0.0 {
+            return Ok(ScaleModel::Constant);
+        }
+        let target = residual.mapv(|r| (r.abs() + offset).ln());
+        let (least, most) = ends(on.prediction);
+        let centre = if is_far(least, most) { target_mean(on.prediction) } else { 0.0 };
+        let block = |part: Range<usize>| {
+            let features = on.features.select(Axis(0), &on.rows[part.clone()]);
+            let network = on.network.as_ref().map(|d| d.slice(s![part.clone()]));
+            design(At { features: features.view(), prediction: on.prediction.slice(s![part]), network }, offset, centre)
+        };
+        let ridge = Ridge::fit_design(&block, target.view(), &GRID, work)?;
+        let parts: Vec<Array1<f64>> = blocks(target.len())
+            .into_par_iter()
+            .map(|part| ridge.predict(block(part).view()))
+            .collect::<Result<_>>()?;
+        let mut fitted: Vec<f64> = parts.iter().flatten().copied().collect();
+        fitted.sort_by(f64::total_cmp);
+        let low = fitted[(LOW_SHARE * (fitted.len() - 1) as f64) as usize];
+        let (high, network) = (fitted[fitted.len() - 1], on.network.is_some());
+        Ok(ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network, centre })
+    }
+
+    pub(crate) fn check(&self, columns: usize) -> Result<()> {
+        let ScaleModel::Learned { ridge, offset, low, high, network, centre } = self else { return Ok(()) };
+        if !(offset.is_finite() && centre.is_finite() && low.is_finite() && high.is_finite() && low <= high) {
+            return Err(Error::Inconsistent { what: "a learned scale has ends that are out of order" });
+        }
+        ridge.check(columns + 2 + usize::from(*network))
+    }
+}
+
+fn design(at: At<'_>, offset: f64, centre: f64) -> Array2<f64> {
+    let column = |v: Array1<f64>| v.insert_axis(Axis(1));
+    let m = at.prediction.to_owned();
+    let from_centre = m.mapv(|m| m - centre);
+    let square = column(from_centre.mapv(|m| m * m));
+    let base = concatenate![Axis(1), at.features, column(from_centre), square];
+    match at.network {
+        Some(d) => concatenate![Axis(1), base, column((&m - &d).mapv(|e| (e.abs() + offset).ln()))],
+        None => base,
+    }
+}

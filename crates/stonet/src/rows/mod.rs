@@ -1,0 +1,19 @@
+//! Rows in and results out: data sets and folds, calibration rows and inputs of both tasks, class labels, levels and intervals.
+
+pub(crate) mod classes;
+pub(crate) mod dataset;
+mod fingerprint;
+mod intervals;
+mod label_kind;
+mod labels;
+pub(crate) mod regression;
+mod reservoir;
+
+pub use classes::{ClassInputs, ClassOutput, ClassRows, InputKind};
+pub use dataset::{Dataset, Scaling, Standardizer, complement, folds};
+pub use fingerprint::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuilder, Overlap, row_hashes};
+pub use intervals::{Intervals, Level, PredictInterval, Side};
+pub use label_kind::LabelKind;
+pub use labels::Labels;
+pub use regression::{RegressionInputs, RegressionRows};
+pub use reservoir::Reservoir;

@@ -1,0 +1,156 @@
+//! What post-hoc methods learn from and predict for: features of rows that the network was not trained on.
+
+use ndarray::{ArrayView1, ArrayView2};
+
+use super::dataset::{LARGEST_FEATURE, LARGEST_TARGET, check_finite, check_magnitude};
+use crate::base::{Error, Result};
+
+/// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions and groups.
+///
+/// **The network must not have been trained on these rows.** On rows it has seen its errors are too small, and every guarantee is void.
+#[derive(Debug, Clone, Copy)]
+pub struct RegressionRows<'a> {
+    features: ArrayView2<'a, f64>,
+    y: ArrayView2<'a, f64>,
+    prediction: Option<ArrayView2<'a, f64>>,
+    groups: Option<&'a [usize]>,
+}
+
+impl<'a> RegressionRows<'a> {
+    /// Checks sizes and finiteness once, so that nothing behind it has to.
+    pub fn new(features: ArrayView2<'a, f64>, y: ArrayView2<'a, f64>) -> Result<Self> {
+        check_rows("rows of the targets", features.nrows(), y.nrows())?;
+        if y.ncols() == 0 {
+            return Err(Error::shape("columns of the targets (at least)", 1, 0));
+        }
+        check_finite("features", features)?;
+        check_finite("targets", y)?;
+        Ok(RegressionRows { features, y, prediction: None, groups: None })
+    }
+
+    /// With the network's own predictions, one column per target.
+    pub fn with_prediction(self, prediction: ArrayView2<'a, f64>) -> Result<Self> {
+        check_rows("rows of the predictions", self.y.nrows(), prediction.nrows())?;
+        if prediction.ncols() != self.y.ncols() {
+            return Err(Error::shape("columns of the predictions", self.y.ncols(), prediction.ncols()));
+        }
+        check_finite("predictions", prediction)?;
+        Ok(RegressionRows { prediction: Some(prediction), ..self })
+    }
+
+    /// With a group per row, such as a subject: rows of a group are never split between fitting and judging.
+    pub fn with_groups(self, groups: &'a [usize]) -> Result<Self> {
+        check_rows("groups", self.y.nrows(), groups.len())?;
+        Ok(RegressionRows { groups: Some(groups), ..self })
+    }
+
+    /// n.
+    pub fn rows(&self) -> usize {
+        self.y.nrows()
+    }
+
+    /// n × p.
+    pub fn features(&self) -> ArrayView2<'a, f64> {
+        self.features
+    }
+
+    /// n × outputs.
+    pub fn y(&self) -> ArrayView2<'a, f64> {
+        self.y
+    }
+
+    /// n × outputs.
+    pub fn prediction(&self) -> Option<ArrayView2<'a, f64>> {
+        self.prediction
+    }
+
+    /// One per row.
+    pub fn groups(&self) -> Option<&'a [usize]> {
+        self.groups
+    }
+
+    /// Fails where a number is too large to compute with.
+    pub(crate) fn check_magnitudes(&self) -> Result<()> {
+        check_magnitude("features", self.features, LARGEST_FEATURE)?;
+        if let Some(d) = self.prediction {
+            check_magnitude("predictions", d, LARGEST_TARGET)?;
+        }
+        check_magnitude("targets", self.y, LARGEST_TARGET)
+    }
+
+    /// The same rows with one of the targets alone.
+    pub(crate) fn output(&self, j: usize) -> Single<'a> {
+        Single {
+            features: self.features,
+            y: column(self.y, j),
+            prediction: self.prediction.map(|d| column(d, j)),
+            groups: self.groups,
+        }
+    }
+}
+
+/// Calibration rows of one target, already checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Single<'a> {
+    pub features: ArrayView2<'a, f64>,
+    pub y: ArrayView1<'a, f64>,
+    pub prediction: Option<ArrayView1<'a, f64>>,
+    pub groups: Option<&'a [usize]>,
+}
+
+/// Rows to predict for.
+#[derive(Debug, Clone, Copy)]
+pub struct RegressionInputs<'a> {
+    pub(crate) features: ArrayView2<'a, f64>,
+    pub(crate) prediction: Option<ArrayView2<'a, f64>>,
+}
+
+impl<'a> RegressionInputs<'a> {
+    /// Rows of features.
+    pub fn new(features: ArrayView2<'a, f64>) -> Result<Self> {
+        check_finite("features", features)?;
+        Ok(RegressionInputs { features, prediction: None })
+    }
+
+    /// With the network's own predictions.
+    pub fn with_prediction(self, prediction: ArrayView2<'a, f64>) -> Result<Self> {
+        check_rows("rows of the predictions", self.features.nrows(), prediction.nrows())?;
+        check_finite("predictions", prediction)?;
+        Ok(RegressionInputs { prediction: Some(prediction), ..self })
+    }
+
+    /// Fails where these values of the rows cannot be judged: other rows, or numbers that are not finite or whose squares overflow, among the
+    /// values or the network's predictions.
+    pub fn check_values(&self, y: ArrayView2<'_, f64>) -> Result<()> {
+        check_rows("rows of the targets", self.features.nrows(), y.nrows())?;
+        check_finite("targets", y)?;
+        check_magnitude("targets", y, LARGEST_TARGET)?;
+        self.prediction.map_or(Ok(()), |d| check_magnitude("predictions", d, LARGEST_TARGET))
+    }
+
+    /// The rows of this range that there are.
+    pub fn part(&self, rows: std::ops::Range<usize>) -> Self {
+        let end = rows.end.min(self.features.nrows());
+        let rows = rows.start.min(end)..end;
+        let part = |a: ArrayView2<'a, f64>| a.slice_axis_move(ndarray::Axis(0), rows.clone().into());
+        RegressionInputs { features: part(self.features), prediction: self.prediction.map(part) }
+    }
+
+    /// n × p.
+    pub fn features(&self) -> ArrayView2<'a, f64> {
+        self.features
+    }
+
+    /// n × outputs.
+    pub fn prediction(&self) -> Option<ArrayView2<'a, f64>> {
+        self.prediction
+    }
+}
+
+fn column<'a>(a: ArrayView2<'a, f64>, j: usize) -> ArrayView1<'a, f64> {
+    a.index_axis_move(ndarray::Axis(1), j)
+}
+
+fn check_rows(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::shape(what, expected, found)) }
+}

@@ -1,0 +1,371 @@
+//! Ridge regression with its penalty chosen by closed-form leave-one-out error, in blocks of rows.
+
+mod basis;
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
+use serde::{Deserialize, Serialize};
+
+use crate::base::progress::Work;
+use crate::base::{Error, Result};
+use crate::rows::Standardizer;
+use crate::rows::dataset::{add_squares, is_constant_range, target_mean, units};
+use basis::{Basis, Rows};
+
+/// Rows per block: memory stays flat, and results do not depend on the number of threads.
+pub(crate) const BLOCK: usize = 1024;
+
+/// (x − centre) · scale of a column, kept within two ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clamp {
+    /// The column.
+    pub column: usize,
+    /// Subtracted first.
+    pub centre: f64,
+    /// Multiplied next.
+    pub scale: f64,
+    /// The least result.
+    pub low: f64,
+    /// The greatest result.
+    pub high: f64,
+}
+
+/// Standard scale and the range of the rows it was learned on: new rows are clipped one standard deviation beyond, so that a feature
+/// that hardly varied among them cannot send a prediction far away.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Clip {
+    pub(crate) scale: Standardizer,
+    low: Array1<f64>,
+    high: Array1<f64>,
+}
+
+impl Clip {
+    pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize]) -> Result<Self> {
+        let (scale, low, high) = Standardizer::fit_rows(x, rows);
+        Clip::new(scale, low, high)
+    }
+
+    /// From the scale and the ends of the columns.
+    fn new(scale: Standardizer, mut low: Array1<f64>, mut high: Array1<f64>) -> Result<Self> {
+        Zip::from(&mut low).and(&mut high).and(scale.mean()).and(scale.sd()).for_each(|l, h, m, s| {
+            // A column that was constant says nothing, whatever it is later.
+            (*l, *h) = if is_constant_range(*l, *h) { (0.0, 0.0) } else { ((*l - m) / s - 1.0, (*h - m) / s + 1.0) };
+        });
+        let clip = Clip { scale, low, high };
+        // Finite features can still overflow their own mean or variance.
+        if clip.sound() {
+            Ok(clip)
+        } else {
+            Err(Error::Inconsistent { what: "features are too large to be standardised; rescale them" })
+        }
+    }
+
+    /// What it does to a column, as an operation of a plan.
+    pub(crate) fn clamp(&self, column: usize) -> Clamp {
+        let (centre, scale) = (self.scale.mean()[column], 1.0 / self.scale.sd()[column]);
+        Clamp { column, centre, scale, low: self.low[column], high: self.high[column] }
+    }
+
+    /// The same of a design that is only there block by block.
+    fn of_blocks(design: &Design<'_>, rows: usize) -> Result<Self> {
+        let columns = design(0..rows.min(1)).ncols();
+        let n = rows.max(1) as f64;
+        let (mut mean, mut square) = (Array1::<f64>::zeros(columns), Array1::<f64>::zeros(columns));
+        let (mut low, mut high) =
+            (Array1::from_elem(columns, f64::INFINITY), Array1::from_elem(columns, f64::NEG_INFINITY));
+        for part in blocks(rows) {
+            let block = design(part);
+            mean += &(block.sum_axis(Axis(0)) / n);
+            for row in block.outer_iter() {
+                Zip::from(&mut low).and(&mut high).and(row).for_each(|l, h, &v| {
+                    *l = l.min(v);
+                    *h = h.max(v);
+                });
+            }
+        }
+        let units = units(&low, &high);
+        for part in blocks(rows) {
+            design(part).outer_iter().for_each(|row| add_squares(&mut square, row, &mean, &units, n));
+        }
+        let scale = Standardizer::of_moments(mean, square, &units, &low, &high);
+        Clip::new(scale, low, high)
+    }
+
+    /// How many columns it is for.
+    pub fn columns(&self) -> usize {
+        self.low.len()
+    }
+
+    /// The least value of each column on standard scale.
+    pub fn low(&self) -> &Array1<f64> {
+        &self.low
+    }
+
+    /// The greatest.
+    pub fn high(&self) -> &Array1<f64> {
+        &self.high
+    }
+
+    /// Standardised and clipped.
+    pub(crate) fn apply(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let mut z = self.scale.apply(x)?;
+        for mut row in z.outer_iter_mut() {
+            Zip::from(&mut row).and(&self.low).and(&self.high).for_each(|z, &l, &h| *z = z.clamp(l, h));
+        }
+        Ok(z)
+    }
+
+    /// Whether its parts have one length and are in order, as they are unless a file says otherwise.
+    pub(crate) fn sound(&self) -> bool {
+        let numbers = self.scale.mean().iter().chain(self.scale.sd()).chain(&self.low).chain(&self.high);
+        self.scale.columns() == self.low.len()
+            && self.low.len() == self.high.len()
+            && numbers.into_iter().all(|v| v.is_finite())
+            && self.low.iter().zip(&self.high).all(|(l, h)| l <= h)
+    }
+}
+
+/// Rows of a design by their numbers, made on request.
+pub(crate) type Design<'a> = dyn Fn(Range<usize>) -> Array2<f64> + Sync + 'a;
+
+/// Consecutive ranges of rows.
+pub(crate) fn blocks(rows: usize) -> Vec<Range<usize>> {
+    (0..rows).step_by(BLOCK).map(|first| first..(first + BLOCK).min(rows)).collect()
+}
+
+/// A fitted ridge regression of one response.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ridge {
+    clip: Clip,
+    coefficients: Array1<f64>,
+    intercept: f64,
+}
+
+impl Ridge {
+    /// Fits `y[i]` on row `rows[i]` of `x`, the penalty one of n · `grid`, by leave-one-out error.
+    pub(crate) fn fit(
+        x: ArrayView2<'_, f64>,
+        rows: &[usize],
+        y: ArrayView1<'_, f64>,
+        grid: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        let block = |part: Range<usize>| x.select(Axis(0), &rows[part]);
+        Ridge::fit_blocks(Clip::fit(x, rows)?, &block, y, grid, work)
+    }
+
+    /// The same on a design that is only ever there block by block.
+    pub(crate) fn fit_design(
+        design: &Design<'_>,
+        y: ArrayView1<'_, f64>,
+        grid: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        Ridge::fit_blocks(Clip::of_blocks(design, y.len())?, design, y, grid, work)
+    }
+
+    fn fit_blocks(
+        clip: Clip,
+        design: &Design<'_>,
+        y: ArrayView1<'_, f64>,
+        grid: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        let n = y.len() as f64;
+        let intercept = target_mean(y);
+        let rows = Rows { clip: &clip, design, y: y.mapv(|v| v - intercept) };
+        let Some(basis) = Basis::new(&rows, work)? else {
+            let coefficients = Array1::zeros(clip.columns());
+            return Ok(Ridge { clip, coefficients, intercept });
+        };
+        let penalties: Vec<f64> = grid.iter().map(|c| n * c).collect();
+        let errors = basis.left_out(&rows, &penalties, work)?;
+        let best = (0..grid.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0);
+        let coefficients = basis.coefficients(&rows, penalties[best])?;
+        Ok(Ridge { clip, coefficients, intercept })
+    }
+
+    /// The scale of its columns.
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    /// One per column, on standard scale.
+    pub fn coefficients(&self) -> &Array1<f64> {
+        &self.coefficients
+    }
+
+    /// The prediction at the middle of all columns.
+    pub fn intercept(&self) -> f64 {
+        self.intercept
+    }
+
+    pub(crate) fn predict(&self, x: ArrayView2<'_, f64>) -> Result<Array1<f64>> {
+        Ok(self.clip.apply(x)?.dot(&self.coefficients) + self.intercept)
+    }
+
+    pub(crate) fn check(&self, columns: usize) -> Result<()> {
+        let numbers = self.coefficients.iter().all(|c| c.is_finite()) && self.intercept.is_finite();
+        if self.clip.sound() && self.clip.columns() == columns && self.coefficients.len() == columns && numbers {
+            return Ok(());
+        }
+        Err(Error::Inconsistent { what: "a ridge regression's parts do not belong together" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::Seed;
+    use ndarray::array;
+    use rand_distr::{Distribution, StandardNormal};
+
+    fn data(n: usize, p: usize) -> (Array2<f64>, Array1<f64>) {
+        let mut rng = Seed::new(4).rng();
+        let x = Array2::from_shape_simple_fn((n, p), || StandardNormal.sample(&mut rng));
+        let y = x
+            .outer_iter()
+            .map(|r| {
+                2.0 + r[0] - 0.5 * r[r.len() / 2]
+                    + 0.7 * {
+                        let e: f64 = StandardNormal.sample(&mut rng);
+                        e
+                    }
+            })
+            .collect();
+        (x, y)
+    }
+
+    /// The error at row `i` of a ridge regression of the other rows, by the normal equations of the augmented design: an unpenalised intercept,
+    /// and the scale of the columns not learned anew.
+    fn error_without(i: usize, x: &Array2<f64>, y: &Array1<f64>, penalty: f64) -> f64 {
+        let (n, p) = x.dim();
+        let rows: Vec<usize> = (0..n).filter(|&r| r != i).collect();
+        let mut design = ndarray::concatenate![Axis(1), Array2::ones((n - 1, 1)), x.select(Axis(0), &rows)];
+        let mut target = y.select(Axis(0), &rows).to_vec();
+        for k in 0..p {
+            let mut row = Array1::zeros(p + 1);
+            row[k + 1] = penalty.sqrt();
+            design.push_row(row.view()).unwrap();
+            target.push(0.0);
+        }
+        let inverse = crate::linalg::dense::spd_inverse(design.t().dot(&design).view()).unwrap();
+        let beta = inverse.dot(&design.t().dot(&Array1::from(target)));
+        y[i] - beta[0] - beta.slice(ndarray::s![1..]).dot(&x.row(i))
+    }
+
+    /// Both forms: leaving rows out one by one and refitting gives the closed form.
+    #[test]
+    fn the_closed_form_is_the_error_of_leaving_rows_out() {
+        for (n, p) in [(25, 3), (25, 24), (12, 40), (13, 13)] {
+            let (x, y) = data(n, p);
+            let clip = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
+            let x = clip.apply(x.view()).unwrap();
+            let same = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
+            let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
+            let rows = Rows { clip: &same, design: &design, y: &y - y.sum() / n as f64 };
+            let work = Work::unwatched();
+            let penalties = [0.05, 0.1 * n as f64, 3.0 * n as f64];
+            let brute = penalties.map(|c| (0..n).map(|i| error_without(i, &x, &y, c).powi(2)).sum::<f64>());
+            for basis in [Basis::of_columns(&rows, &work), Basis::of_rows(&rows, &work)] {
+                let closed = basis.unwrap().unwrap().left_out(&rows, &penalties, &work).unwrap();
+                for (closed, brute) in closed.iter().zip(brute) {
+                    assert!((closed / brute - 1.0).abs() < 1e-7, "{n} × {p}: {closed} {brute}");
+                }
+            }
+        }
+    }
+
+    /// The two forms are one regression: coefficients and left-out errors agree to rounding over the whole grid, constant and repeated
+    /// columns and repeated rows included, whatever the shape.
+    #[test]
+    fn the_kernel_form_is_the_primal_form() {
+        let penalties = [1e-5, 1e-3, 0.1, 1.0, 3.0, f64::INFINITY];
+        for (n, p) in [(30, 4), (30, 29), (30, 30), (30, 31), (30, 200), (300, 310), (5, 1)] {
+            let (mut x, y) = data(n, p);
+            if p > 3 {
+                x.column_mut(3).fill(2.5);
+                let twin = x.column(0).to_owned();
+                x.column_mut(2).assign(&twin);
+                let twin = x.row(1).to_owned();
+                x.row_mut(2).assign(&twin);
+            }
+            let clip = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
+            let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
+            let rows = Rows { clip: &clip, design: &design, y: &y - y.sum() / n as f64 };
+            let (work, grid) = (Work::unwatched(), penalties.map(|c| c * n as f64));
+            let primal = Basis::of_columns(&rows, &work).unwrap().unwrap();
+            let dual = Basis::of_rows(&rows, &work).unwrap().unwrap();
+            let [a, b] = [&primal, &dual].map(|basis| basis.left_out(&rows, &grid, &work).unwrap());
+            assert!(a.iter().zip(&b).all(|(a, b)| (a / b - 1.0).abs() < 1e-5), "{n} × {p}: {a} {b}");
+            for &penalty in &grid {
+                let [a, b] = [&primal, &dual].map(|basis| basis.coefficients(&rows, penalty).unwrap());
+                let size = a.iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
+                assert!((&a - &b).iter().all(|d| d.abs() < 1e-7 * size), "{n} × {p} at {penalty}");
+            }
+        }
+    }
+
+    /// At a tiny penalty and many columns 1 − h is below 1e-6, where 1 minus a sum would have lost it.
+    #[test]
+    fn a_fit_through_every_row_is_not_taken_for_a_good_one() {
+        let (x, y) = data(20, 4000);
+        let noise = Array1::from_iter((0..20).map(|i| y[(i * 7) % 20]));
+        let clip = Clip::fit(x.view(), &(0..20).collect::<Vec<_>>()).unwrap();
+        let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
+        let rows = Rows { clip: &clip, design: &design, y: &noise - noise.sum() / 20.0 };
+        let work = Work::unwatched();
+        let basis = Basis::new(&rows, &work).unwrap().unwrap();
+        assert!(matches!(basis, Basis::Rows { .. }));
+        let errors = basis.left_out(&rows, &[20.0 * 1e-9, 20.0 * 1e-5, 20.0], &work).unwrap();
+        // As λ → 0 the error converges to that of the least-norm interpolation, which is that of a mild penalty here.
+        assert!(errors.iter().all(|e| (e / errors[2] - 1.0).abs() < 0.05), "{errors}");
+    }
+
+    #[test]
+    fn a_cancelled_fit_stops_in_both_forms() {
+        for (n, p) in [(40, 5), (5, 40)] {
+            let (x, y) = data(n, p);
+            let rows: Vec<usize> = (0..n).collect();
+            let fit = Ridge::fit(x.view(), &rows, y.view(), &[0.1], &Work::new(1, &|_, _| false));
+            assert!(matches!(fit, Err(Error::Cancelled { .. })));
+        }
+    }
+
+    #[test]
+    fn it_finds_the_signal_and_an_infinite_penalty_is_the_mean() {
+        let (x, y) = data(3000, 5);
+        let rows: Vec<usize> = (0..3000).collect();
+        let grid = [1e-5, 1e-3, 0.1, 1.0, f64::INFINITY];
+        let fit = Ridge::fit(x.view(), &rows, y.view(), &grid, &Work::unwatched()).unwrap();
+        let error = (&fit.predict(x.view()).unwrap() - &y).mapv(|e| e * e).sum() / 3000.0;
+        // Noise variance .49, and sd of its estimate .49 √(2/3000).
+        assert!((error - 0.49).abs() < 4.5 * 0.49 * (2.0f64 / 3000.0).sqrt(), "{error}");
+        let flat = Ridge::fit(x.view(), &rows, y.view(), &[f64::INFINITY], &Work::unwatched()).unwrap();
+        assert!(flat.predict(x.view()).unwrap().iter().all(|m| (m - y.sum() / 3000.0).abs() < 1e-12));
+    }
+
+    #[test]
+    fn new_rows_are_clipped_one_deviation_beyond_the_old_and_constants_stay_zero() {
+        let clip = Clip::fit(array![[1.0, 7.1], [3.0, 7.1]].view(), &[0, 1]).unwrap();
+        let new = clip.apply(array![[2.5, 9.0], [1e300, -9.0], [-50.0, 7.1]].view()).unwrap();
+        assert_eq!(new, array![[0.5, 0.0], [2.0, 0.0], [-2.0, 0.0]]);
+        assert!(clip.apply(array![[1.0]].view()).is_err());
+        assert!(Clip::fit(array![[1e308], [1.7e308], [1.7e308]].view(), &[0, 1, 2]).is_ok());
+        assert!(Clip::fit(array![[-1e308], [1.7e308], [1.7e308]].view(), &[0, 1, 2]).is_err());
+    }
+
+    #[test]
+    fn more_columns_than_rows_and_constant_columns_are_sound() {
+        let (mut x, y) = data(20, 40);
+        x.column_mut(7).fill(3.0);
+        let rows: Vec<usize> = (0..20).collect();
+        let grid = [1e-5, 0.01, 1.0, f64::INFINITY];
+        let fit = Ridge::fit(x.view(), &rows, y.view(), &grid, &Work::unwatched()).unwrap();
+        let mut far = x.clone();
+        far.column_mut(7).fill(1e9);
+        let (near, far) = (fit.predict(x.view()).unwrap(), fit.predict(far.view()).unwrap());
+        assert!((near - far).iter().all(|d| d.abs() < 1e-9));
+    }
+}
