@@ -7,9 +7,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use stonet::{Dataset, Level};
+use stonet_compare::Error;
+use stonet_compare::benchmark::{Plan, Protocol, Record, Report, Run, Set};
 use stonet_io::Model;
-use stonet_repro::Error;
-use stonet_repro::benchmark::{Plan, Protocol, Record, Report, Run, Set};
 
 use crate::arrays::{Matrix, Numbers, indices};
 use crate::error::Raise;

@@ -157,7 +157,7 @@ impl Wanted {
 /// A result, or the reason that there is none; a setting that cannot be and the wish to stop stay errors.
 fn kept<T>(result: Option<stonet::Result<T>>, reason: &mut Option<String>) -> stonet::Result<Option<T>> {
     match result {
-        Some(Err(e @ (Error::Setting { .. } | Error::Cancelled { .. }))) => Err(e),
+        Some(Err(e @ (Error::Setting { .. } | Error::Cancelled(_)))) => Err(e),
         Some(Err(e)) => {
             *reason = Some(e.to_string());
             Ok(None)

@@ -57,9 +57,9 @@ impl<T> Raise<T> for stonet_onnx::Result<T> {
     }
 }
 
-impl<T> Raise<T> for stonet_repro::Result<T> {
+impl<T> Raise<T> for stonet_compare::Result<T> {
     fn raise(self) -> PyResult<T> {
-        use stonet_repro::Error;
+        use stonet_compare::Error;
         self.map_err(|e| match e {
             Error::Io { .. } => PyOSError::new_err(e.to_string()),
             // Flags in the words of Python.

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use stonet_compare::files;
 use stonet_io::{HeadAsked, Model, ScoreSettings};
 use stonet_onnx::{Error, HeadGraph, Joint, Network, classifier};
-use stonet_repro::files;
 
 use crate::asked::argument;
 use crate::error::Raise;

@@ -1,25 +1,27 @@
 //! The module `stonet._core`: numpy arrays into the types of the Rust crates and back, nothing else.
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod arrays;
-mod arrow;
-mod asked;
-mod baseline;
-mod benchmark;
-mod classification;
-mod command;
+// A module uses only modules above it; `tests/rooms.rs` of stonet-cli checks that.
 mod error;
+mod pools;
+mod work;
+mod settings;
+mod arrays;
+mod tables;
+mod asked;
 mod export;
+mod seen;
 mod metrics;
 mod model;
-mod network;
-mod pools;
 mod ready;
 mod regression;
-mod seen;
-mod settings;
-mod tables;
-mod work;
+mod classification;
+mod load;
+mod arrow;
+mod network;
+mod baseline;
+mod benchmark;
+mod command;
 
 /// What `import stonet._core` gives.
 #[pyo3::pymodule]
@@ -37,9 +39,9 @@ mod _core {
     #[pymodule_export]
     use crate::command::cli;
     #[pymodule_export]
-    use crate::metrics::{class_scores, interval_scores, judge_classes, reliability, rows_needed};
+    use crate::load::load;
     #[pymodule_export]
-    use crate::model::load;
+    use crate::metrics::{class_scores, interval_scores, judge_classes, reliability, rows_needed};
     #[pymodule_export]
     use crate::network::OnnxRunner;
     #[pymodule_export]

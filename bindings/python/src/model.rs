@@ -1,38 +1,16 @@
 //! What both kinds of fitted heads share: their file, and what stands in it beside the head.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use pyo3::prelude::*;
 use serde_json::json;
 use stonet::Seed;
-use stonet_io::{Head, Model};
+use stonet_compare::files;
+use stonet_io::Model;
 use stonet_report::About;
-use stonet_repro::files;
 
-use crate::classification::Classification;
 use crate::error::Raise;
-use crate::regression::Regression;
 use crate::settings;
-
-/// A saved head of either kind.
-#[derive(IntoPyObject)]
-#[expect(clippy::large_enum_variant, reason = "one value, which goes to Python at once")]
-pub enum Loaded {
-    /// Intervals.
-    Regression(Regression),
-    /// Probabilities.
-    Classification(Classification),
-}
-
-/// Reads a `.stonet` file.
-#[pyfunction]
-pub fn load(path: PathBuf) -> PyResult<Loaded> {
-    let model = Model::load(&path).raise()?;
-    Ok(match model.head {
-        Head::Regression(_) => Loaded::Regression(Regression::of(model)?),
-        Head::Classification(_) => Loaded::Classification(Classification::of(model, None, None)?),
-    })
-}
 
 /// Names, kind, classes, level, seed and where the fit comes from, as JSON.
 pub fn about(model: &Model) -> PyResult<String> {

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
-use stonet_repro::files;
+use stonet_compare::files;
 
 use crate::error::{Error, Result};
-use crate::failure;
+use crate::{failure, stdout};
 
 /// Work that is over by then needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -98,7 +98,7 @@ pub fn stopped() -> bool {
 impl Console {
     /// A result on standard output: JSON, or the text for people.
     pub fn result<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> Result<()> {
-        say(&if self.json { files::pretty(value) } else { text() })
+        stdout::say(&if self.json { files::pretty(value) } else { text() })
     }
 
     /// A report's files (beside `name.json` and `name.md`), written and announced; printed as JSON or as text.
@@ -117,7 +117,7 @@ impl Console {
     /// Fails where these flags cannot be followed; before any work.
     pub fn check(&self) -> Result<()> {
         match self.jobs {
-            Some(0) => Err(stonet_repro::Error::Range { name: "--jobs", range: "at least 1" }.into()),
+            Some(0) => Err(stonet_compare::Error::Range { name: "--jobs", range: "at least 1" }.into()),
             Some(jobs) => Ok(stonet::base::check_threads("--jobs", jobs)?),
             None => Ok(()),
         }
@@ -191,17 +191,6 @@ impl Progress {
         self.bar.set_length(total as u64);
         self.bar.set_position(done as u64);
         !stopped()
-    }
-}
-
-/// Prints to standard output. A reader that has seen enough (`| head`) is no error.
-pub fn say(text: &str) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(source) if source.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(stonet_repro::Error::Io { path: "standard output".into(), action: "write", source }.into())
-        }
-        _ => Ok(()),
     }
 }
 

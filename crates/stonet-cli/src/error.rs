@@ -21,6 +21,9 @@ pub enum Error {
     #[error("{source}; {hint}")]
     Shape { source: Box<stonet_onnx::Error>, hint: &'static str },
     #[error(transparent)]
+    Compare(#[from] stonet_compare::Error),
+    #[cfg(feature = "reproduce")]
+    #[error(transparent)]
     Experiment(#[from] stonet_repro::Error),
     /// Rows of a file that the mathematics refuses.
     #[error("{path}: {source}", path = path.display())]
@@ -80,6 +83,8 @@ impl Error {
             | Error::Flag { .. } => "usage",
             Error::File(_) | Error::Hint { .. } => "file",
             Error::Network(_) | Error::Shape { .. } => "network",
+            Error::Compare(_) => "experiment",
+            #[cfg(feature = "reproduce")]
             Error::Experiment(_) => "experiment",
             Error::NoFolder { .. } | Error::IsFolder { .. } => "output",
             Error::Core(_)

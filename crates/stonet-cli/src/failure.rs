@@ -1,9 +1,9 @@
 //! Errors as JSON on standard output, for programs that called with `--json`; people read the same on standard error.
 
 use serde::Serialize;
-use stonet_repro::files;
+use stonet_compare::files;
 
-use crate::console;
+use crate::stdout;
 
 /// What `--json` prints where a command fails.
 #[derive(Serialize)]
@@ -23,7 +23,7 @@ struct Cause<'a> {
 /// Prints the error; a closed standard output is ignored, since the exit code tells the same.
 pub fn print(message: &str, kind: &'static str, exit_code: u8) {
     let failure = Failure { schema: "stonet.error/1", error: Cause { message, kind }, exit_code };
-    let _ = console::say(&files::pretty(&failure));
+    let _ = stdout::say(&files::pretty(&failure));
 }
 
 /// A wrong call in one paragraph, without the usage and the hint at `--help`.

@@ -3,17 +3,19 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+// A module uses only modules above it; `tests/rooms.rs` checks that.
+mod error;
+mod stdout;
+mod failure;
+mod console;
+mod numbers;
 mod args;
 mod asked;
-mod commands;
-mod console;
-mod error;
-mod failure;
-mod numbers;
 mod output;
-mod report;
-mod rows;
 mod seen;
+mod rows;
+mod report;
+mod commands;
 
 use std::ffi::OsString;
 
@@ -48,6 +50,7 @@ enum Command {
     Inspect(commands::inspect::Inspect),
     Compare(commands::compare::Compare),
     Benchmark(commands::benchmark::Benchmark),
+    #[cfg(feature = "reproduce")]
     Reproduce(commands::reproduce::Reproduce),
     Completions(commands::completions::Completions),
 }
@@ -72,6 +75,7 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
         Command::Inspect(c) => c.run(console)?,
         Command::Compare(c) => c.run(console)?,
         Command::Benchmark(c) => c.run(console)?,
+        #[cfg(feature = "reproduce")]
         Command::Reproduce(c) => c.run(console)?,
         Command::Completions(c) => c.run(console)?,
     }

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 use stonet::metrics::{ClassReport, Measured};
+use stonet_compare::benchmark::{IntervalComparison, Summary};
+use stonet_compare::{classes, files};
 use stonet_report::{About, Better, Column, Comparison, Method, Score, Unit, whole};
-use stonet_repro::benchmark::{IntervalComparison, Summary};
-use stonet_repro::{calibration, files};
 
 use crate::console::Console;
 use crate::error::Result;
@@ -77,7 +77,7 @@ fn binomial_error(value: f64, rows: usize) -> Option<f64> {
 
 /// Interval methods on one split.
 pub fn intervals(c: &IntervalComparison) -> Comparison {
-    let method = |m: &stonet_repro::benchmark::Compared| {
+    let method = |m: &stonet_compare::benchmark::Compared| {
         let j = &m.judged;
         let held = |value: f64, rows: usize| uncertain(value, binomial_error(value, rows));
         let scores = vec![
@@ -106,7 +106,7 @@ pub fn intervals(c: &IntervalComparison) -> Comparison {
 
 /// The same as means over splits.
 pub fn benchmark(s: &Summary) -> Comparison {
-    let method = |m: &stonet_repro::benchmark::MethodSummary| {
+    let method = |m: &stonet_compare::benchmark::MethodSummary| {
         // One split has no standard error over splits.
         let error = |value: f64, se: f64| uncertain(value, (s.splits > 1).then_some(se));
         let scores = vec![
@@ -141,8 +141,8 @@ pub fn interval_columns(level: f64) -> Vec<Column> {
 }
 
 /// Calibration methods on one split.
-pub fn classes(c: &calibration::Comparison) -> Comparison {
-    let method = |m: &calibration::Judged| {
+pub fn classes(c: &classes::Comparison) -> Comparison {
+    let method = |m: &classes::Judged| {
         // The upper half of a 95 % interval holds noise alone; the lower half of a calibration error's also holds its bias.
         let error = |of: fn(&ClassReport) -> Measured| m.scores.as_ref().map(of).map(|m| (m.high - m.value) / 1.96);
         let scores = vec![

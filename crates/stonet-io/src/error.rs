@@ -492,11 +492,8 @@ pub enum Error {
         second: u64,
     },
     /// Stopped on request.
-    #[error("stopped on request after {rows} rows; no output was written")]
-    Cancelled {
-        /// Rows that were scored.
-        rows: u64,
-    },
+    #[error("{0}; no output was written")]
+    Cancelled(#[from] stonet::base::Cancelled),
     /// A model that cannot be saved.
     #[error("the model cannot be saved: {why}")]
     Unsound {

@@ -32,46 +32,35 @@
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
-mod error;
-
-mod memory;
-mod open;
+// A module uses only modules above it; `tests/rooms.rs` of stonet-cli checks that.
 mod pattern;
 mod plain;
+mod missing;
+mod error;
+mod memory;
+mod open;
 mod rows;
-
 mod header;
 mod location;
-mod missing;
 mod reading;
 mod table;
-
 mod pieces;
-
 mod output;
-
 mod beside;
 mod csv;
-
 mod element;
-
 mod array;
 mod idx;
 mod npy;
 mod zip;
-
 mod npz;
 mod tensors;
-
 mod caught;
-
-#[cfg(feature = "parquet")]
-mod arrow;
-
 mod batches;
 mod sample;
 mod write;
-
+#[cfg(feature = "parquet")]
+mod arrow;
 mod model;
 mod score;
 
@@ -109,7 +98,7 @@ impl Reading {
     /// Reads these columns of a table in the format that the file's name announces; of a folder, those of all its Parquet files.
     pub fn read(&self, path: &Path) -> Result<Table> {
         let at = Location::new(path)?;
-        self.open(&at)?.all(at.bytes())
+        self.open(&at)?.all(bytes(&at))
     }
 
     /// Reads these columns in tables of at most `rows` rows.
@@ -160,5 +149,14 @@ impl Ask<'_> {
                 remedy: "build stonet-io with its feature `parquet`, or write the table as CSV or npy",
             }),
         }
+    }
+}
+
+/// The bytes to be read; more than any where that is not known.
+fn bytes(at: &Location) -> u64 {
+    match at.format {
+        #[cfg(feature = "parquet")]
+        Format::Folder => arrow::folder::bytes(at),
+        _ => std::fs::metadata(&at.file).map_or(u64::MAX, |m| m.len()),
     }
 }

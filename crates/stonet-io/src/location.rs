@@ -50,15 +50,6 @@ impl Location {
         self.member.clone().unwrap_or_else(|| name.split('.').next().unwrap_or_default().to_owned())
     }
 
-    /// The bytes to be read; more than any where that is not known.
-    pub(crate) fn bytes(&self) -> u64 {
-        match self.format {
-            #[cfg(feature = "parquet")]
-            Format::Folder => crate::arrow::folder::bytes(self),
-            _ => std::fs::metadata(&self.file).map_or(u64::MAX, |m| m.len()),
-        }
-    }
-
     /// An error about bytes that are not what the ending announces.
     pub(crate) fn damaged(&self, why: impl ToString) -> Error {
         damaged(&self.path, self.format.name(), why)

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use stonet::base::Cancelled;
 use stonet::base::streams::sampling as streams;
 use stonet::rows::Reservoir;
 use stonet::{Seed, Ticker};
 
-use crate::{Error, Reading, Result, Table, memory};
+use crate::{Reading, Result, Table, memory};
 
 /// Rows per batch while a file is read; some batches wait.
 const ROWS: usize = 1 << 14;
@@ -76,7 +77,7 @@ impl Reading {
             }
             memory::check(path, kept.rows.len() as u64, kept.bytes(), limit)?;
             if !tick(reservoir.seen() as usize, announced) {
-                return Err(Error::Cancelled { rows: reservoir.seen() });
+                return Err(Cancelled::rows(reservoir.seen() as usize, announced).into());
             }
         }
         let total = reservoir.seen();

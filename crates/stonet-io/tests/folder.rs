@@ -185,7 +185,7 @@ fn samples_depend_on_rows_and_seed_alone_and_are_uniform() {
         assert!(counts.iter().all(|&c| (f64::from(c) / DRAWS as f64 - p).abs() < 4.5 * sd), "{counts:?}");
     }
     let stop = reading().sample(dir.path(), &sampling, &|_, _| false);
-    assert!(matches!(stop, Err(Error::Cancelled { rows: 25 })));
+    assert!(matches!(stop, Err(Error::Cancelled(c)) if c.done == 25));
 }
 
 #[test]

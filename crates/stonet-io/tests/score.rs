@@ -245,7 +245,7 @@ fn nothing_is_left_of_what_fails_or_is_stopped() {
     let count = || std::fs::read_dir(dir.path()).unwrap().count();
     let stop = |done: usize, _: usize| done < 900;
     let e = score_file(&scorer, &input, &[], &output, &[], 100, &stop).unwrap_err();
-    assert!(matches!(e, Error::Cancelled { rows: 900 }) && count() == 1, "{e}");
+    assert!(matches!(e, Error::Cancelled(c) if c.done == 900) && count() == 1, "{e}");
     let e = score_file(&scorer, &input, &[], &dir.path().join("no/out.parquet"), &[], 100, &|_, _| true).unwrap_err();
     assert!(matches!(e, Error::Unwritable { .. }), "{e}");
     let e = score_file(&scorer, &input, &[], &output, &["f1".into(), "nix".into()], 100, &|_, _| true).unwrap_err();

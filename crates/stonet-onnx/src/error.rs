@@ -158,13 +158,8 @@ pub enum Error {
         what: String,
     },
     /// The work was cancelled.
-    #[error("cancelled after {done} of {total} rows")]
-    Cancelled {
-        /// Rows done.
-        done: usize,
-        /// Rows there are.
-        total: usize,
-    },
+    #[error(transparent)]
+    Cancelled(#[from] stonet::base::Cancelled),
     /// A setting outside its range.
     #[error("{name} must be {range}, but is {value}")]
     Setting {

@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use ndarray::{Array2, ArrayView2, s};
 use stonet::Ticker;
+use stonet::base::Cancelled;
 
 use crate::feeds::{Feed, Plan};
 use crate::runtime::{Engine, Output, Runtime};
@@ -175,7 +176,7 @@ impl Runner<'_> {
                 table.slice_mut(s![first..first + count, ..]).assign(output);
             }
             done += count;
-            if tick(done, total) { Ok(()) } else { Err(Error::Cancelled { done, total }) }
+            if tick(done, total) { Ok(()) } else { Err(Cancelled::rows(done, total).into()) }
         })?;
         let mut tables = tables.into_iter();
         let features = tables.next().unwrap_or_default();

@@ -5,42 +5,34 @@
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
+// A module uses only modules above it; `tests/rooms.rs` of stonet-cli checks that.
 // A file is input: what reads one never indexes into it.
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod error;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod wire;
-
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod tensor;
-
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod proto;
-
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod external;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod network;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod taps;
-
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod casts;
-
-#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
-mod feeds;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod inputs;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
+mod feeds;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod runtime;
-
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod features;
-
 mod graph;
-
 mod export;
-
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod join;
 

@@ -7,10 +7,12 @@ use stonet_io::nearest;
 
 use crate::external::inlined;
 use crate::proto::{Summary, tag};
-use crate::taps::{self, Tap};
 use crate::tensor::{ElementType, Initialiser, Operator, TensorInfo};
 use crate::wire::{Field, Message, fields};
 use crate::{Error, Result};
+
+/// The note that holds the names of the columns.
+pub(crate) const COLUMNS: &str = "stonet.inputs";
 
 /// A network: its file's bytes, with weights that lay beside it brought in, and a summary of them.
 #[derive(Debug, Clone)]
@@ -109,41 +111,12 @@ impl Network {
     /// The names of the columns that go in, where [`perceptron`](crate::perceptron) noted them, or where there are several inputs: one of one
     /// number per row is a column of its name, one of several numbers the columns `name_0`, `name_1`, ….
     pub fn columns(&self) -> Option<Vec<String>> {
-        let noted = self.note(crate::export::COLUMNS).and_then(|note| serde_json::from_str(note).ok());
+        let noted = self.note(COLUMNS).and_then(|note| serde_json::from_str(note).ok());
         noted.or_else(|| self.input_columns())
     }
 
-    /// Tensors that features can be taken from, the most useful first.
-    pub fn taps(&self) -> Vec<Tap> {
-        taps::find(self)
-    }
-
-    /// The last hidden layer: the input of the last linear layer.
-    pub fn default_tap(&self) -> Result<Tap> {
-        self.taps().into_iter().find(|t| t.last_hidden).ok_or_else(|| {
-            let last: Vec<String> = self.tensor_names().into_iter().rev().take(8).collect();
-            Error::NoTap { path: self.path.clone(), known: nearest("", &last) }
-        })
-    }
-
-    /// The tap with this name: a tensor (one that a node writes, or an input), or the first output of a node.
-    pub fn tap(&self, name: &str) -> Result<Tap> {
-        if let Some(known) = self.taps().into_iter().find(|t| t.tensor == name) {
-            return Ok(known);
-        }
-        let by_node = || self.summary.operators.iter().find(|o| o.name == name).and_then(|o| o.outputs.first());
-        let written = self.writers.contains_key(name) || self.inputs().iter().any(|i| i.name == name);
-        let tensor = if written { Some(name) } else { by_node().map(String::as_str) };
-        let Some(tensor) = tensor.filter(|t| !t.is_empty()) else {
-            let mut known = self.tensor_names();
-            known.extend(self.summary.operators.iter().map(|o| o.name.clone()).filter(|n| !n.is_empty()));
-            return Err(Error::UnknownTap { path: self.path.clone(), name: name.into(), known: nearest(name, &known) });
-        };
-        Ok(taps::named(self, tensor))
-    }
-
     /// The tensors that operators write.
-    fn tensor_names(&self) -> Vec<String> {
+    pub(crate) fn tensor_names(&self) -> Vec<String> {
         let written = self.summary.operators.iter().flat_map(|o| &o.outputs);
         written.filter(|t| !t.is_empty()).cloned().collect()
     }

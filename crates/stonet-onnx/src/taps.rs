@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 use std::fmt;
 
-use crate::Network;
+use stonet_io::nearest;
+
 use crate::tensor::{Axis, Operator, shape_text};
+use crate::{Error, Network, Result};
 
 /// A tensor to take features from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +23,37 @@ pub struct Tap {
     pub why: String,
     /// Whether it is the input of the last linear layer before an output.
     pub last_hidden: bool,
+}
+
+impl Network {
+    /// Tensors that features can be taken from, the most useful first.
+    pub fn taps(&self) -> Vec<Tap> {
+        find(self)
+    }
+
+    /// The last hidden layer: the input of the last linear layer.
+    pub fn default_tap(&self) -> Result<Tap> {
+        self.taps().into_iter().find(|t| t.last_hidden).ok_or_else(|| {
+            let last: Vec<String> = self.tensor_names().into_iter().rev().take(8).collect();
+            Error::NoTap { path: self.path.clone(), known: nearest("", &last) }
+        })
+    }
+
+    /// The tap with this name: a tensor (one that a node writes, or an input), or the first output of a node.
+    pub fn tap(&self, name: &str) -> Result<Tap> {
+        if let Some(known) = self.taps().into_iter().find(|t| t.tensor == name) {
+            return Ok(known);
+        }
+        let by_node = || self.summary.operators.iter().find(|o| o.name == name).and_then(|o| o.outputs.first());
+        let written = self.writers.contains_key(name) || self.inputs().iter().any(|i| i.name == name);
+        let tensor = if written { Some(name) } else { by_node().map(String::as_str) };
+        let Some(tensor) = tensor.filter(|t| !t.is_empty()) else {
+            let mut known = self.tensor_names();
+            known.extend(self.summary.operators.iter().map(|o| o.name.clone()).filter(|n| !n.is_empty()));
+            return Err(Error::UnknownTap { path: self.path.clone(), name: name.into(), known: nearest(name, &known) });
+        };
+        Ok(named(self, tensor))
+    }
 }
 
 impl fmt::Display for Tap {

@@ -1,4 +1,4 @@
-//! What can go wrong in an experiment, with the file and the remedy.
+//! What can go wrong in an experiment of the paper, with the file and the remedy.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The mathematics refused.
+    /// A comparison, a journal, a file, or the mathematics.
     #[error(transparent)]
-    Core(#[from] stonet::Error),
-    /// A table could not be read.
-    #[error(transparent)]
-    Table(#[from] stonet_io::Error),
+    Compare(#[from] stonet_compare::Error),
     /// A file of data with another number of columns than its name promises.
     #[error("{path}: {found} columns, where {layout} has {expected}; is it another file of that name?", path = path.display())]
     Columns {
@@ -49,39 +46,13 @@ pub enum Error {
         /// The name of the export.
         wanted: &'static str,
     },
-    /// A file could not be read or written.
-    #[error("{path}: cannot {action}: {source}", path = path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// Why it failed.
-        source: std::io::Error,
-    },
-    /// A journal that belongs to another experiment.
-    #[error("{path}: this journal was begun with other settings; choose another --out, or remove the file to start over", path = path.display())]
-    OtherJournal {
-        /// The journal.
-        path: PathBuf,
-    },
-    /// A journal that holds results of a set with other rows.
-    #[error("{path}: what it holds of `{set}` comes from other rows; choose another --out, or remove the file to start over", path = path.display())]
-    OtherRows {
-        /// The journal.
-        path: PathBuf,
-        /// The set.
-        set: String,
-    },
-    /// A line of a journal that is not a record.
-    #[error("{path}, line {line}: not a record of this experiment ({reason}); remove the line or start over with another --out", path = path.display())]
-    BrokenJournal {
-        /// The journal.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// What the parser said.
-        reason: String,
+    /// A folder without any of the files that were looked for.
+    #[error("{dir}: no file of {sets}; name the folder with the data by --data", dir = dir.display())]
+    NoData {
+        /// The folder.
+        dir: PathBuf,
+        /// The sets.
+        sets: String,
     },
     /// A model or a setting that the experiment does not have.
     #[error("there is no {what} `{name}`; there are {known}")]
@@ -93,79 +64,29 @@ pub enum Error {
         /// The names there are.
         known: String,
     },
-    /// Too few rows for three parts.
-    #[error(
-        "{units} {what} cannot be split into 40 % to train, 40 % to calibrate and 20 % to test; there must be at least 30"
-    )]
-    TooFewRows {
-        /// The rows or groups there are.
-        units: usize,
-        /// Which of the two.
-        what: &'static str,
-    },
-    /// A folder without any of the files that were looked for.
-    #[error("{dir}: no file of {sets}; name the folder with the data by --data", dir = dir.display())]
-    NoData {
-        /// The folder.
-        dir: PathBuf,
-        /// The sets.
-        sets: String,
-    },
-    /// A file whose rows are not what a calibration needs.
-    #[error("{path}: {source}", path = path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with its rows.
-        source: stonet::Error,
-    },
-    /// No method could be fitted.
-    #[error("no method could be fitted; {reason}")]
-    NoMethod {
-        /// The first method and why it failed.
-        reason: String,
-    },
-    /// A row that belongs neither to the validation nor to the test part.
-    #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
-    Part {
-        /// The file.
-        path: PathBuf,
-        /// Row, from 0.
-        row: usize,
-        /// The column.
-        column: String,
-        /// What stands there.
-        text: String,
-    },
-    /// A part without rows.
-    #[error("{path}: no row of column `{column}` is {part}; write 0 or `validation`, and 1 or `test`", path = path.display())]
-    EmptyPart {
-        /// The file.
-        path: PathBuf,
-        /// The column.
-        column: String,
-        /// The part.
-        part: &'static str,
-    },
-    /// Two files that do not have the same columns.
-    #[error("{path}: {found} input columns, where the validation file has {expected}; choose the columns by --inputs", path = path.display())]
-    OtherColumns {
-        /// The test file.
-        path: PathBuf,
-        /// Columns of the validation file.
-        expected: usize,
-        /// Columns of the test file.
-        found: usize,
-    },
+}
+
+impl Error {
     /// A number out of its range.
-    #[error("{name} must be {range}")]
-    Range {
-        /// The flag.
-        name: &'static str,
-        /// What it may be.
-        range: &'static str,
-    },
-    /// Stopped by the caller between two pieces of work; what was finished is saved.
-    #[error("stopped on request; run the same command again to go on from here")]
-    Cancelled,
+    pub(crate) fn range(name: &'static str, range: &'static str) -> Self {
+        stonet_compare::Error::Range { name, range }.into()
+    }
+}
+
+impl From<stonet::Error> for Error {
+    fn from(e: stonet::Error) -> Self {
+        Error::Compare(e.into())
+    }
+}
+
+impl From<stonet_io::Error> for Error {
+    fn from(e: stonet_io::Error) -> Self {
+        Error::Compare(e.into())
+    }
+}
+
+impl From<stonet::base::Cancelled> for Error {
+    fn from(e: stonet::base::Cancelled) -> Self {
+        Error::Compare(e.into())
+    }
 }

@@ -4,21 +4,12 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
 mod error;
-pub mod files;
-
-pub mod journal;
-pub mod model;
 pub mod published;
-
-pub mod table;
-
-pub mod benchmark;
-pub mod calibration;
-pub mod consistency;
-pub mod fashion;
-pub mod selection;
 pub mod simulation;
+pub mod selection;
+pub mod consistency;
 pub mod uci;
+pub mod cifar;
+pub mod fashion;
 
 pub use error::{Error, Result};
-pub use stonet_report::svg;

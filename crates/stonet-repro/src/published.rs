@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::model::Model;
+use stonet_compare::simulated::Model;
 
 /// One cell of Table `CItab`, as fractions; the CSV has per cent, as printed.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,16 +2,16 @@
 
 use rayon::prelude::*;
 use serde::Serialize;
+use stonet::base::Work;
 use stonet::base::streams::{experiments, selection as streams};
 use stonet::train::{Asghmc, Assumptions, Iro, LossCurve, Rule, Structure, Trainer, Walk, cross_validate, kappa_path};
-use stonet::{Dataset, Seed, StoNet};
+use stonet::{Dataset, Seed, StoNet, Ticker};
+use stonet_compare::simulated::{INPUTS, Model, TRUE_INPUTS, separation};
+use stonet_compare::table::Table;
+use stonet_report::svg::{Chart, Style};
 
-use crate::journal::Tick;
-use crate::model::{INPUTS, Model, TRUE_INPUTS, separation};
+use crate::Result;
 use crate::simulation::{Cell, Spec};
-use crate::svg::{Chart, Style};
-use crate::table::Table;
-use crate::{Error, Result};
 
 /// The result of the experiment; its JSON is the command's `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -74,29 +74,23 @@ pub struct PathPoint {
 }
 
 /// Walks the path of every model.
-pub fn run(spec: &Spec, models: &[Model], seed: u64, tick: Tick<'_>) -> Result<Report> {
+pub fn run(spec: &Spec, models: &[Model], seed: u64, tick: Ticker<'_>) -> Result<Report> {
     let cells = spec.cells(models, std::slice::from_ref(&spec.selection.setting))?;
-    let done = std::sync::atomic::AtomicUsize::new(0);
-    let total = 2 * cells.len();
-    tick(0, total);
-    let step = || {
-        let done = done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-        if tick(done, total) { Ok(()) } else { Err(Error::Cancelled) }
-    };
-    let models = cells.par_iter().map(|cell| model_path(spec, cell, Seed::new(seed), &step)).collect::<Result<_>>()?;
+    let work = Work::new(2 * cells.len(), "steps", tick);
+    let models = cells.par_iter().map(|cell| model_path(spec, cell, Seed::new(seed), &work)).collect::<Result<_>>()?;
     Ok(Report { schema: "stonet.reproduce.selection/1", seed, models })
 }
 
-fn model_path(spec: &Spec, cell: &Cell, root: Seed, step: &(dyn Fn() -> Result<()> + Sync)) -> Result<ModelPath> {
+fn model_path(spec: &Spec, cell: &Cell, root: Seed, work: &Work<'_>) -> Result<ModelPath> {
     let seed = root.child(experiments::SELECTION.at(u8::from(cell.model).into()));
     let data = cell.model.sample(spec.rows, seed.child(streams::ROWS))?;
     let (settings, trainer, start) = spec.network(cell, seed.child(streams::START))?;
     let kappas = &spec.selection.kappas;
     let fits = kappa_path(&trainer, &start, &data, kappas, Walk::Warm, seed.child(streams::PATH))?;
-    step()?;
+    work.advance()?;
     let error =
         cross_validate(&trainer, &start, &data, kappas, Walk::Warm, spec.folds, seed.child(streams::CROSS_VALIDATION))?;
-    step()?;
+    work.advance()?;
     let points = kappas
         .iter()
         .zip(&fits)

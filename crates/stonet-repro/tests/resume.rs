@@ -45,7 +45,7 @@ fn an_interrupted_run_ends_with_the_same_report() {
     let mut interruptions = 0;
     let resumed = loop {
         match on(1 + interruptions % 3, 3, cut.path(), 5) {
-            Err(Error::Cancelled) => interruptions += 1,
+            Err(Error::Compare(stonet_compare::Error::Cancelled(_))) => interruptions += 1,
             other => break other.unwrap(),
         }
         // A kill in the middle of a write leaves half a line.
@@ -116,7 +116,7 @@ mod growing {
         let mut interruptions = 0;
         let resumed = loop {
             match on(1 + interruptions % 3, &Algorithm::ALL, cut.path(), 9) {
-                Err(Error::Cancelled) => interruptions += 1,
+                Err(Error::Compare(stonet_compare::Error::Cancelled(_))) => interruptions += 1,
                 other => break other.unwrap(),
             }
         };

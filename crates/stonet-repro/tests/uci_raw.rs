@@ -33,7 +33,10 @@ fn a_directory_without_the_files_has_no_set_and_a_missing_directory_is_an_error(
     for set in UciSet::ALL {
         assert_eq!(load(set, dir.path()).unwrap(), None, "{set}");
     }
-    assert!(matches!(load(UciSet::Liver, &dir.path().join("no")), Err(Error::Io { .. })));
+    assert!(matches!(
+        load(UciSet::Liver, &dir.path().join("no")),
+        Err(Error::Compare(stonet_compare::Error::Io { .. }))
+    ));
 }
 
 #[test]

@@ -285,7 +285,7 @@ fn awkward_input_is_met_with_sense() {
     assert!("stacked".parse::<Kind>().unwrap_err().to_string().contains("cv+"));
     // A stop is obeyed.
     let e = quick(Kind::Stack).fit(&train.calibration(), Seed::new(1), &|done, _| done < 3).unwrap_err();
-    assert!(matches!(e, Error::Cancelled { .. }), "{e}");
+    assert!(matches!(e, Error::Cancelled(_)), "{e}");
 }
 
 /// All three trainers stand behind every kind that has a StoNet.

@@ -146,5 +146,5 @@ fn what_cannot_be_is_refused_with_its_reason() {
     head.calibrate(&rows.part(108, 109)).unwrap();
     head.finish().unwrap();
     let stop = settings().fit_sample(&rows.part(0, 100), Seed::new(1), &|done, _| done < 2);
-    assert!(matches!(stop, Err(Error::Cancelled { .. })));
+    assert!(matches!(stop, Err(Error::Cancelled(_))));
 }

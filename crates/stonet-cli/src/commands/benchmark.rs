@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use stonet_compare::Error;
+use stonet_compare::benchmark::{self, Plan, Protocol, Report, Set};
 use stonet_io::Reading;
 use stonet_report::comparison_report;
-use stonet_repro::Error;
-use stonet_repro::benchmark::{self, Plan, Protocol, Report, Set};
 
 use crate::args::{MissingArg, ReportArg, SeedArg};
 use crate::console::Console;

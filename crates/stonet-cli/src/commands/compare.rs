@@ -6,10 +6,10 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use stonet::{ClassMethod, Level, Overlap};
+use stonet_compare::benchmark::compare_intervals;
+use stonet_compare::classes::{TestRows, compare};
 use stonet_io::Beside;
 use stonet_report::{Comparison, comparison_report};
-use stonet_repro::benchmark::compare_intervals;
-use stonet_repro::calibration::{TestRows, compare};
 
 use crate::args::{ColumnArgs, FORMATS, ReportArg, SeedArg, Task};
 use crate::console::Console;

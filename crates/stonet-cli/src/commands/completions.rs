@@ -3,8 +3,9 @@
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 
-use crate::console::{Console, say};
+use crate::console::Console;
 use crate::error::Result;
+use crate::stdout::say;
 
 /// Print a script that lets a shell complete commands and flags
 #[derive(Args)]

@@ -16,11 +16,11 @@ use stonet::{
     Dataset, FittedRegressor, Intervals, Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed,
     Side, Ticker,
 };
+use stonet_compare::files;
+use stonet_compare::simulated::{Model, inputs};
+use stonet_compare::table::Table;
+use stonet_report::svg::{Chart, Style};
 use stonet_report::{Comparison, EvaluateSettings, Method, RegressionEvaluation, Report, Score};
-use stonet_repro::files;
-use stonet_repro::model::{Model, inputs};
-use stonet_repro::svg::{Chart, Style};
-use stonet_repro::table::Table;
 
 use super::fit::weights;
 use crate::args::SeedArg;

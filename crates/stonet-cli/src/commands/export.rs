@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use stonet::Side;
+use stonet_compare::files;
 use stonet_io::{HeadAsked, Model};
 use stonet_onnx::{Joint, Network, classifier, intervals};
-use stonet_repro::files;
 
 use crate::asked::{self, AskedArgs};
 use crate::console::Console;

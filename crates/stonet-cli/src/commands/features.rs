@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::Args;
 use ndarray::{Array1, Array2};
 use serde::Serialize;
+use stonet::base::Cancelled;
 use stonet::metrics::top_class;
 use stonet_io::{Cells, Column, Reading, Type, Writer};
 use stonet_onnx::{Features as Said, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
@@ -273,7 +274,7 @@ impl Features {
             sink.write(&said, kept::copies(path, kept, &table, done)?)?;
             done += table.rows();
             if stopped() {
-                return Err(stonet_repro::Error::Cancelled.into());
+                return Err(stonet::Error::from(Cancelled::rows(done, total)).into());
             }
         }
         dropped(path, &dropping.so_far(), console);

@@ -10,5 +10,6 @@ pub mod features;
 pub mod fit;
 pub mod inspect;
 pub mod predict;
+#[cfg(feature = "reproduce")]
 pub mod reproduce;
 pub mod train;

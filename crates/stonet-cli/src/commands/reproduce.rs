@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use stonet::ClassMethod;
 use stonet::train::Algorithm;
-use stonet_repro::model::Model;
+use stonet_compare::files;
+use stonet_compare::simulated::Model;
 use stonet_repro::simulation::{self, Options, Spec};
 use stonet_repro::uci::{self, UciSet};
-use stonet_repro::{calibration, consistency, fashion, files, selection};
+use stonet_repro::{cifar, consistency, fashion, selection};
 
 use crate::args::SeedArg;
 use crate::console::Console;
@@ -260,15 +261,15 @@ impl Uci {
 
 impl Cifar {
     fn run(self, console: &Console) -> Result<()> {
-        let options = calibration::CifarOptions {
+        let options = cifar::CifarOptions {
             data: self.data,
             only: self.only,
             methods: self.methods.unwrap_or_else(|| ClassMethod::ALL.to_vec()),
             splits: self.splits,
             seed: self.seed.seed,
         };
-        let spec = calibration::CifarSpec::shipped();
-        let report = console.run("cifar", |tick| calibration::cifar(&spec, &options, &self.out, tick))?;
+        let spec = cifar::CifarSpec::shipped();
+        let report = console.run("cifar", |tick| cifar::cifar(&spec, &options, &self.out, tick))?;
         console.publish(&report, &report.text(), "cifar", Vec::new(), &self.out)
     }
 }

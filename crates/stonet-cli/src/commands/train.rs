@@ -8,15 +8,16 @@ use clap::Args;
 use ndarray::{Array1, Array2};
 use rand::seq::SliceRandom;
 use serde::Serialize;
+use stonet::base::Cancelled;
 use stonet::base::streams::train as streams;
 use stonet::metrics::{class_scores, rmse};
 use stonet::peers::mlp::{EarlyStopping, Loss, Mlp, Training};
 use stonet::rows::{Scaling, Standardizer};
 use stonet::train::Stop;
 use stonet::{Activation, Dataset, Labels, Seed};
+use stonet_compare::files;
 use stonet_io::{Cells, Column, ModelColumns, Reading, Table, Type, Writer};
 use stonet_onnx::perceptron;
-use stonet_repro::files;
 
 use crate::args::{FORMATS, MissingArg, SeedArg, Task, WithArg};
 use crate::console::{Console, stopped};
@@ -206,7 +207,8 @@ impl Train {
             fitted.map_err(Error::rows(&self.rows))
         })?;
         if stopped() {
-            return Err(stonet_repro::Error::Cancelled.into());
+            let unit = "epochs";
+            return Err(stonet::Error::from(Cancelled { done: self.epochs, total: self.epochs, unit }).into());
         }
         let targets = matches!(rows.target, Target::Numbers(_)).then_some(&scaling.y);
         let head = perceptron(&trained.network, &scaling.x, targets, &rows.inputs)?;

@@ -1,5 +1,6 @@
 //! Rows of a file that are judged batch by batch, so that files larger than memory can be.
 
+use stonet::base::Cancelled;
 use stonet_io::{Model, Reading, Table};
 
 use super::hints;
@@ -68,7 +69,7 @@ impl Source {
                 take(&Batch { table: &table, first, whole: false })?;
                 first += table.rows();
                 if !tick(first, total) {
-                    return Err(Error::from(stonet_io::Error::Cancelled { rows: first as u64 }));
+                    return Err(Error::from(stonet_io::Error::from(Cancelled::rows(first, total))));
                 }
             }
             dropped(&self.path, &dropping.so_far(), &self.console);

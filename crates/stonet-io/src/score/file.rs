@@ -5,12 +5,13 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use stonet::Ticker;
+use stonet::base::Cancelled;
 use stonet::rows::LabelKind;
 
 use super::{ModelScorer, Scored};
 use crate::batches::Ahead;
 use crate::location::{Format, Location};
-use crate::{Beside, Cells, Column, Error, Reading, Result, Table, Type, Writer, check_output};
+use crate::{Beside, Cells, Column, Reading, Result, Table, Type, Writer, check_output};
 
 /// Scored batches that wait to be written: with those that wait to be scored, memory is that of a handful of batches, whatever the length of the file.
 const WAITING: usize = 2;
@@ -123,7 +124,7 @@ fn score(
             return Ok(());
         }
         if !tick(done, total) {
-            return Err(Error::Cancelled { rows: done as u64 });
+            return Err(Cancelled::rows(done, total).into());
         }
     }
     Ok(())

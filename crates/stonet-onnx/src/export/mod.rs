@@ -16,8 +16,6 @@ use crate::{Error, Result};
 use lowering::Lowering;
 pub use perceptron::perceptron;
 
-/// The note with the names of a plain network's inputs, as a JSON list.
-pub(crate) const COLUMNS: &str = "stonet.inputs";
 /// The features of the network's last hidden layer.
 pub(crate) const FEATURES: &str = "features";
 /// The network's own logits.

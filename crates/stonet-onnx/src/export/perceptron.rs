@@ -3,8 +3,9 @@
 use stonet::peers::mlp::Mlp;
 use stonet::rows::Standardizer;
 
-use super::{COLUMNS, LOGITS, PREDICTION};
+use super::{LOGITS, PREDICTION};
 use crate::graph::{Graph, HeadGraph};
+use crate::network::COLUMNS;
 use crate::{Error, Result};
 
 /// The graph from `inputs` to `network_prediction` if there is a scale of targets, else to `logits`; the names of the inputs are kept as a

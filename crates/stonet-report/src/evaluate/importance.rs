@@ -3,9 +3,8 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+use stonet::base::Work;
 use stonet::{Error, Result, Seed};
-
-use super::steps::Steps;
 
 /// Rows that are predicted again for every column.
 const ROWS: usize = 500;
@@ -87,7 +86,7 @@ pub fn permutation(
     used: &[bool],
     loss: &Loss<'_>,
     seed: Seed,
-    steps: &Steps<'_>,
+    steps: &Work<'_>,
 ) -> Result<Importance> {
     let x = explain.inputs;
     if explain.names.len() != x.ncols() {
@@ -116,7 +115,7 @@ pub fn permutation(
         let after = (loss.of)(&rows, (explain.predict)(inputs.view())?.view());
         inputs.column_mut(column).assign(&ArrayView1::from(&kept));
         features.push(Feature { name: explain.names[column].clone(), increase: after - base, selected: None });
-        steps.done()?;
+        steps.advance()?;
     }
     let total = features.iter().map(|f| f.increase.max(0.0)).sum();
     // Stable: columns of equal weight stay in their order.
@@ -187,7 +186,7 @@ mod tests {
         let loss = Loss { measure: "mse", fraction: false, of: &loss };
         let names = names(4);
         let explain = Explain { inputs: x.view(), names: &names, predict: &predict, rows: None };
-        let found = permutation(&explain, &[true; 4], &loss, Seed::new(1), &Steps::new(None)).unwrap();
+        let found = permutation(&explain, &[true; 4], &loss, Seed::new(1), &Work::open("steps", None)).unwrap();
         assert_eq!((found.rows, found.columns, found.tried), (500, 4, 4));
         let order: Vec<&str> = found.features.iter().map(|f| f.name.as_str()).collect();
         assert_eq!(order, ["x0", "x2", "x3", "x1"]);
@@ -198,11 +197,18 @@ mod tests {
         }
         let shares: f64 = found.features.iter().map(|f| found.share(f)).sum();
         assert!((shares - 1.0).abs() < 1e-12, "{shares}");
-        let unused = permutation(&explain, &[false, true, true, true], &loss, Seed::new(1), &Steps::new(None)).unwrap();
+        let unused =
+            permutation(&explain, &[false, true, true, true], &loss, Seed::new(1), &Work::open("steps", None)).unwrap();
         assert_eq!((unused.tried, unused.features[0].name.as_str()), (3, "x2"));
         assert!(
-            permutation(&Explain { names: &names[..3], ..explain }, &[true; 4], &loss, Seed::new(1), &Steps::new(None))
-                .is_err()
+            permutation(
+                &Explain { names: &names[..3], ..explain },
+                &[true; 4],
+                &loss,
+                Seed::new(1),
+                &Work::open("steps", None)
+            )
+            .is_err()
         );
     }
 
@@ -216,7 +222,7 @@ mod tests {
         let loss = Loss { measure: "", fraction: false, of: &loss };
         let names = names(900);
         let explain = Explain { inputs: x.view(), names: &names, predict: &predict, rows: None };
-        let found = permutation(&explain, &[true; 900], &loss, Seed::new(1), &Steps::new(None)).unwrap();
+        let found = permutation(&explain, &[true; 900], &loss, Seed::new(1), &Work::open("steps", None)).unwrap();
         assert_eq!((found.tried, found.features.len(), found.features[0].name.as_str()), (44, 20, "x777"));
     }
 }

@@ -23,7 +23,7 @@ mod tests {
     #[test]
     fn points_that_cannot_be_drawn_are_left_out() {
         let path = TuningCurve {
-            kappas: vec![0.0, 0.1, 1.0, 10.0],
+            values: vec![0.0, 0.1, 1.0, 10.0],
             loss: vec![1.0, 0.5, f64::NAN, 2.0],
             se: vec![0.1, 0.2],
             chosen: vec![1, 3, 1, 99],

@@ -8,7 +8,6 @@ mod regression;
 mod requirement;
 mod sample;
 pub(crate) mod seen;
-mod steps;
 mod strata;
 mod sum;
 mod text;

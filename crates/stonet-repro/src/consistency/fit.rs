@@ -8,10 +8,10 @@ use stonet::base::streams::{consistency_fits, consistency_set};
 use stonet::rows::Scaling;
 use stonet::train::{Algorithm, Trainer};
 use stonet::{Dataset, Seed, StoNet};
+use stonet_compare::simulated::{Model, TRUE_INPUTS, inputs};
 
 use super::spec::{Method, Spec};
 use crate::Result;
-use crate::model::{Model, TRUE_INPUTS, inputs};
 
 /// What one fit gave.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -20,10 +20,12 @@ pub use fit::Judged;
 pub use report::{Report, Row};
 pub use spec::{Method, ModelSpec, Spec};
 
-use crate::journal::{Journal, Tick, complete};
-use crate::model::Model;
-use crate::{Error, Result, files};
+use crate::{Error, Result};
 use fit::Sample;
+use stonet::Ticker;
+use stonet_compare::files;
+use stonet_compare::journal::{Journal, complete};
+use stonet_compare::simulated::Model;
 
 /// The journal's name and version.
 const SCHEMA: &str = "stonet.reproduce.consistency/1";
@@ -83,12 +85,12 @@ impl Finished {
 }
 
 /// Runs what `dir`'s journal does not hold yet and reports on all of it.
-pub fn run(spec: &Spec, options: &Options, dir: &Path, tick: Tick<'_>) -> Result<Report> {
+pub fn run(spec: &Spec, options: &Options, dir: &Path, tick: Ticker<'_>) -> Result<Report> {
     if options.replicates == 0 {
-        return Err(Error::Range { name: "--replicates", range: "at least 1" });
+        return Err(Error::range("--replicates", "at least 1"));
     }
     if options.models.is_empty() || options.trainers.is_empty() {
-        return Err(Error::Range { name: "--models and --trainer", range: "at least one each" });
+        return Err(Error::range("--models and --trainer", "at least one each"));
     }
     files::create_dir(dir)?;
     let settings = serde_json::json!({
@@ -119,7 +121,7 @@ struct Runner<'a> {
     spec: &'a Spec,
     options: &'a Options,
     journal: &'a Journal<Record>,
-    tick: Tick<'a>,
+    tick: Ticker<'a>,
     methods: Vec<&'a Method>,
 }
 
@@ -146,17 +148,19 @@ impl Runner<'_> {
         }
         let standing = self.standing(finished);
         let first = self.spec.first()?;
-        let records = complete(self.journal, jobs, standing, self.tick, |(model, method, index), _| {
-            let seed = self.root(model).child(consistency::PILOTS).child(index as u64);
-            let sample = Sample::new(self.spec, model, self.spec.pilot_rows, seed)?;
-            let start = match finished.kappa(model, first) {
-                Some(kappa) if polished => Some(sample.fit(self.spec, first, kappa, None)?),
-                _ => None,
-            };
-            let error = |&kappa: &f64| Ok(sample.judge(&sample.fit(self.spec, method, kappa, start.as_ref())?)?.error);
-            let errors = method.kappas.iter().map(error).collect::<Result<_>>()?;
-            Ok(Record::Pilot { model, method: method.name(), index, errors })
-        })?;
+        let records =
+            complete(self.journal, jobs, standing, self.tick, |(model, method, index), _| -> Result<Record> {
+                let seed = self.root(model).child(consistency::PILOTS).child(index as u64);
+                let sample = Sample::new(self.spec, model, self.spec.pilot_rows, seed)?;
+                let start = match finished.kappa(model, first) {
+                    Some(kappa) if polished => Some(sample.fit(self.spec, first, kappa, None)?),
+                    _ => None,
+                };
+                let error =
+                    |&kappa: &f64| Ok(sample.judge(&sample.fit(self.spec, method, kappa, start.as_ref())?)?.error);
+                let errors = method.kappas.iter().map(error).collect::<Result<_>>()?;
+                Ok(Record::Pilot { model, method: method.name(), index, errors })
+            })?;
         records.into_iter().for_each(|r| finished.add(r));
         Ok(())
     }
@@ -168,7 +172,7 @@ impl Runner<'_> {
             jobs.extend((0..self.options.replicates).filter(missing).map(|i| (model, rows, i)));
         }
         let standing = self.standing(finished);
-        let records = complete(self.journal, jobs, standing, self.tick, |(model, rows, index), _| {
+        let records = complete(self.journal, jobs, standing, self.tick, |(model, rows, index), _| -> Result<Record> {
             let scale = (self.spec.pilot_rows as f64 / rows as f64).sqrt();
             let kappas = (self.methods.iter())
                 .filter_map(|m| finished.kappa(model, m).map(|kappa| (m.name(), kappa * scale)))

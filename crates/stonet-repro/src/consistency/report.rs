@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 use stonet::metrics::mean_sd;
+use stonet_compare::simulated::Model;
+use stonet_compare::table::Table;
+use stonet_report::svg::{Chart, Style};
 
 use super::spec::{Method, Spec};
 use super::{Finished, Judged, Options};
-use crate::model::Model;
-use crate::svg::{Chart, Style};
-use crate::table::Table;
 
 /// The result of the experiment; its JSON is the command's `--json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use stonet::train::{Algorithm, Asghmc, Iro};
 use stonet::{Activation, Penalty, Seed, StoNet};
+use stonet_compare::simulated::Model;
 
-use crate::model::Model;
 use crate::{Error, Result};
 
 /// Everything about the experiment that is not a flag.

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stonet::base::streams::fashion as streams;
-use stonet::{ClassInputs, ClassMethod, ClassRows, Seed};
+use stonet::{ClassInputs, ClassMethod, ClassRows, Seed, Ticker};
+use stonet_compare::classes::{Group, Record, Seeds, TestRows, compare_with, summarise};
+use stonet_compare::files;
+use stonet_compare::journal::{Journal, complete};
+use stonet_compare::table::Table;
 
 use super::{Images, NamedLoss, Spec, train};
-use crate::calibration::{Group, Record, Seeds, TestRows, compare_with, summarise};
-use crate::journal::{Journal, Tick, complete};
-use crate::table::Table;
-use crate::{Error, Result, files, published};
+use crate::{Error, Result, published};
 
 const SCHEMA: &str = "stonet.reproduce.fashion/1";
 const CLASSES: usize = 10;
@@ -44,12 +45,12 @@ pub struct Fashion {
 }
 
 /// Runs what `dir`'s journal does not hold yet and reports on all of it.
-pub fn run(spec: &Spec, options: &FashionOptions, dir: &Path, tick: Tick<'_>) -> Result<Fashion> {
+pub fn run(spec: &Spec, options: &FashionOptions, dir: &Path, tick: Ticker<'_>) -> Result<Fashion> {
     let repeats = options.repeats.unwrap_or(spec.repeats);
     let mut spec = spec.clone();
     spec.training.epochs = options.epochs.unwrap_or(spec.training.epochs);
     if repeats == 0 || spec.training.epochs == 0 {
-        return Err(Error::Range { name: "--repeats and --epochs", range: "at least 1" });
+        return Err(Error::range("--repeats and --epochs", "at least 1"));
     }
     let images = Images::load(&options.data)?;
     files::create_dir(dir)?;
@@ -66,7 +67,7 @@ pub fn run(spec: &Spec, options: &FashionOptions, dir: &Path, tick: Tick<'_>) ->
         all.filter(|(l, repeat)| !records.iter().any(|r| r.group == l.name && r.split == *repeat)).collect();
     let total = spec.losses.len() * repeats;
     let done = total - missing.len();
-    records.extend(complete(&journal, missing, (done, total), tick, |(loss, repeat), tick| {
+    records.extend(complete(&journal, missing, (done, total), tick, |(loss, repeat), tick| -> Result<Record> {
         let outputs = train(&images, &spec, &loss.loss, Seed::new(seed).child(streams::NETWORKS.at(repeat)))?;
         let seeds = Seeds::of(seed, Seed::new(seed).child(streams::COMPARISON));
         let (validation, test) = (&outputs.validation, &outputs.test);

@@ -59,7 +59,7 @@ pub fn train(images: &Images, spec: &Spec, loss: &Loss, seed: Seed) -> Result<Ou
 /// Rows to train on and rows to calibrate on, at random.
 fn split(rows: usize, validation: usize, seed: Seed) -> Result<(Vec<usize>, Vec<usize>)> {
     if validation == 0 || validation >= rows {
-        return Err(Error::Range { name: "validation_rows", range: "at least 1, and fewer than there are images" });
+        return Err(Error::range("validation_rows", "at least 1, and fewer than there are images"));
     }
     let mut order: Vec<usize> = (0..rows).collect();
     order.shuffle(&mut seed.rng());

@@ -19,9 +19,11 @@ pub use replicate::Replicate;
 pub use report::{CellReport, Report};
 pub use spec::{Cell, ModelSpec, SelectionSpec, Spec};
 
-use crate::journal::{Journal, Tick, complete};
-use crate::model::Model;
-use crate::{Error, Result, files};
+use crate::{Error, Result};
+use stonet::Ticker;
+use stonet_compare::files;
+use stonet_compare::journal::{Journal, complete};
+use stonet_compare::simulated::Model;
 
 /// The journal's name and version; a change of either begins a new journal.
 const SCHEMA: &str = "stonet.reproduce.simulation/1";
@@ -72,12 +74,12 @@ impl Finished {
 }
 
 /// Runs what `dir`'s journal does not hold yet and reports on all of it.
-pub fn run(spec: &Spec, options: &Options, dir: &Path, tick: Tick<'_>) -> Result<Report> {
+pub fn run(spec: &Spec, options: &Options, dir: &Path, tick: Ticker<'_>) -> Result<Report> {
     if options.replicates == 0 {
-        return Err(Error::Range { name: "--replicates", range: "at least 1" });
+        return Err(Error::range("--replicates", "at least 1"));
     }
     if spec.pilots == 0 {
-        return Err(Error::Range { name: "pilots", range: "at least 1: kappa is chosen on them" });
+        return Err(Error::range("pilots", "at least 1: kappa is chosen on them"));
     }
     let cells = spec.cells(&options.models, &options.settings)?;
     files::create_dir(dir)?;
@@ -98,7 +100,7 @@ struct Runner<'a> {
     spec: &'a Spec,
     options: &'a Options,
     journal: &'a Journal<Record>,
-    tick: Tick<'a>,
+    tick: Ticker<'a>,
     total: usize,
 }
 
@@ -139,7 +141,7 @@ impl Runner<'_> {
         finished: &mut Finished,
         work: impl Fn(&Cell, usize) -> Result<Record> + Sync,
     ) -> Result<()> {
-        let work = |(cell, index): (Cell, usize), _: Tick<'_>| work(&cell, index);
+        let work = |(cell, index): (Cell, usize), _: Ticker<'_>| work(&cell, index);
         let records = complete(self.journal, jobs, (done, self.total), self.tick, work)?;
         records.into_iter().for_each(|r| finished.add(r));
         Ok(())

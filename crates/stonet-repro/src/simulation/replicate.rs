@@ -10,10 +10,10 @@ use stonet::rows::{PredictInterval, Scaling};
 use stonet::sparse::Refit;
 use stonet::train::{LossCurve, Trainer, Walk, cross_validate};
 use stonet::{Dataset, Intervals, Level, Seed};
+use stonet_compare::simulated::{inputs, separation};
 
 use super::spec::{Cell, Spec};
 use crate::Result;
-use crate::model::{inputs, separation};
 
 /// Test points whose intervals are kept for the figure.
 const EXAMPLES: usize = 20;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use stonet::metrics::mean_sd;
 use stonet::train::LossCurve;
+use stonet_compare::table::Table;
+use stonet_report::svg::Chart;
 
 use super::replicate::{Replicate, variances};
 use super::spec::{Cell, Spec};
 use super::{Finished, Options, SCHEMA};
 use crate::published::{CoverageCell, citab};
-use crate::svg::Chart;
-use crate::table::Table;
 use crate::{Error, Result};
 
 /// The result of the experiment; its JSON is the command's `--json`.
@@ -95,7 +95,7 @@ pub struct VarianceReport {
 pub(super) fn report(spec: &Spec, options: &Options, cells: &[Cell], finished: &Finished) -> Result<Report> {
     let named = variances(spec).into_iter().find(|(_, v)| *v == spec.variance);
     let Some((variance, _)) = named else {
-        return Err(Error::Range { name: "variance", range: "one of the compared ones" });
+        return Err(Error::range("variance", "one of the compared ones"));
     };
     let published = citab();
     let cells = cells

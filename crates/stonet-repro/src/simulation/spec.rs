@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use stonet::eve::Variance;
 use stonet::train::{Asghmc, PaperSettings, Preset};
 use stonet::{Activation, Seed, StoNet};
+use stonet_compare::simulated::Model;
 
-use crate::model::Model;
 use crate::{Error, Result};
 
 /// Everything about the experiment that is not a flag.
@@ -109,7 +109,7 @@ impl Spec {
         cells.sort();
         cells.dedup();
         if cells.is_empty() {
-            return Err(Error::Range { name: "--models and --settings", range: "at least one each" });
+            return Err(Error::range("--models and --settings", "at least one each"));
         }
         Ok(cells)
     }

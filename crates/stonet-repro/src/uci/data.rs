@@ -182,7 +182,8 @@ impl Directory {
 }
 
 fn names(dir: &Path) -> Result<BTreeSet<String>> {
-    let failed = |source| Error::Io { path: dir.to_owned(), action: "list the directory", source };
+    let failed =
+        |source| Error::from(stonet_compare::Error::Io { path: dir.to_owned(), action: "list the directory", source });
     let entries = std::fs::read_dir(dir).map_err(failed)?;
     entries.map(|e| Ok(e.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
 }

@@ -10,14 +10,15 @@ use stonet::metrics::{coverage, mean_sd};
 use stonet::rows::{PredictInterval, Scaling};
 use stonet::sparse::Refit;
 use stonet::train::{Asghmc, Decay, Progress, Stop, Trainer};
-use stonet::{Dataset, Level, RegressionRows, Seed, StoNet};
+use stonet::{Dataset, Level, RegressionRows, Seed, StoNet, Ticker};
+use stonet_compare::benchmark::{Prepared, Protocol, Set, prepare};
+use stonet_compare::files;
+use stonet_compare::journal::{Journal, complete};
+use stonet_compare::table::Table;
+use stonet_report::svg::{Chart, Style};
 
 use super::{UciSet, load};
-use crate::benchmark::{Prepared, Protocol, Set, prepare};
-use crate::journal::{Journal, Tick, complete};
-use crate::svg::{Chart, Style};
-use crate::table::Table;
-use crate::{Error, Result, files};
+use crate::{Error, Result};
 
 const SCHEMA: &str = "stonet.reproduce.inconsistency/1";
 /// Epochs of the StoNet after which its intervals are judged.
@@ -72,10 +73,10 @@ pub fn inconsistency(
     epochs: Option<usize>,
     seed: u64,
     dir: &Path,
-    tick: Tick<'_>,
+    tick: Ticker<'_>,
 ) -> Result<Inconsistency> {
     if splits == 0 {
-        return Err(Error::Range { name: "--splits", range: "at least 1" });
+        return Err(Error::range("--splits", "at least 1"));
     }
     let set = UciSet::Community;
     let Some(loaded) = load(set, data)? else {
@@ -90,7 +91,7 @@ pub fn inconsistency(
     records.retain(|r| r.epochs == epochs && r.index < splits);
     let missing: Vec<usize> = (0..splits).filter(|i| !records.iter().any(|r| r.index == *i)).collect();
     let done = splits - missing.len();
-    records.extend(complete(&journal, missing, (done, splits), tick, |index, tick| {
+    records.extend(complete(&journal, missing, (done, splits), tick, |index, tick| -> Result<Record> {
         let seed = Seed::new(seed).child(index as u64);
         let prepared = prepare(&community, &protocol, seed, tick)?;
         Ok(Record {

@@ -1,10 +1,10 @@
 //! `reproduce uci`: our table beside Table `tab:regression`.
 
 use serde::Serialize;
+use stonet_compare::benchmark::{Summary, number};
+use stonet_compare::table::Table;
 
-use crate::benchmark::{Summary, number};
 use crate::published::{RegressionCell, regression};
-use crate::table::Table;
 
 /// Splits behind the printed standard deviations.
 const PRINTED_SPLITS: f64 = 10.0;

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use stonet::Ticker;
+use stonet_compare::benchmark::{self, Plan, Protocol, Set};
+
 use super::report::Report;
 use super::{UciSet, load};
-use crate::benchmark::{self, Plan, Protocol, Set};
-use crate::journal::Tick;
 use crate::{Error, Result};
 
 /// What to run.
@@ -24,7 +25,7 @@ pub struct Options {
 }
 
 /// Runs what `dir`'s journal does not hold yet and reports on all of it.
-pub fn run(options: &Options, dir: &Path, tick: Tick<'_>) -> Result<Report> {
+pub fn run(options: &Options, dir: &Path, tick: Ticker<'_>) -> Result<Report> {
     let protocol = Protocol::shipped();
     let (mut sets, mut no_data, mut notes) = (Vec::new(), Vec::new(), Vec::new());
     for &set in &options.sets {

@@ -1,5 +1,7 @@
 //! Everything that can go wrong, one variant per cause, each with its numbers and its remedy.
 
+use super::Cancelled;
+
 /// The result of every fallible call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -375,12 +377,9 @@ pub enum Error {
         /// What may be asked for.
         most: usize,
     },
-    /// An observer asked to stop before there was anything to return.
-    #[error("stopped on request")]
-    Cancelled {
-        /// Epochs of a training that were finished, or fits of a cross-validation.
-        epochs: usize,
-    },
+    /// The caller stopped the work before there was anything to return.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
 }
 
 /// Why a class probability gets no interval.

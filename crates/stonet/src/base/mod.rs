@@ -4,13 +4,13 @@ pub(crate) mod binomial;
 mod error;
 pub(crate) mod names;
 pub(crate) mod normal;
-pub(crate) mod progress;
+mod progress;
 pub(crate) mod random;
 #[doc(hidden)]
 pub mod streams;
 mod threads;
 
 pub use error::{Error, NoInterval, Result};
-pub use progress::Ticker;
+pub use progress::{Cancelled, Ticker, Work};
 pub use random::{Rng, Seed};
 pub use threads::{check_threads, most_threads};

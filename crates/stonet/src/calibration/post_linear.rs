@@ -6,7 +6,7 @@ use ndarray::Array2;
 use super::skip::{SkipModel, View, standardised};
 use super::temperature;
 use crate::base::Result;
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::network::{Activation, Layer, Likelihood, StoNet};
 use crate::rows::ClassRows;
 use crate::sparse::{MultinomialFit, SparseMultinomial};
@@ -74,7 +74,7 @@ impl Design {
     pub(crate) fn path(&self, rows: &ClassRows<'_>, lambdas: &[f64], work: &Work<'_>) -> Result<Vec<Linear>> {
         let (solver, labels, k) = (&self.solver, rows.labels(), rows.classes());
         let offset = self.skip.as_ref().map(|(_, z)| z.view());
-        let fits = solver.watched_path(self.x.view(), labels, k, offset, lambdas, &|| work.check())?;
+        let fits = solver.watched_path(self.x.view(), labels, k, offset, lambdas, &|| Ok(work.check()?))?;
         fits.into_iter().map(|fit| self.linear(fit, k, lambdas[0])).collect()
     }
 

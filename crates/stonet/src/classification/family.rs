@@ -1,7 +1,7 @@
 //! Families of candidates: what one method fits on given rows, and the choice among its candidates by cross-validated likelihood.
 
 use super::{ClassMethod, PostStoNetClassifier, forms};
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Error, Result, Seed};
 use crate::calibration::affine::{self, Shape};
 use crate::calibration::post_linear::{Design, Linear};

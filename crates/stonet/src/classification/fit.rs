@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::family::{Candidate, Family};
 use super::{ClassMethod, FittedClassifier, MemberNotes, Model, PostStoNetClassifier, pool};
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Error, Result, Seed, Ticker, streams};
 use crate::calibration::IsotonicOvr;
 use crate::calibration::skip::log_loss;
@@ -99,7 +99,7 @@ impl PostStoNetClassifier {
         let families = methods.iter().map(|&m| Family::new(m, self, rows)).collect::<Result<Vec<_>>>()?;
         let folds = if families.len() == 1 && families[0].is_single() { Vec::new() } else { self.folds(rows, seed)? };
         let runs: usize = families.iter().map(Family::runs).sum();
-        let work = Work::new(runs * folds.len() + families.len(), tick);
+        let work = Work::new(runs * folds.len() + families.len(), "fits", tick);
         let fitted = self.on_folds(&families, &folds, seed, &work)?;
         let judged: Vec<Judged> = fitted.iter().map(|member| judge(member, &folds)).collect::<Result<_>>()?;
         let choices: Vec<Choice> = judged.iter().map(choose).collect();

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PostStoNetClassifier;
 use super::family::Candidate;
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::streams::class_stonet as streams;
 use crate::base::{Error, Result, Seed};
 use crate::calibration::skip::{SkipModel, View, standardised};

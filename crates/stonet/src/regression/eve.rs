@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Model, PostStoNetRegressor, StoNetSettings};
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::streams::{eve as streams, stonet};
 use crate::base::{Result, Seed, Ticker};
 use crate::eve::{Estimate, EveIntervals, training_variance};
@@ -52,7 +52,7 @@ impl PostStoNetRegressor {
         let select = self.select.unwrap_or(if self.kind == Kind::Paper { Select::Coverage } else { Select::Error });
         let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
         let parts = whole_folds(data.rows(), rows.groups(), self.folds, seed.child(streams::FOLDS))?;
-        let work = Work::new(self.folds + 1, tick);
+        let work = Work::new(self.folds + 1, "fits", tick);
         let judged: Vec<Judged> = parts
             .par_iter()
             .enumerate()

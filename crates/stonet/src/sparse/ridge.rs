@@ -7,7 +7,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use serde::{Deserialize, Serialize};
 
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Error, Result};
 use crate::rows::Standardizer;
 use crate::rows::dataset::{add_squares, is_constant_range, target_mean, units};
@@ -328,8 +328,8 @@ mod tests {
         for (n, p) in [(40, 5), (5, 40)] {
             let (x, y) = data(n, p);
             let rows: Vec<usize> = (0..n).collect();
-            let fit = Ridge::fit(x.view(), &rows, y.view(), &[0.1], &Work::new(1, &|_, _| false));
-            assert!(matches!(fit, Err(Error::Cancelled { .. })));
+            let fit = Ridge::fit(x.view(), &rows, y.view(), &[0.1], &Work::new(1, "fits", &|_, _| false));
+            assert!(matches!(fit, Err(Error::Cancelled(_))));
         }
     }
 

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::chain::{Chain, forward_latents};
-use super::{Fit, Observer, Progress, Stop, Trainer, Warning, check_sizes, constant_inputs};
+use super::{Fit, Observer, Progress, Stop, Trainer, Warning, cancelled, check_sizes, constant_inputs};
 use crate::base::streams::polished as streams;
 use crate::base::{Error, Result, Seed};
 use crate::linalg::dense::matmul;
@@ -128,7 +128,7 @@ impl Trainer for Iro {
             let (epoch, epochs, snapshot) = (t + 1, self.iterations, Some(&snapshot as &dyn Fn() -> StoNet));
             let progress = Progress { epoch, epochs, loss, restarts: 0, held_out: None, snapshot };
             match observer.progress(&progress) {
-                ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs: t + 1 }),
+                ControlFlow::Break(Stop::Cancel) => return Err(cancelled(epoch, epochs)),
                 ControlFlow::Break(Stop::Early) => break,
                 ControlFlow::Continue(()) => {}
             }

@@ -23,8 +23,8 @@ pub use run::StepBench;
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
 pub use tuning::{LossCurve, TuningCurve, Walk, cross_validate, kappa_path};
 
-use crate::base::progress::Work;
-use crate::base::{Error, Result, Seed};
+use crate::base::Work;
+use crate::base::{Cancelled, Error, Result, Seed};
 use crate::network::{Penalty, StoNet};
 use crate::rows::Dataset;
 use crate::rows::dataset::is_constant;
@@ -158,6 +158,11 @@ impl<F: FnMut(&Progress<'_>) -> ControlFlow<Stop>> Observer for F {
     fn progress(&mut self, progress: &Progress<'_>) -> ControlFlow<Stop> {
         self(progress)
     }
+}
+
+/// A training that its observer stopped.
+pub(crate) fn cancelled(done: usize, total: usize) -> Error {
+    Cancelled { done, total, unit: "epochs" }.into()
 }
 
 /// An observer that cancels a fit with the work it belongs to.

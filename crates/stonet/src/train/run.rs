@@ -6,8 +6,8 @@ use rand::seq::SliceRandom;
 
 use super::average::Average;
 use super::imputation::{Imputation, LayerUpdate, Packed, Plan, Sghmc};
-use super::{Asghmc, Fit, Observer, Progress, Stop, check_sizes};
-use crate::base::{Error, Result, Rng, Seed};
+use super::{Asghmc, Fit, Observer, Progress, Stop, cancelled, check_sizes};
+use crate::base::{Result, Rng, Seed};
 use crate::network::StoNet;
 use crate::rows::Dataset;
 
@@ -85,7 +85,7 @@ impl<'a> Run<'a> {
                 window = Average::new(&self.state);
             }
             match self.report(epoch + 1, loss, observer) {
-                ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs: epoch + 1 }),
+                ControlFlow::Break(Stop::Cancel) => return Err(cancelled(epoch + 1, self.epochs())),
                 ControlFlow::Break(Stop::Early) => break,
                 ControlFlow::Continue(()) => {}
             }

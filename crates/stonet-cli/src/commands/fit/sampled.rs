@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use stonet::base::Cancelled;
 use stonet::base::streams::regression;
 use stonet::regression::UncalibratedRegressor;
 use stonet::{Kind, Seed};
@@ -120,7 +121,7 @@ impl Drawn {
                 })?;
                 seen += table.rows() as u64;
                 if !tick(seen as usize, self.total as usize) {
-                    return Err(stonet_io::Error::Cancelled { rows: seen }.into());
+                    return Err(stonet_io::Error::from(Cancelled::rows(seen as usize, self.total as usize)).into());
                 }
             }
             match seen == self.total {

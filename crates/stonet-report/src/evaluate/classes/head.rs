@@ -1,6 +1,7 @@
 //! A fitted classifier judged batch by batch, with all that it tells of itself.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
+use stonet::base::Work;
 use stonet::classification::MemberNotes;
 use stonet::metrics::JudgeSettings;
 use stonet::network::Likelihood;
@@ -9,7 +10,6 @@ use stonet::{ClassInputs, Error, FittedClassifier, Result, Seed, Ticker};
 use super::{ClassEvaluation, ClassSettings, Explain, MemberWeight};
 use crate::evaluate::BATCH;
 use crate::evaluate::sample::RowSample;
-use crate::evaluate::steps::Steps;
 use crate::evaluate::strata::Groups;
 
 /// The rows that a fitted classifier is judged on: logits, features, or both.
@@ -150,10 +150,10 @@ impl<'a> ClassJudge<'a> {
 
     /// The evaluation. `tick(done, total)` follows what remains to be done and cancels it by returning false.
     pub fn finish(self, tick: Option<Ticker<'_>>) -> Result<ClassEvaluation> {
-        self.end(&Steps::new(tick))
+        self.end(&Work::open("steps", tick))
     }
 
-    fn end(self, steps: &Steps<'_>) -> Result<ClassEvaluation> {
+    fn end(self, steps: &Work<'_>) -> Result<ClassEvaluation> {
         let (rows, fitted, logits) = (self.rows(), self.fitted, self.logits);
         let array = |values: Vec<f64>| {
             let columns = values.len().checked_div(rows).unwrap_or(self.classes.len());
@@ -193,7 +193,7 @@ impl ClassEvaluation {
         classes: &[String],
         settings: &ClassSettings<'_>,
     ) -> Result<Self> {
-        let (number, steps) = (rows.rows()?, Steps::new(settings.tick));
+        let (number, steps) = (rows.rows()?, Work::open("steps", settings.tick));
         let by = settings.by.map(|(_, values)| values);
         let found = [("labels", labels.len()), ("rows of the column of subgroups", by.map_or(number, <[_]>::len))];
         for (what, found) in found {
@@ -206,7 +206,7 @@ impl ClassEvaluation {
         for first in (0..number).step_by(BATCH) {
             let part = first..(first + BATCH).min(number);
             judge.add(&rows.part(part.clone()), &labels[part.clone()], by.map(|by| &by[part.clone()]))?;
-            steps.done()?;
+            steps.advance()?;
         }
         judge.end(&steps)
     }

@@ -6,6 +6,7 @@ mod words;
 
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
+use stonet::base::Work;
 use stonet::base::streams::evaluation as streams;
 use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
 use stonet::train::TuningCurve;
@@ -16,7 +17,6 @@ pub use head::{ClassJudge, HeadInputs};
 use super::binomial::{Proportion, binomial_band};
 use super::importance::{Explain, Importance, Loss, permutation};
 use super::requirement::Metrics;
-use super::steps::Steps;
 use super::strata::Groups;
 use tables::{class_rows, confidence_bins, confusions, guesses};
 
@@ -188,7 +188,7 @@ impl ClassEvaluation {
         names: &[String],
         settings: &ClassSettings<'_>,
     ) -> Result<Self> {
-        let steps = Steps::new(settings.tick);
+        let steps = Work::open("steps", settings.tick);
         let groups = settings.by.map(|(column, values)| {
             let mut groups = Groups::default();
             groups.add(values);
@@ -204,7 +204,7 @@ impl ClassEvaluation {
         names: &[String],
         by: Option<(&str, &Groups)>,
         settings: &ClassSettings<'_>,
-        steps: &Steps<'_>,
+        steps: &Work<'_>,
     ) -> Result<Self> {
         if names.len() != p.ncols() {
             return Err(Error::Shape { what: "names of the classes".into(), expected: p.ncols(), found: names.len() });
@@ -213,13 +213,13 @@ impl ClassEvaluation {
         steps.announce(2 + usize::from(settings.network.is_some()));
         // First, because it checks everything.
         let scores = judge(p, labels, &settings.judge, seed.child(streams::SCORES))?;
-        steps.done()?;
+        steps.advance()?;
         let network = settings
             .network
             .map(|own| judge(own, labels, &settings.judge, seed.child(streams::NETWORK)))
             .transpose()?;
         if network.is_some() {
-            steps.done()?;
+            steps.advance()?;
         }
         let guesses = guesses(p);
         let rows = labels.len();
@@ -228,7 +228,7 @@ impl ClassEvaluation {
             None => None,
             Some((column, by)) => Some((column.to_owned(), groups(p, labels, by, &settings.judge, seed)?)),
         };
-        steps.done()?;
+        steps.advance()?;
         Ok(ClassEvaluation {
             rows,
             seen: None,
@@ -318,7 +318,7 @@ fn groups(
     by.largest().into_iter().enumerate().map(one).collect()
 }
 
-fn importance(explain: &Explain<'_>, labels: &[usize], seed: Seed, steps: &Steps<'_>) -> Result<Importance> {
+fn importance(explain: &Explain<'_>, labels: &[usize], seed: Seed, steps: &Work<'_>) -> Result<Importance> {
     let known = match explain.rows {
         Some(rows) => rows.iter().all(|&r| r < labels.len()),
         None => explain.inputs.nrows() == labels.len(),

@@ -1,6 +1,7 @@
 //! The computations behind an evaluation of intervals, from the figures of all rows.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
+use stonet::base::Work;
 use stonet::metrics::{covered, mean_length, median_length, rmse, winkler};
 use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Seed};
 
@@ -9,7 +10,6 @@ use super::judge::rows_of;
 use super::{IntervalScores, LEVELS, SampleRow, Subgroup, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
 use crate::evaluate::importance::{Explain, Importance, Loss, permutation, spread};
-use crate::evaluate::steps::Steps;
 use crate::evaluate::strata::{Groups, fifths, ranked};
 
 /// Rows drawn with their intervals.
@@ -27,7 +27,7 @@ pub(super) struct Job<'a> {
     pub y: ArrayView2<'a, f64>,
     /// The network's own predictions.
     pub network: Option<ArrayView2<'a, f64>>,
-    pub steps: &'a Steps<'a>,
+    pub steps: &'a Work<'a>,
 }
 
 /// Fails where values are missing, or do not fit the rows or the head.
@@ -84,7 +84,7 @@ impl Job<'_> {
             let mut target = self.target(j, name, own.as_ref().unwrap_or(self.intervals))?;
             let rows = self.y.nrows();
             target.curve = tallies.iter().zip(LEVELS).map(|(t, level)| t.target(j, level, rows)).collect();
-            self.steps.done()?;
+            self.steps.advance()?;
             Ok(target)
         };
         names.into_iter().enumerate().map(one).collect()

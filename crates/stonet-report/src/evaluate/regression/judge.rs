@@ -1,6 +1,7 @@
 //! Prediction intervals judged batch by batch: of every row only figures stay, and a sample of the rows themselves.
 
 use ndarray::{Array2, ArrayView2, s};
+use stonet::base::Work;
 use stonet::score::Asked;
 use stonet::train::TuningCurve;
 use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Ticker};
@@ -11,7 +12,6 @@ use super::{EvaluateSettings, IntervalScores, LEVELS, MemberWeights, RegressionE
 use crate::evaluate::binomial::Proportion;
 use crate::evaluate::importance::spread;
 use crate::evaluate::sample::RowSample;
-use crate::evaluate::steps::Steps;
 use crate::evaluate::strata::Groups;
 use crate::evaluate::variance::{self, VarianceSplit, splits};
 
@@ -98,10 +98,10 @@ impl<'a> RegressionJudge<'a> {
 
     /// The evaluation. `tick(done, total)` follows what remains to be done and cancels it by returning false.
     pub fn finish(self, tick: Option<Ticker<'_>>) -> Result<RegressionEvaluation> {
-        self.end(&Steps::new(tick))
+        self.end(&Work::open("steps", tick))
     }
 
-    pub(super) fn end(self, steps: &Steps<'_>) -> Result<RegressionEvaluation> {
+    pub(super) fn end(self, steps: &Work<'_>) -> Result<RegressionEvaluation> {
         let rows = self.rows();
         if rows == 0 {
             let remedy = "give rows with known values that were used for nothing before";
@@ -116,10 +116,10 @@ impl<'a> RegressionJudge<'a> {
             Job { fitted, intervals: &intervals, y: y.view(), network: network.as_ref().map(|d| d.view()), steps };
         let hits = job.row_hits(joint)?;
         let subgroups = groups.map(|(column, groups)| (column, job.subgroups(&groups, &hits, settings.level)));
-        steps.done()?;
+        steps.advance()?;
         let targets = job.targets(target_names, &tallies)?;
         let targets = with_sources(fitted, targets, variances(fitted, values.view())?);
-        steps.done()?;
+        steps.advance()?;
         let overall = scores(&intervals, y.view(), job.network)?;
         Ok(RegressionEvaluation {
             rows,

@@ -7,6 +7,7 @@ mod words;
 
 use ndarray::{ArrayView2, s};
 use serde::{Deserialize, Serialize};
+use stonet::base::Work;
 use stonet::train::TuningCurve;
 use stonet::{Error, FittedRegressor, Level, Overlap, RegressionInputs, Result, Seed, Ticker};
 
@@ -14,7 +15,6 @@ use super::BATCH;
 use super::binomial::{Judgement, Proportion};
 use super::importance::Importance;
 use super::requirement::Metrics;
-use super::steps::Steps;
 use super::strata::Stratum;
 use super::variance::VarianceSplit;
 use crate::number::real;
@@ -201,7 +201,7 @@ impl RegressionEvaluation {
         y: ArrayView2<'_, f64>,
         settings: &EvaluateSettings<'_>,
     ) -> Result<Self> {
-        let steps = Steps::new(settings.tick);
+        let steps = Work::open("steps", settings.tick);
         if y.nrows() != rows.features().nrows() {
             let (expected, found) = (rows.features().nrows(), y.nrows());
             return Err(Error::Shape { what: "rows of the targets".into(), expected, found });
@@ -217,7 +217,7 @@ impl RegressionEvaluation {
             let part = first..(first + BATCH).min(y.nrows());
             let labels = settings.by.map(|(_, labels)| &labels[part.clone()]);
             judge.add(&rows.part(part.clone()), y.slice(s![part, ..]), labels)?;
-            steps.done()?;
+            steps.advance()?;
         }
         judge.end(&steps)
     }

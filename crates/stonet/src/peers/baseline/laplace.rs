@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::spectrum::Spectrum;
 use super::{FittedBaseline, single, symmetric};
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Result, Seed, Ticker};
 use crate::rows::{Dataset, Intervals, Level, RegressionInputs, RegressionRows, Scaling, Standardizer};
 use crate::sparse::ridge::Clip;
@@ -45,7 +45,7 @@ pub struct FittedLaplace {
 impl Laplace {
     /// The posterior given all rows. The seed is there for the likeness of all baselines; `tick` cancels the fit by returning false.
     pub fn fit(&self, rows: &RegressionRows<'_>, _seed: Seed, tick: Ticker<'_>) -> Result<FittedLaplace> {
-        let work = Work::new(1, tick);
+        let work = Work::new(1, "fits", tick);
         let rows = single(rows)?;
         let (features, z) = super::standardise(rows.features)?;
         let data = Dataset::single(z, rows.y.to_owned())?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::halves::{Judge, halves};
 use super::{FittedBaseline, prediction, single, symmetric};
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::rows::{Intervals, Level, RegressionInputs, RegressionRows};
 use crate::sparse::ridge::Ridge;
@@ -50,7 +50,7 @@ pub struct FittedNormalised {
 impl Normalised {
     /// Learns the scale on a random half of the rows, and the scores on the other; `tick` cancels the fit by returning false.
     pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedNormalised> {
-        let work = Work::new(1, tick);
+        let work = Work::new(1, "fits", tick);
         self.validate()?;
         let rows = single(rows)?;
         let d = rows.prediction.ok_or(Error::NoPrediction { what: NAME })?;

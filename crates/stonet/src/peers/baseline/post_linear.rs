@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::halves::{Half, Judge, halves};
 use super::{FittedBaseline, constant, single};
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::streams::baseline as streams;
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::rows::dataset::{names, whole_folds};
@@ -54,7 +54,7 @@ impl PostLinear {
     /// Chooses λ and fits on a random half of the rows. `tick` follows the fits and cancels them by returning false.
     pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedPostLinear> {
         self.validate()?;
-        let work = Work::new(self.folds + 1, tick);
+        let work = Work::new(self.folds + 1, "fits", tick);
         let (fit, judge) = halves(&single(rows)?, seed.child(streams::HALVES))?;
         let (features, z) = super::standardise(fit.features.view())?;
         let data = Dataset::single(z, fit.y.clone())?;
@@ -65,7 +65,7 @@ impl PostLinear {
         let path: Vec<f64> = (0..self.lambdas).map(|i| largest * (step * i as f64).exp()).collect();
         let best = self.choose(&fit, data.x(), t.view(), &path, seed.child(streams::FIT), &work)?;
         // From the top of the path down: each solution starts the next.
-        let check = || work.check();
+        let check = || Ok(work.check()?);
         let lasso = SparseLinear::default().watched_path(data.x(), t.view(), &path[..=best], &check)?.remove(best);
         work.advance()?;
         let mut fitted = FittedPostLinear { features, target, lasso, path, judge: Judge::new(vec![], None) };
@@ -89,7 +89,7 @@ impl PostLinear {
         let errors = |held_out: &Vec<usize>| -> Result<Vec<f64>> {
             let train = complement(x.nrows(), held_out);
             let rows = |a: ArrayView2<'_, f64>, which: &[usize]| a.select(Axis(0), which);
-            let (inputs, targets, check) = (rows(x, &train), rows(t, &train), || work.check());
+            let (inputs, targets, check) = (rows(x, &train), rows(t, &train), || Ok(work.check()?));
             let fits = SparseLinear::default().watched_path(inputs.view(), targets.view(), path, &check)?;
             work.advance()?;
             let (x, t) = (rows(x, held_out), rows(t, held_out));

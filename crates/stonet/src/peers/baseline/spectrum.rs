@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Error, Result};
 use crate::linalg::dense::{gram, matmul, symmetric_eigen};
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::halves::Judge;
 use super::{FittedBaseline, constant, prediction, single};
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::rows::{Intervals, Level, RegressionInputs, RegressionRows};
 
@@ -25,7 +25,7 @@ pub struct FittedSplitConformal {
 impl SplitConformal {
     /// Keeps |y − d|. The seed is there for the likeness of all baselines; `tick` cancels the fit by returning false.
     pub fn fit(&self, rows: &RegressionRows<'_>, _seed: Seed, tick: Ticker<'_>) -> Result<FittedSplitConformal> {
-        let work = Work::new(1, tick);
+        let work = Work::new(1, "fits", tick);
         let rows = single(rows)?;
         let d = rows.prediction.ok_or(Error::NoPrediction { what: NAME })?;
         let scores = (&rows.y - &d).mapv(f64::abs);

@@ -11,7 +11,7 @@ use super::{EarlyStopping, Mlp, Trained, Training};
 use crate::base::streams::perceptron as streams;
 use crate::base::{Error, Result, Rng, Seed};
 use crate::rows::Dataset;
-use crate::train::{Observer, Progress, Stop};
+use crate::train::{Observer, Progress, Stop, cancelled};
 
 /// The state of a run.
 pub(super) struct Run<'a> {
@@ -68,7 +68,7 @@ impl<'a> Run<'a> {
             let of = self.settings.epochs;
             let progress = Progress { epoch: epochs, epochs: of, loss, restarts: 0, held_out, snapshot: None };
             match observer.progress(&progress) {
-                ControlFlow::Break(Stop::Cancel) => return Err(Error::Cancelled { epochs }),
+                ControlFlow::Break(Stop::Cancel) => return Err(cancelled(epochs, of)),
                 ControlFlow::Break(Stop::Early) => break,
                 ControlFlow::Continue(()) => {}
             }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::members::{Candidates, Members};
 use super::scale::{Learned, ScaleModel};
 use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::streams::stack as streams;
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::conformal::ranks::Scores;
@@ -38,7 +38,7 @@ pub(super) struct Job<'a, 'd> {
 
 impl<'a, 'd> Job<'a, 'd> {
     pub(super) fn new(stack: &'a Stack, members: Members, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Self {
-        Job { stack, members, data, seed, work: Work::new(stack.fits(), tick) }
+        Job { stack, members, data, seed, work: Work::new(stack.fits(), "fits", tick) }
     }
 
     pub(super) fn run(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {

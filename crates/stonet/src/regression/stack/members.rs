@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fit::scored;
 use super::lower;
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Error, Result, Seed, streams};
 use crate::network::{Activation, Layer, StoNet};
 use crate::rows::Standardizer;

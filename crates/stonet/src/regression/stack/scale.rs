@@ -9,7 +9,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::base::{Error, Result};
 use crate::rows::dataset::{ends, is_far, target_mean};
 use crate::sparse::ridge::{Ridge, blocks};

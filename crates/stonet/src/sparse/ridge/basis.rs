@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::{Clip, Design, blocks};
 use crate::base::Result;
-use crate::base::progress::Work;
+use crate::base::Work;
 use crate::linalg::dense::{matmul, symmetric_eigen};
 
 /// Blocks whose Gram matrices are held at once.

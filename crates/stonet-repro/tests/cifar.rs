@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use stonet::ClassMethod::{self, None as Raw, Temperature, Vector};
-use stonet_repro::calibration::{CifarOptions, CifarSpec, cifar};
+use stonet_repro::cifar::{CifarOptions, CifarSpec, cifar};
 
 fn options(data: PathBuf, only: &str, methods: &[ClassMethod]) -> CifarOptions {
     CifarOptions { data, only: Some(vec![only.to_owned()]), methods: methods.to_vec(), splits: Some(2), seed: 1 }

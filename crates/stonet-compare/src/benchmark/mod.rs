@@ -20,8 +20,7 @@ use stonet::{Dataset, Level, RegressionInputs, RegressionRows, Seed, Ticker};
 
 pub use compare::{Compared, IntervalComparison, compare_intervals};
 pub use methods::{DEFAULT, Judged, Method};
-pub(crate) use report::number;
-pub use report::{MethodSummary, Report, Summary};
+pub use report::{MethodSummary, Report, Summary, number};
 pub use run::{Plan, Record, Run, run};
 
 use crate::{Error, Result};
@@ -50,7 +49,7 @@ pub struct Protocol {
 impl Protocol {
     /// The paper's, as shipped.
     pub fn shipped() -> Self {
-        toml::from_str(include_str!("../../experiments/uci.toml")).expect("the shipped experiment parses")
+        toml::from_str(include_str!("../../protocol.toml")).expect("the shipped experiment parses")
     }
 
     /// Epochs of a set.
@@ -75,22 +74,32 @@ pub struct Split {
 }
 
 /// A network, and the rows it has not been trained on as its last hidden layer sees them.
-pub(crate) struct Prepared {
+#[derive(Debug)]
+pub struct Prepared {
+    /// Rows for calibration.
     pub calibration: Part,
+    /// Rows for testing.
     pub test: Part,
+    /// The network's mean squared error on its training rows.
     pub train_mse: f64,
 }
 
 /// Features, the network's predictions, and responses, in the data's units.
-pub(crate) struct Part {
+#[derive(Debug)]
+pub struct Part {
+    /// Outputs of the last hidden layer.
     pub features: Array2<f64>,
+    /// The network's predictions.
     pub prediction: Array2<f64>,
+    /// The true values.
     pub y: Array2<f64>,
+    /// The number of each row's group.
     pub groups: Option<Vec<usize>>,
 }
 
 impl Part {
-    pub(crate) fn calibration(&self) -> Result<RegressionRows<'_>> {
+    /// The rows to calibrate on.
+    pub fn calibration(&self) -> Result<RegressionRows<'_>> {
         let rows = RegressionRows::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?;
         Ok(match &self.groups {
             Some(groups) => rows.with_groups(groups)?,
@@ -98,7 +107,8 @@ impl Part {
         })
     }
 
-    pub(crate) fn new_rows(&self) -> Result<RegressionInputs<'_>> {
+    /// The rows to predict for.
+    pub fn new_rows(&self) -> Result<RegressionInputs<'_>> {
         Ok(RegressionInputs::new(self.features.view())?.with_prediction(self.prediction.view())?)
     }
 
@@ -130,7 +140,7 @@ fn parts(set: &Set, protocol: &Protocol, seed: Seed) -> Result<[Vec<usize>; 3]> 
 }
 
 /// Splits the rows and trains the network; `tick` hears of every epoch.
-pub(crate) fn prepare(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> Result<Prepared> {
+pub fn prepare(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> Result<Prepared> {
     let data = &set.data;
     let [training_rows, calibration_rows, test_rows] = parts(set, protocol, seed.child(streams::PARTS))?;
     let train = data.select(&training_rows);

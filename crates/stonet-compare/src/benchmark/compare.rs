@@ -2,12 +2,12 @@
 
 use ndarray::ArrayView2;
 use serde::Serialize;
+use stonet::base::Work;
 use stonet::metrics::rmse;
-use stonet::{Level, RegressionInputs, RegressionRows, Seed};
+use stonet::{Level, RegressionInputs, RegressionRows, Seed, Ticker};
 
 use super::methods::{Test, judge};
 use super::{DEFAULT, Judged, Method, number};
-use crate::journal::Tick;
 use crate::table::Table;
 use crate::{Error, Result};
 
@@ -77,26 +77,24 @@ pub fn compare_intervals<'a>(
     methods: &[String],
     level: Level,
     seed: u64,
-    tick: Tick<'_>,
+    tick: Ticker<'_>,
 ) -> Result<IntervalComparison> {
     let chosen = methods.iter().map(|name| name.parse()).collect::<Result<Vec<Method>>>()?;
     let chosen = if chosen.is_empty() { Method::ALL.to_vec() } else { chosen };
     test.0.check_values(test.1)?;
     let test_rows = Test { new: test.0, y: test.1 };
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
-    tick(0, chosen.len());
-    for (done, &method) in chosen.iter().enumerate() {
+    let work = Work::new(chosen.len(), "methods", tick);
+    for &method in &chosen {
         let name = method.name();
-        let stop = |_: usize, _: usize| tick(done, chosen.len());
+        let stop = |_: usize, _: usize| work.check().is_ok();
         match judge(method, rows, test_rows, level, Seed::new(seed), &stop) {
             Ok(j) => judged.push(Compared { name, judged: j }),
-            Err(Error::Core(e @ stonet::Error::Cancelled { .. })) => return Err(e.into()),
+            Err(Error::Core(stonet::Error::Cancelled(c))) => return Err(c.into()),
             Err(Error::Core(e)) => refused.push(Refused { name, reason: reason(&e) }),
             Err(e) => return Err(e),
         }
-        if !tick(done + 1, chosen.len()) {
-            return Err(Error::Cancelled);
-        }
+        work.advance()?;
     }
     if let (true, Some(first)) = (judged.is_empty(), refused.first()) {
         return Err(Error::NoMethod { reason: format!("{}: {}", first.name, first.reason) });

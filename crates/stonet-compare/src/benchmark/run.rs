@@ -10,7 +10,7 @@ use stonet_io::Model;
 
 use super::report::{self, Summary};
 use super::{Protocol, Set, Split, split};
-use crate::journal::{Journal, Tick, complete};
+use crate::journal::{Journal, complete};
 use crate::{Error, Result, files};
 
 /// The journal's name and version.
@@ -116,12 +116,12 @@ impl Run {
 }
 
 /// Runs the splits that `dir`'s journal does not hold yet and sums up all of them, set by set.
-pub fn run(sets: &[Set], plan: Plan, dir: &Path, tick: Tick<'_>) -> Result<Vec<Summary>> {
+pub fn run(sets: &[Set], plan: Plan, dir: &Path, tick: Ticker<'_>) -> Result<Vec<Summary>> {
     let mut run = Run::open(plan, dir)?;
     let jobs = run.left(sets)?;
     let total = run.plan.splits * sets.len();
     let done = total - jobs.len();
-    let work = |(set, index): (&Set, usize), tick: Tick<'_>| run.plan.record(set, index, tick);
+    let work = |(set, index): (&Set, usize), tick: Ticker<'_>| run.plan.record(set, index, tick);
     let records = complete(&run.journal, jobs, (done, total), tick, work)?;
     records.into_iter().for_each(|record| run.keep(record));
     Ok(sets.iter().map(|set| run.summary(set)).collect())

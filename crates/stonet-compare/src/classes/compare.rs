@@ -3,12 +3,11 @@
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
-use stonet::base::streams;
+use stonet::base::{Work, streams};
 use stonet::classification::MemberNotes;
 use stonet::metrics::{Band, ClassReport, JudgeSettings, Measured, judge};
-use stonet::{ClassInputs, ClassMethod, ClassRows, PostStoNetClassifier, Seed};
+use stonet::{ClassInputs, ClassMethod, ClassRows, PostStoNetClassifier, Seed, Ticker};
 
-use crate::journal::Tick;
 use crate::table::Table;
 use crate::{Error, Result};
 
@@ -114,7 +113,7 @@ pub fn compare(
     classes: &[String],
     methods: &[ClassMethod],
     seed: u64,
-    tick: Tick<'_>,
+    tick: Ticker<'_>,
 ) -> Result<Comparison> {
     let root = Seed::new(seed);
     let seeds = Seeds { number: seed, fit: root, judgement: root.child(streams::evaluation::SCORES) };
@@ -122,8 +121,8 @@ pub fn compare(
 }
 
 /// Where the random numbers of a comparison come from; all methods have the same.
-#[derive(Clone, Copy)]
-pub(crate) struct Seeds {
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds {
     number: u64,
     fit: Seed,
     judgement: Seed,
@@ -131,34 +130,33 @@ pub(crate) struct Seeds {
 
 impl Seeds {
     /// Those of an experiment, two streams of `root`.
-    pub(crate) fn of(number: u64, root: Seed) -> Self {
+    pub fn of(number: u64, root: Seed) -> Self {
         use streams::calibration::{FIT, JUDGEMENT};
         Seeds { number, fit: root.child(FIT), judgement: root.child(JUDGEMENT) }
     }
 }
 
-pub(crate) fn compare_with(
+/// The same with these random numbers.
+pub fn compare_with(
     rows: &ClassRows<'_>,
     test: TestRows<'_>,
     classes: &[String],
     methods: &[ClassMethod],
     seeds: Seeds,
-    tick: Tick<'_>,
+    tick: Ticker<'_>,
 ) -> Result<Comparison> {
     let settings = PostStoNetClassifier::default();
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
-    tick(0, methods.len());
-    for (done, &method) in methods.iter().enumerate() {
-        let stop = |_: usize, _: usize| tick(done, methods.len());
+    let work = Work::new(methods.len(), "methods", tick);
+    for &method in methods {
+        let stop = |_: usize, _: usize| work.check().is_ok();
         match one(rows, test, &PostStoNetClassifier { method, ..settings.clone() }, seeds, &stop) {
             Ok(j) => judged.push(j),
-            Err(Error::Core(e @ stonet::Error::Cancelled { .. })) => return Err(e.into()),
+            Err(Error::Core(stonet::Error::Cancelled(c))) => return Err(c.into()),
             Err(Error::Core(e)) => refused.push(Refused { name: method, reason: e.to_string() }),
             Err(e) => return Err(e),
         }
-        if !tick(done + 1, methods.len()) {
-            return Err(Error::Cancelled);
-        }
+        work.advance()?;
     }
     if let (true, Some(first)) = (judged.is_empty(), refused.first()) {
         return Err(Error::NoMethod { reason: format!("{}: {}", first.name, first.reason) });
@@ -185,7 +183,7 @@ fn one(
     test: TestRows<'_>,
     method: &PostStoNetClassifier,
     seeds: Seeds,
-    tick: Tick<'_>,
+    tick: Ticker<'_>,
 ) -> Result<Judged> {
     let begin = Instant::now();
     let fitted = method.fit(rows, seeds.fit, tick)?;
@@ -221,7 +219,7 @@ impl Judged {
 
 impl Comparison {
     /// The methods as a journal keeps them, without every score's interval.
-    pub(crate) fn brief(self) -> Vec<Judged> {
+    pub fn brief(self) -> Vec<Judged> {
         self.methods.into_iter().map(|j| Judged { scores: None, ..j }).collect()
     }
 

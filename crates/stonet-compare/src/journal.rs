@@ -6,11 +6,12 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use stonet::Ticker;
+use stonet::base::Work;
 
 use crate::{Error, Result, files};
 
@@ -58,26 +59,22 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     }
 }
 
-/// Called with `(done, total)` after each piece of work and between its steps; returning false ends the run.
-pub type Tick<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
-
-/// Does every job in parallel and saves each record as soon as it is there; `done` of `total` were finished before. A job is handed a ticker by
-/// which it can be cancelled between its steps, whatever it counts.
-pub fn complete<J: Send, R: Serialize + DeserializeOwned + Send>(
+/// Does every job in parallel and saves each record as soon as it is there; `done` of `total` were finished before. A job is
+/// handed a ticker by which it can be cancelled between its steps, whatever it counts.
+pub fn complete<J: Send, R: Serialize + DeserializeOwned + Send, E: From<Error> + Send>(
     journal: &Journal<R>,
     jobs: Vec<J>,
     (done, total): (usize, usize),
-    tick: Tick<'_>,
-    work: impl Fn(J, Tick<'_>) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    let count = AtomicUsize::new(done);
-    tick(done, total);
+    tick: Ticker<'_>,
+    job: impl Fn(J, Ticker<'_>) -> std::result::Result<R, E> + Sync,
+) -> std::result::Result<Vec<R>, E> {
+    let work = Work::resumed(done, total, "pieces of work", tick);
     jobs.into_par_iter()
-        .map(|job| {
-            let record = work(job, &|_, _| tick(count.load(Ordering::Relaxed), total))?;
+        .map(|one| {
+            let record = job(one, &|_, _| work.check().is_ok())?;
             journal.append(&record)?;
-            let done = count.fetch_add(1, Ordering::Relaxed) + 1;
-            if tick(done, total) { Ok(record) } else { Err(Error::Cancelled) }
+            work.advance().map_err(Error::from)?;
+            Ok(record)
         })
         .collect()
 }

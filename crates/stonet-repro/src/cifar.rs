@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use ndarray::{Array2, Axis};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
+use stonet::base::Cancelled;
 use stonet::base::streams::calibration::FIRST_NETWORK;
-use stonet::{ClassInputs, ClassMethod, ClassRows, Seed};
+use stonet::{ClassInputs, ClassMethod, ClassRows, Seed, Ticker};
+use stonet_compare::classes::{Group, Judged, Record, Seeds, TestRows, compare_with, summarise, verdicts};
+use stonet_compare::files;
+use stonet_compare::journal::Journal;
+use stonet_compare::table::Table;
 use stonet_io::Reading;
 
-use super::report::{Group, Record, summarise, verdicts};
-use super::{Seeds, TestRows, compare_with};
-use crate::journal::{Journal, Tick};
-use crate::table::Table;
-use crate::{Error, Result, files, published};
+use crate::{Error, Result, published};
 
 const SCHEMA: &str = "stonet.reproduce.cifar/1";
 
@@ -44,7 +45,7 @@ pub struct Network {
 impl CifarSpec {
     /// The settings that come with the program.
     pub fn shipped() -> Self {
-        toml::from_str(include_str!("../../experiments/cifar.toml")).expect("the shipped settings are valid")
+        toml::from_str(include_str!("../experiments/cifar.toml")).expect("the shipped settings are valid")
     }
 }
 
@@ -88,10 +89,10 @@ struct Outputs {
 }
 
 /// Runs what `dir`'s journal does not hold yet and reports on all of it.
-pub fn cifar(spec: &CifarSpec, options: &CifarOptions, dir: &Path, tick: Tick<'_>) -> Result<Cifar> {
+pub fn cifar(spec: &CifarSpec, options: &CifarOptions, dir: &Path, tick: Ticker<'_>) -> Result<Cifar> {
     let splits = options.splits.unwrap_or(spec.splits);
     if splits == 0 {
-        return Err(Error::Range { name: "--splits", range: "at least 1" });
+        return Err(Error::range("--splits", "at least 1"));
     }
     let known: Vec<&str> = spec.networks.iter().map(|n| n.file.as_str()).collect();
     if let Some(name) = options.only.iter().flatten().find(|n| !known.contains(&n.as_str())) {
@@ -119,7 +120,7 @@ pub fn cifar(spec: &CifarSpec, options: &CifarOptions, dir: &Path, tick: Tick<'_
     // One after the other: each method uses all cores, so that its seconds mean something.
     for (done, (i, split)) in jobs.into_iter().enumerate() {
         if !tick(done, total) {
-            return Err(Error::Cancelled);
+            return Err(Cancelled { done, total, unit: "fits" }.into());
         }
         let (network, outputs) = &found[i];
         // The last entry of a split has all methods that were ever asked for.
@@ -163,12 +164,12 @@ fn run(
     methods: &[ClassMethod],
     seed: u64,
     split: Seed,
-) -> Result<Vec<super::Judged>> {
+) -> Result<Vec<Judged>> {
     let (validation, test) = if outputs.validation.is_empty() {
         let mut order = outputs.test.clone();
         order.shuffle(&mut split.rng());
         if order.len() <= validation_rows {
-            return Err(Error::Range { name: "validation_rows", range: "below the number of rows" });
+            return Err(Error::range("validation_rows", "below the number of rows"));
         }
         let test = order.split_off(validation_rows);
         (order, test)

@@ -192,7 +192,7 @@ impl Report<'_> {
 }
 
 /// Four significant digits.
-pub(crate) fn number(v: f64) -> String {
+pub fn number(v: f64) -> String {
     if !v.is_finite() {
         return v.to_string();
     }

@@ -4,8 +4,8 @@ use ndarray::{Array2, Axis};
 use stonet::base::streams;
 use stonet::metrics::{JudgeSettings, coverage, judge, mean_length, winkler};
 use stonet::*;
-use stonet_repro::benchmark::{Method, compare_intervals};
-use stonet_repro::calibration::{TestRows, compare};
+use stonet_compare::benchmark::{Method, compare_intervals};
+use stonet_compare::classes::{TestRows, compare};
 
 const SEED: u64 = 7;
 

@@ -1,0 +1,30 @@
+//! Reading of a saved head.
+
+use std::path::PathBuf;
+
+use pyo3::prelude::*;
+use stonet_io::{Head, Model};
+
+use crate::classification::Classification;
+use crate::error::Raise;
+use crate::regression::Regression;
+
+/// A saved head of either kind.
+#[derive(IntoPyObject)]
+#[expect(clippy::large_enum_variant, reason = "one value, which goes to Python at once")]
+pub enum Loaded {
+    /// Intervals.
+    Regression(Regression),
+    /// Probabilities.
+    Classification(Classification),
+}
+
+/// Reads a `.stonet` file.
+#[pyfunction]
+pub fn load(path: PathBuf) -> PyResult<Loaded> {
+    let model = Model::load(&path).raise()?;
+    Ok(match model.head {
+        Head::Regression(_) => Loaded::Regression(Regression::of(model)?),
+        Head::Classification(_) => Loaded::Classification(Classification::of(model, None, None)?),
+    })
+}
