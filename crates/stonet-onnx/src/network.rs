@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use stonet_io::nearest;
-
 use crate::external::inlined;
 use crate::proto::{Summary, tag};
 use crate::tensor::{ElementType, Initialiser, Operator, TensorInfo};
@@ -17,11 +15,11 @@ pub(crate) const COLUMNS: &str = "stonet.inputs";
 /// A network: its file's bytes, with weights that lay beside it brought in, and a summary of them.
 #[derive(Debug, Clone)]
 pub struct Network {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     bytes: Vec<u8>,
-    summary: Summary,
+    pub(crate) summary: Summary,
     /// The operator that writes each tensor.
-    writers: HashMap<String, usize>,
+    pub(crate) writers: HashMap<String, usize>,
     /// Numbers of the stored tensors.
     stored: HashMap<String, usize>,
 }

@@ -145,7 +145,7 @@ mod tests {
         for cell in &cells {
             let (_, trainer, start) = spec.network(cell, Seed::new(1)).unwrap();
             assert_eq!(trainer.rates.len(), start.layers().len());
-            assert_eq!(start.inputs(), crate::model::INPUTS);
+            assert_eq!(start.inputs(), stonet_compare::simulated::INPUTS);
         }
         let e = spec.cells(&[Model::One], &["iv".into()]).unwrap_err().to_string();
         assert_eq!(e, "there is no setting `iv`; there are i, ii, iii");
