@@ -13,8 +13,8 @@ pub type Matrix<'py> = PyReadonlyArray2<'py, f64>;
 /// A list of numbers that is read where it lies.
 pub type Numbers<'py> = PyReadonlyArray1<'py, i64>;
 
-/// A matrix of numpy that a thread may read for longer than the call lasts that it was given to: work that does not end at once when it is
-/// cancelled is left behind.
+/// A matrix of numpy that a thread may read for longer than the call lasts that it was given to: work that does not end
+/// at once when it is cancelled is left behind.
 pub struct Held {
     view: ArrayView2<'static, f64>,
     /// Keeps the memory behind the view alive.
@@ -24,9 +24,10 @@ pub struct Held {
 impl Held {
     pub fn new(matrix: &Matrix<'_>) -> Self {
         let view = matrix.as_array();
-        // SAFETY: the owner holds a reference to the array, whose memory numpy neither frees nor moves while there is one (`resize` refuses), and
-        // the view is only handed out for as long as the owner lives. Python code that writes to the array meanwhile changes the numbers that
-        // are read, as it does for every function that works without the interpreter's lock.
+        // SAFETY: the owner holds a reference to the array, whose memory numpy neither frees nor moves while there is
+        // one (`resize` refuses), and the view is only handed out for as long as the owner lives. Python code that
+        // writes to the array meanwhile changes the numbers that are read, as it does for every function that works
+        // without the interpreter's lock.
         let view = unsafe { std::mem::transmute::<ArrayView2<'_, f64>, ArrayView2<'static, f64>>(view) };
         Held { view, _owner: (**matrix).clone().unbind() }
     }

@@ -20,8 +20,8 @@ struct Pools {
 /// Those of this process, or of the one that it was forked from.
 static POOLS: AtomicPtr<Pools> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The pools of this process. A fork has none of its parent's threads, and a thread of the parent may have held the lock when it was made: it
-/// begins anew, and what it inherits stays where it is.
+/// The pools of this process. A fork has none of its parent's threads, and a thread of the parent may have held the
+/// lock when it was made: it begins anew, and what it inherits stays where it is.
 fn own() -> &'static Pools {
     let process = std::process::id();
     loop {

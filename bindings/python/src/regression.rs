@@ -327,7 +327,8 @@ impl Regression {
         self.head().needs_prediction()
     }
 
-    /// How many rows or groups calibrate the intervals and how many are needed, where they are too few for finite intervals.
+    /// How many rows or groups calibrate the intervals and how many are needed, where they are too few for finite
+    /// intervals.
     fn too_few(&self, level: f64, joint: bool) -> PyResult<Option<(usize, usize)>> {
         self.head().too_few_rows(Level::new(level).raise()?, joint).raise()
     }

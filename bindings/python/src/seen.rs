@@ -26,7 +26,8 @@ pub fn check(py: Python<'_>, overlap: Option<&Overlap>, allow: bool) -> PyResult
     warn(py, &text)
 }
 
-/// Warns of copies among rows with these hashes; `parts` are those of inputs and of targets alone, where targets are numbers.
+/// Warns of copies among rows with these hashes; `parts` are those of inputs and of targets alone, where targets are
+/// numbers.
 pub fn warn_of_copies(py: Python<'_>, hashes: &[u64], parts: &[Vec<u64>], remedy: &'static str) -> PyResult<()> {
     let mut all = FingerprintsBuilder::default();
     all.add(hashes);

@@ -11,7 +11,8 @@ use crate::error::Raise;
 /// Settings that are arguments of their own in Python.
 const ARGUMENTS: [&str; 3] = ["method", "folds", "level"];
 
-/// The default with the given values in their places, however deep; names that do not exist are errors. `name` is the argument in Python.
+/// The default with the given values in their places, however deep; names that do not exist are errors. `name` is the
+/// argument in Python.
 pub fn read<T: DeserializeOwned + Serialize + Default>(json: &str, name: &str) -> PyResult<T> {
     let default = serde_json::to_value(T::default()).raise()?;
     let whole = |given: Value| {
@@ -32,7 +33,8 @@ pub fn text(value: &impl Serialize) -> PyResult<String> {
     serde_json::to_string(value).raise()
 }
 
-/// Where a name is not there, what stands there is replaced as a whole: a variant with another name, or a mistake that is then told.
+/// Where a name is not there, what stands there is replaced as a whole: a variant with another name, or a mistake that
+/// is then told.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) if from.keys().all(|name| into.contains_key(name)) => {

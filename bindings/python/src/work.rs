@@ -20,13 +20,14 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 static PROCESS: OnceLock<u32> = OnceLock::new();
 
-/// Remembers which process loaded the module: a fork has none of the threads of rayon's pool, and would wait for them for ever.
+/// Remembers which process loaded the module: a fork has none of the threads of rayon's pool, and would wait for them
+/// for ever.
 pub fn remember_process() {
     PROCESS.get_or_init(std::process::id);
 }
 
-/// Rows for which the interpreter's lock is kept: one tile of a scorer. Where other threads of Python are busy, a lock that was
-/// given away comes back after the interpreter's switch interval, 5 ms.
+/// Rows for which the interpreter's lock is kept: one tile of a scorer. Where other threads of Python are busy, a lock
+/// that was given away comes back after the interpreter's switch interval, 5 ms.
 const TILE: usize = 32;
 /// Rows that a scorer gives to one thread in any case.
 const BLOCK: usize = 1024;
@@ -97,11 +98,13 @@ impl State {
     }
 }
 
-/// Runs long work on a thread of its own. The calling thread is the only one that Python's signals reach and that a callback expects to be
-/// called on: it waits, and every now and then calls `progress(done, total)` and looks for Ctrl-C. Either may raise, which ends the work.
+/// Runs long work on a thread of its own. The calling thread is the only one that Python's signals reach and that a
+/// callback expects to be called on: it waits, and every now and then calls `progress(done, total)` and looks for
+/// Ctrl-C. Either may raise, which ends the work.
 ///
-/// Work ends where it asks its ticker whether to go on. Inside a large factorisation it does not ask for many seconds: then the caller gets its
-/// exception after [`PATIENCE`], and the work, which owns all that it needs, is left behind until it asks the next time.
+/// Work ends where it asks its ticker whether to go on. Inside a large factorisation it does not ask for many seconds:
+/// then the caller gets its exception after [`PATIENCE`], and the work, which owns all that it needs, is left behind
+/// until it asks the next time.
 pub fn follow<T: Send + 'static>(
     py: Python<'_>,
     jobs: Option<usize>,

@@ -31,8 +31,8 @@ pub struct ColumnArgs {
     /// Column to predict, or several columns for several targets; classes are numbers or names
     #[arg(long, value_delimiter = ',', default_value = "y", value_name = "COLUMNS")]
     pub target: Vec<String>,
-    /// Input columns of the head, by name or pattern such as 'f*': features of the last hidden layer for regression, the network's outputs
-    /// for classification; all other columns if not given
+    /// Input columns of the head, by name or pattern such as 'f*': features of the last hidden layer for regression,
+    /// the network's outputs for classification; all other columns if not given
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub inputs: Option<Vec<String>>,
     /// Columns to leave out, such as row numbers
@@ -44,12 +44,13 @@ pub struct ColumnArgs {
     /// Regression: column that names groups of rows, such as subjects, which are never split
     #[arg(long, value_name = "COLUMN")]
     pub groups: Option<String>,
-    /// Classification: what the inputs are: logits, log-probabilities, probabilities, or features (the last hidden layer) [default:
-    /// logits or probabilities where there is a column per class; a warning tells where that is in doubt]
+    /// Classification: what the inputs are: logits, log-probabilities, probabilities, or features (the last hidden
+    /// layer) [default: logits or probabilities where there is a column per class; a warning tells where that is in
+    /// doubt]
     #[arg(long, value_name = "KIND")]
     pub kind: Option<InputKind>,
-    /// Classification: all classes in the order of the inputs, such as plane,car,bird; a name with a comma in double quotes [default:
-    /// by the names of the columns, by number, or in alphabetical order]
+    /// Classification: all classes in the order of the inputs, such as plane,car,bird; a name with a comma in double
+    /// quotes [default: by the names of the columns, by number, or in alphabetical order]
     #[arg(long, value_name = "NAMES")]
     pub classes: Option<Names>,
     /// Classification: last-hidden-layer features beside the logits, for the methods that look at them
@@ -94,7 +95,8 @@ pub struct MissingArg {
 /// Files beside the main one.
 #[derive(Args, Debug, Clone, Default)]
 pub struct WithArg {
-    /// Another file with the same rows; its columns are added. An array without column names is named after its file, or NAME with NAME=FILE
+    /// Another file with the same rows; its columns are added. An array without column names is named after its file,
+    /// or NAME with NAME=FILE
     #[arg(long = "with", value_name = "FILE")]
     pub files: Vec<Beside>,
 }

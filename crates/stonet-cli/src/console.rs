@@ -45,16 +45,18 @@ pub struct Console {
     verbose: bool,
 }
 
-/// Runs a command that Ctrl-C and SIGTERM end. Work that asks whether to go on ends in order. Whatever else is being computed when the signal
-/// comes, such as a large factorisation, is given [`GRACE`] and then left: the process exits with 130. A second signal ends it at once. Files
-/// under their final names are whole in any case, and unfinished ones are removed.
+/// Runs a command that Ctrl-C and SIGTERM end. Work that asks whether to go on ends in order. Whatever else is being
+/// computed when the signal comes, such as a large factorisation, is given [`GRACE`] and then left: the process exits
+/// with 130. A second signal ends it at once. Files under their final names are whole in any case, and unfinished ones
+/// are removed.
 pub fn interruptible<T>(json: bool, command: impl FnOnce() -> T) -> T {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Where no handler can be had, the system's own way stays.
         let _ = ctrlc::set_handler(|| {
             let again = STOP.swap(true, Ordering::Relaxed);
-            // A process that has run a command and does something else now, as Python may, ends as it would without a handler.
+            // A process that has run a command and does something else now, as Python may, ends as it would without a
+            // handler.
             if again || !RUNNING.load(Ordering::Relaxed) {
                 leave();
             }
@@ -202,7 +204,8 @@ mod tests {
     /// Set in the child process of the test below: the folder that it works in.
     const FOLDER: &str = "STONET_TEST_FOLDER";
 
-    /// Work that asks nobody, as a factorisation, with an unfinished file beside it. It does nothing unless the test below runs it.
+    /// Work that asks nobody, as a factorisation, with an unfinished file beside it. It does nothing unless the test
+    /// below runs it.
     #[test]
     #[ignore = "the child process of another test"]
     fn child_that_computes_for_long() {

@@ -125,7 +125,8 @@ impl Error {
         }
     }
 
-    /// Rows of a file that a network refuses; `first` is the number of the first one, and `columns` are those that go in.
+    /// Rows of a file that a network refuses; `first` is the number of the first one, and `columns` are those that go
+    /// in.
     pub fn network_rows<'a>(
         path: &'a std::path::Path,
         first: usize,

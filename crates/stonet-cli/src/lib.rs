@@ -1,5 +1,5 @@
-//! The `stonet` command as a function of its arguments, for the program and for the Python package: parse, dispatch, and turn the
-//! outcome into an exit code.
+//! The `stonet` command as a function of its arguments, for the program and for the Python package: parse, dispatch,
+//! and turn the outcome into an exit code.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
@@ -23,7 +23,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use console::Console;
 
-/// Honest prediction intervals and calibrated probabilities for networks that are already trained, by sparse stochastic neural networks
+/// Honest prediction intervals and calibrated probabilities for networks that are already trained, by sparse stochastic
+/// neural networks
 #[derive(Parser)]
 #[command(
     name = "stonet",
@@ -82,8 +83,8 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Runs the command line, the program's name first, and returns the exit code: 0 done, 1 a required threshold was missed, 2 error, 130
-/// stopped by Ctrl-C.
+/// Runs the command line, the program's name first, and returns the exit code: 0 done, 1 a required threshold was
+/// missed, 2 error, 130 stopped by Ctrl-C.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     report::remember(&arguments);
     let json = arguments.iter().skip(1).take_while(|a| *a != "--").any(|a| a == "--json");

@@ -6,8 +6,8 @@ use stonet_io::Beside;
 
 use crate::error::{Error, Result};
 
-/// Fails where no file can be written, because its folder is not there, because it is a folder itself, or because the command reads it as
-/// one of `inputs`.
+/// Fails where no file can be written, because its folder is not there, because it is a folder itself, or because the
+/// command reads it as one of `inputs`.
 pub fn check(path: &Path, inputs: &[&Path]) -> Result<()> {
     if path == Path::new("-") {
         return Ok(());

@@ -68,7 +68,8 @@ fn uncertain(value: f64, error: Option<f64>) -> Option<Score> {
     Some(Score { value, error: error.filter(|e| e.is_finite()) })
 }
 
-/// Standard error of a proportion of so many rows, at least that of one row more on the other side, so that 0 and 1 are not certain.
+/// Standard error of a proportion of so many rows, at least that of one row more on the other side, so that 0 and 1 are
+/// not certain.
 fn binomial_error(value: f64, rows: usize) -> Option<f64> {
     let n = rows as f64 + 2.0;
     let p = (value * rows as f64 + 1.0) / n;
@@ -143,7 +144,8 @@ pub fn interval_columns(level: f64) -> Vec<Column> {
 /// Calibration methods on one split.
 pub fn classes(c: &classes::Comparison) -> Comparison {
     let method = |m: &classes::Judged| {
-        // The upper half of a 95 % interval holds noise alone; the lower half of a calibration error's also holds its bias.
+        // The upper half of a 95 % interval holds noise alone; the lower half of a calibration error's also holds its
+        // bias.
         let error = |of: fn(&ClassReport) -> Measured| m.scores.as_ref().map(of).map(|m| (m.high - m.value) / 1.96);
         let scores = vec![
             uncertain(m.accuracy, binomial_error(m.accuracy, c.test_rows)),

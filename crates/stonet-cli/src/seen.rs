@@ -55,7 +55,8 @@ impl Known {
         self.all.finish()
     }
 
-    /// A warning about copies. Rows in groups may be copies: a group is never split. `groups` says whether the command has that flag.
+    /// A warning about copies. Rows in groups may be copies: a group is never split. `groups` says whether the command
+    /// has that flag.
     pub fn warning(&self, grouped: bool, groups: bool) -> Option<String> {
         let copies = (!grouped).then(|| self.all.copies(&self.rows, &self.parts)).flatten()?;
         let remedy =

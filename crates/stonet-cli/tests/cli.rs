@@ -18,7 +18,8 @@ fn demo_prints_a_summary_and_draws_its_pictures() {
     let summary = json(&mut stonet(&["demo", "--json", "--seed", "3", "--out", path(&out)]));
     assert_eq!(summary["schema"], "stonet.demo/2");
     let method = |i: usize, field: &str| summary["methods"][i][field].as_f64().unwrap();
-    // Five sets: 500 calibration rows add 1.3 points to the coverage of each and 1000 test rows 0.9; CV+ may cover more, not less.
+    // Five sets: 500 calibration rows add 1.3 points to the coverage of each and 1000 test rows 0.9; CV+ may cover
+    // more, not less.
     let sd = 0.016 / 5f64.sqrt();
     assert!((0.9 - 4.5 * sd..0.93 + 4.5 * sd).contains(&method(0, "coverage")), "{summary}");
     assert!((0.9 - 4.5 * sd..0.905 + 4.5 * sd).contains(&method(1, "coverage")), "{summary}");

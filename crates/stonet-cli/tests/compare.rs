@@ -1,4 +1,5 @@
-//! `stonet compare` as a user types it: results on rows of known truth, labels of every kind, and bad input by its name.
+//! `stonet compare` as a user types it: results on rows of known truth, labels of every kind, and bad input by its
+//! name.
 
 mod common;
 
@@ -7,7 +8,8 @@ use std::path::{Path, PathBuf};
 use assert_cmd::prelude::*;
 use common::{json, path, refuses, stonet, with_houses};
 
-/// A table of three logits, classes by `name`, and a part: the network is four times too sure and wrong on every sixth row.
+/// A table of three logits, classes by `name`, and a part: the network is four times too sure and wrong on every sixth
+/// row.
 fn table(rows: usize, name: impl Fn(usize) -> String) -> String {
     let mut text = String::from("split,z0,z1,z2,note,y\n");
     for i in 0..rows {

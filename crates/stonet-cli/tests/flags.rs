@@ -1,4 +1,5 @@
-//! Flags that all commands share, and numbers on the command line: bounds, negative numbers, errors as JSON, printed settings.
+//! Flags that all commands share, and numbers on the command line: bounds, negative numbers, errors as JSON, printed
+//! settings.
 
 mod common;
 
@@ -149,7 +150,8 @@ fn peak(mut command: std::process::Command) -> u64 {
     most
 }
 
-/// One million rows of nine numbers are 72 MB; streamed, only figures of rows (a length, a hit, a prediction) have to stay.
+/// One million rows of nine numbers are 72 MB; streamed, only figures of rows (a length, a hit, a prediction) have to
+/// stay.
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_of_an_evaluation_is_bounded_by_the_figures_of_its_rows() {

@@ -136,7 +136,8 @@ fn intervals_agree_with_those_of_a_fit_in_memory() {
         coverage += streamed.0 / REPLICATIONS as f64;
         differences.push(streamed.1 - memory.1);
     }
-    // Coverage given n calibration rows has variance α(1 − α)/(n + 2) about ⌈0.9(n + 1)⌉/(n + 1), and new rows are binomial.
+    // Coverage given n calibration rows has variance α(1 − α)/(n + 2) about ⌈0.9(n + 1)⌉/(n + 1), and new rows are
+    // binomial.
     let variance = 0.09 / (CALIBRATE as f64 + 2.0) + 0.09 / NEW as f64;
     let allowed = 4.5 * (variance / REPLICATIONS as f64).sqrt() + 1.0 / CALIBRATE as f64;
     assert!((coverage - 0.9).abs() < allowed, "{coverage} {allowed}");

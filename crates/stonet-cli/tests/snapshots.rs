@@ -1,6 +1,7 @@
 //! Texts that people read: the help of every command, and the messages of calls that go wrong, word by word.
 //!
-//! After a wanted change: `INSTA_UPDATE=always cargo test --release -p stonet-cli --test snapshots`, and read the difference.
+//! After a wanted change: `INSTA_UPDATE=always cargo test --release -p stonet-cli --test snapshots`, and read the
+//! difference.
 
 mod common;
 

@@ -30,7 +30,8 @@ struct Header {
 }
 
 impl<R: Serialize + DeserializeOwned> Journal<R> {
-    /// Opens or creates the journal and returns what it already holds. Its header must be of the same schema and settings.
+    /// Opens or creates the journal and returns what it already holds. Its header must be of the same schema and
+    /// settings.
     pub fn open(path: &Path, schema: &str, settings: serde_json::Value) -> Result<(Self, Vec<R>)> {
         let header = Header { schema: schema.to_owned(), settings };
         let text = files::read_if_present(path)?.unwrap_or_default();
@@ -59,8 +60,8 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
     }
 }
 
-/// Does every job in parallel and saves each record as soon as it is there; `done` of `total` were finished before. A job is
-/// handed a ticker by which it can be cancelled between its steps, whatever it counts.
+/// Does every job in parallel and saves each record as soon as it is there; `done` of `total` were finished before. A
+/// job is handed a ticker by which it can be cancelled between its steps, whatever it counts.
 pub fn complete<J: Send, R: Serialize + DeserializeOwned + Send, E: From<Error> + Send>(
     journal: &Journal<R>,
     jobs: Vec<J>,

@@ -73,7 +73,8 @@ impl Model {
     }
 }
 
-/// The smallest |value| of x1 … x5 and the largest of the others: the first exceeds the second where they are separated.
+/// The smallest |value| of x1 … x5 and the largest of the others: the first exceeds the second where they are
+/// separated.
 pub fn separation(gradient: &[f64]) -> (f64, f64) {
     let (truly, falsely) = gradient.split_at(TRUE_INPUTS);
     let smallest = truly.iter().fold(f64::INFINITY, |a, g| a.min(g.abs()));

@@ -26,7 +26,8 @@ fn targets_of_test_rows_change_no_interval() {
     let seed = Seed::new(4);
     let before = split(&set(noisy, None), &small(), seed, GO_ON).unwrap();
     assert_eq!(before.methods.len(), Method::ALL.len());
-    // Which rows are tested shows when targets are moved one at a time: the network's errors in training and calibration stay.
+    // Which rows are tested shows when targets are moved one at a time: the network's errors in training and
+    // calibration stay.
     let tested: Vec<usize> = (0..200)
         .filter(|&row| {
             let moved = set(|i, m| noisy(i, m) + if i == row { 0.01 } else { 0.0 }, None);

@@ -1,4 +1,5 @@
-//! Rows per second through every format: a million rows of 20 numbers of 32 bits, read whole, read by four columns in batches, and written.
+//! Rows per second through every format: a million rows of 20 numbers of 32 bits, read whole, read by four columns in
+//! batches, and written.
 
 use std::path::Path;
 

@@ -1,8 +1,9 @@
-//! Rows per second from file to file: `cargo bench -p stonet-io --bench score`, with STONET_BENCH_ROWS for another number than a million,
-//! and STONET_BENCH_THREADS for one number of threads instead of one and two.
+//! Rows per second from file to file: `cargo bench -p stonet-io --bench score`, with STONET_BENCH_ROWS for another
+//! number than a million, and STONET_BENCH_THREADS for one number of threads instead of one and two.
 //!
-//! Fits `paper` on 2000 generated rows of 13 features, the default stack on all 100, and the default classifier on 10 and on 100 of them as
-//! logits; writes two Parquet files of 32-bit numbers, one twice as long as the other, and scores them on one and on two threads. Rows per second of processor time are what one core would do alone, whatever else
+//! Fits `paper` on 2000 generated rows of 13 features, the default stack on all 100, and the default classifier on 10
+//! and on 100 of them as logits; writes two Parquet files of 32-bit numbers, one twice as long as the other, and scores
+//! them on one and on two threads. Rows per second of processor time are what one core would do alone, whatever else
 //! the machine does.
 
 use std::path::Path;

@@ -23,7 +23,8 @@ pub(crate) fn copied_as(at: &Location, names: &[String]) -> Result<Vec<Option<Ty
     Ok(names.iter().map(kind).collect())
 }
 
-/// The kind of the labels in the column of this name; none where it is not there, or files of a folder have different ones.
+/// The kind of the labels in the column of this name; none where it is not there, or files of a folder have different
+/// ones.
 pub(crate) fn label_kind(at: &Location, name: &str) -> Result<Option<LabelKind>> {
     let schemas = schemas(at)?;
     let kind = |schema: &Arc<Schema>| Some(label(schema.field_with_name(name).ok()?.data_type()));
@@ -75,8 +76,8 @@ fn copy(schema: &Schema, name: &str) -> Option<Type> {
     })
 }
 
-/// Runs a decoder that was not written for hostile bytes: its panics, like its errors, mean that the file is damaged. (arrow-ipc
-/// panics on unknown types and on short bitmaps.)
+/// Runs a decoder that was not written for hostile bytes: its panics, like its errors, mean that the file is damaged.
+/// (arrow-ipc panics on unknown types and on short bitmaps.)
 fn guard<T, E: ToString>(at: &Location, decode: impl FnOnce() -> std::result::Result<T, E>) -> Result<T> {
     match caught(decode) {
         Some(Ok(decoded)) => Ok(decoded),

@@ -12,8 +12,8 @@ const WAITING: usize = 2;
 
 /// Tables with the same columns and at most so many rows; made by [`Reading::batches`](crate::Reading::batches).
 ///
-/// Memory is that of one table, and of one row group or record batch where the file comes in such. After an error there is nothing
-/// more. A file without rows is an error, as it is for [`read`](crate::read).
+/// Memory is that of one table, and of one row group or record batch where the file comes in such. After an error there
+/// is nothing more. A file without rows is an error, as it is for [`read`](crate::read).
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -83,7 +83,8 @@ impl Batches {
         self.opened.dropping()
     }
 
-    /// The axes of a row, if the file (the first of several side by side) is an array: its columns are the values in C order.
+    /// The axes of a row, if the file (the first of several side by side) is an array: its columns are the values in C
+    /// order.
     pub fn row_shape(&self) -> Option<&[usize]> {
         self.opened.row_shape()
     }
@@ -96,7 +97,8 @@ pub struct Ahead {
 }
 
 impl Batches {
-    /// The same tables, read in a thread of its own: a few of them wait, so that memory is that of a handful. The thread ends with the iterator.
+    /// The same tables, read in a thread of its own: a few of them wait, so that memory is that of a handful. The
+    /// thread ends with the iterator.
     pub fn ahead(self) -> Ahead {
         let (sender, tables) = sync_channel(WAITING);
         let read = move || {

@@ -1,4 +1,5 @@
-//! Work of libraries that panic on hostile input: their panics are caught and print nothing; other panics print as ever.
+//! Work of libraries that panic on hostile input: their panics are caught and print nothing; other panics print as
+//! ever.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
@@ -33,7 +34,8 @@ impl Drop for Section {
     }
 }
 
-/// The result of the work; none if it panicked, of which nothing is printed. `panic = "abort"` would still end the program.
+/// The result of the work; none if it panicked, of which nothing is printed. `panic = "abort"` would still end the
+/// program.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Option<T> {
     install();
     let section = Section::enter();

@@ -62,7 +62,8 @@ impl Pieces for Text {
 }
 
 impl Text {
-    /// An error about one cell that is no number, or about all columns of text where this and the next rows show several.
+    /// An error about one cell that is no number, or about all columns of text where this and the next rows show
+    /// several.
     fn text_columns(&mut self, error: Error, mut found: BTreeSet<usize>) -> Error {
         let Error::NotANumber { path, .. } = &error else { return error };
         if found.is_empty() {

@@ -34,8 +34,8 @@ impl Header {
         self.position(name).ok_or_else(|| self.unknown(name))
     }
 
-    /// The columns with these names or patterns: in the order asked for, a pattern's matches in the order of the file, none
-    /// twice. A column of exactly that name comes before any reading as a pattern.
+    /// The columns with these names or patterns: in the order asked for, a pattern's matches in the order of the file,
+    /// none twice. A column of exactly that name comes before any reading as a pattern.
     pub(crate) fn columns(&self, patterns: &[String]) -> Result<Vec<usize>> {
         let known: HashSet<&str> = self.names.iter().map(String::as_str).collect();
         let absent = |p: &&String| !known.contains(p.as_str()) && !p.contains(['*', '?']);
@@ -112,8 +112,8 @@ impl Header {
     }
 }
 
-/// What pandas calls the index of a frame: `__index_level_0__` in Parquet, `Unnamed: 0` in a CSV file that was read and written again,
-/// `Unnamed: 0.1` when that happened twice.
+/// What pandas calls the index of a frame: `__index_level_0__` in Parquet, `Unnamed: 0` in a CSV file that was read and
+/// written again, `Unnamed: 0.1` when that happened twice.
 fn is_row_number(name: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let level = name.strip_prefix("__index_level_").and_then(|rest| rest.strip_suffix("__"));

@@ -1,4 +1,5 @@
-//! Arrays in the idx format of MNIST and its successors: four bytes of type and dimensions, the sizes, then the values, big-endian.
+//! Arrays in the idx format of MNIST and its successors: four bytes of type and dimensions, the sizes, then the values,
+//! big-endian.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

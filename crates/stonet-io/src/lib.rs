@@ -26,9 +26,10 @@
 //! | `.safetensors`, such as `m.safetensors:features` | the same of tensors | as npy |
 //! | `.idx`, `…-ubyte`, also `.gz` | images and labels ([`Idx`]) | as npy |
 //!
-//! [`Reading`] takes some columns only, and keeps some as text, such as the names of classes; [`Batches`] are tables of a limited
-//! number of rows, for files larger than memory, of which a [`Sample`] may be drawn; a [`Writer`] makes files. Missing and infinite numbers are errors.
-//! A fitted head is kept in a [`Model`] file, and a [`ModelScorer`] uses it on tables and, by [`score_file`], on files of any length.
+//! [`Reading`] takes some columns only, and keeps some as text, such as the names of classes; [`Batches`] are tables of
+//! a limited number of rows, for files larger than memory, of which a [`Sample`] may be drawn; a [`Writer`] makes
+//! files. Missing and infinite numbers are errors. A fitted head is kept in a [`Model`] file, and a [`ModelScorer`]
+//! uses it on tables and, by [`score_file`], on files of any length.
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 
@@ -89,13 +90,15 @@ pub use score::{UNUSED_PREDICTION, check_levels, default_level, interval_columns
 pub use table::{Choice, Table};
 pub use write::{Cells, Column, Type, Writer, discard_unfinished_files, write_whole};
 
-/// Reads a table of numbers in the format that the file's name announces; [`Reading`] chooses columns, and keeps some as text.
+/// Reads a table of numbers in the format that the file's name announces; [`Reading`] chooses columns, and keeps some
+/// as text.
 pub fn read(path: &Path) -> Result<Table> {
     Reading::default().read(path)
 }
 
 impl Reading {
-    /// Reads these columns of a table in the format that the file's name announces; of a folder, those of all its Parquet files.
+    /// Reads these columns of a table in the format that the file's name announces; of a folder, those of all its
+    /// Parquet files.
     pub fn read(&self, path: &Path) -> Result<Table> {
         let at = Location::new(path)?;
         self.open(&at)?.all(bytes(&at))

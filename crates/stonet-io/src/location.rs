@@ -75,8 +75,8 @@ impl Format {
     }
 }
 
-/// The file and the member behind a colon. A colon counts only behind the ending of a format with members, so that drives
-/// (`C:\data.npz`) and other names with colons stay whole; and a file of exactly that name comes first.
+/// The file and the member behind a colon. A colon counts only behind the ending of a format with members, so that
+/// drives (`C:\data.npz`) and other names with colons stay whole; and a file of exactly that name comes first.
 pub(crate) fn split(path: &Path) -> (PathBuf, Option<String>) {
     let whole = || (path.to_owned(), None);
     let Some(text) = path.to_str() else { return whole() };

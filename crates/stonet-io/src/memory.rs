@@ -35,8 +35,8 @@ fn kilobytes(text: &str, label: &str) -> Option<u64> {
     rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// What a control group has left; none where it has no limit. Files that the system keeps in memory count as used there, and are dropped
-/// when memory is needed.
+/// What a control group has left; none where it has no limit. Files that the system keeps in memory count as used
+/// there, and are dropped when memory is needed.
 fn left_in_group(most: &str, used: &str, statistics: &str) -> Option<u64> {
     let most: u64 = most.trim().parse().ok()?;
     let used: u64 = used.trim().parse().unwrap_or(0);

@@ -45,7 +45,8 @@ pub struct ModelColumns {
 }
 
 impl ModelColumns {
-    /// The names of the logits that [`InputKind::logits`] makes: a single column, which is that of the second class, has the other class beside it.
+    /// The names of the logits that [`InputKind::logits`] makes: a single column, which is that of the second class,
+    /// has the other class beside it.
     pub fn logit_names(&self) -> Vec<String> {
         match self.logits.as_slice() {
             [one] => vec![format!("{one} (other class)"), one.clone()],
@@ -58,14 +59,15 @@ impl ModelColumns {
         [&self.features, &self.prediction, &self.logits].into_iter().flatten().cloned().collect()
     }
 
-    /// Features or logits whose numbers say that they do not stand in the order of a network's tensor, such as `f1`, `f0`.
+    /// Features or logits whose numbers say that they do not stand in the order of a network's tensor, such as `f1`,
+    /// `f0`.
     pub fn out_of_order(&self) -> Option<&[String]> {
         let turned = |names: &&[String]| Self::places(names).is_some_and(|places| !places.is_sorted());
         [&self.features[..], &self.logits].into_iter().find(turned)
     }
 
-    /// For each of these columns its place in a network's tensor, where the names number them (`f0`, `f1`, …, in any order); none where the
-    /// names say nothing about places or do not number all of them.
+    /// For each of these columns its place in a network's tensor, where the names number them (`f0`, `f1`, …, in any
+    /// order); none where the names say nothing about places or do not number all of them.
     pub fn places(names: &[String]) -> Option<Vec<usize>> {
         let stem = names.first()?.trim_end_matches(|c: char| c.is_ascii_digit());
         let place = |name: &String| name.strip_prefix(stem)?.parse::<usize>().ok();
@@ -81,8 +83,8 @@ impl ModelColumns {
 /// # The file
 ///
 /// The file is a [safetensors](https://huggingface.co/docs/safetensors) file: eight bytes with the length of the header
-/// (little-endian), the header (JSON), the tensors. Any safetensors reader opens it; nothing in it is ever executed. The same model
-/// gives the same bytes on every machine: there are no times, names of users or paths in it.
+/// (little-endian), the header (JSON), the tensors. Any safetensors reader opens it; nothing in it is ever executed.
+/// The same model gives the same bytes on every machine: there are no times, names of users or paths in it.
 ///
 /// The header's `__metadata__` are texts:
 ///
@@ -94,8 +96,9 @@ impl ModelColumns {
 /// | `needs` | the first version of the program that reads this file |
 /// | `required` | JSON: a list of the names of the sections that a reader has to understand |
 ///
-/// Every other key is the name of a section. A reader refuses a file with a required section that it does not know, by the section's name;
-/// it ignores other sections that it does not know, with their tensors. So later versions only add sections. There are these:
+/// Every other key is the name of a section. A reader refuses a file with a required section that it does not know, by
+/// the section's name; it ignores other sections that it does not know, with their tensors. So later versions only add
+/// sections. There are these:
 ///
 /// | section | required | contents |
 /// |---|---|---|
@@ -103,13 +106,15 @@ impl ModelColumns {
 /// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::rows::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
 /// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedRegressor`] or [`FittedClassifier`] |
 ///
-/// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "head.0"}` stands for an array with the tensor's shape,
-/// which serde writes as `{"v": 1, "dim": [2, 3], "data": […]}`, and `{"$list": "head.1"}` for a plain list. The tensors of a section
-/// are called by its name and a number, `head.0`, `head.1`, …; those of `head` are of type F64, or U64 where all numbers are counts, and each is used exactly once. So memory while reading is in
+/// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "head.0"}` stands for an array with
+/// the tensor's shape, which serde writes as `{"v": 1, "dim": [2, 3], "data": […]}`, and `{"$list": "head.1"}` for a
+/// plain list. The tensors of a section are called by its name and a number, `head.0`, `head.1`, …; those of `head` are
+/// of type F64, or U64 where all numbers are counts, and each is used exactly once. So memory while reading is in
 /// proportion to the file, whatever is in it.
 ///
-/// Checksum, `format`, `format_version` and `needs` stay what they are in every version, so that old programs can tell which new one is
-/// needed. New programs go on reading old versions. Version 1 has no `required`, and its tensors are called `t0`, `t1`, ….
+/// Checksum, `format`, `format_version` and `needs` stay what they are in every version, so that old programs can tell
+/// which new one is needed. New programs go on reading old versions. Version 1 has no `required`, and its tensors are
+/// called `t0`, `t1`, ….
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     /// What was fitted, with its settings.
@@ -176,8 +181,9 @@ impl Model {
     /// The version of this program.
     pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-    /// Sixteen digits that tell rows apart: FNV-1a (64 bits) of each array's number of rows and of columns (eight bytes each,
-    /// little-endian) and of its values row by row. Features, targets, and so on, always in the same order; classes as their numbers.
+    /// Sixteen digits that tell rows apart: FNV-1a (64 bits) of each array's number of rows and of columns (eight bytes
+    /// each, little-endian) and of its values row by row. Features, targets, and so on, always in the same order;
+    /// classes as their numbers.
     pub fn fingerprint_of(arrays: &[ArrayView2<'_, f64>]) -> String {
         let array = |hash: Fnv, a: &ArrayView2<'_, f64>| {
             let sizes = [a.nrows(), a.ncols()].map(|n| (n as u64).to_le_bytes());
@@ -187,8 +193,8 @@ impl Model {
         arrays.iter().fold(Fnv::new(), array).digits()
     }
 
-    /// What a network said of rows, in columns with the head's names: its last hidden layer, and of its outputs the one that is as wide as
-    /// the targets, or as there are classes. `source` is what messages call the rows.
+    /// What a network said of rows, in columns with the head's names: its last hidden layer, and of its outputs the one
+    /// that is as wide as the targets, or as there are classes. `source` is what messages call the rows.
     pub fn said(&self, source: &Path, features: Array2<f64>, outputs: Vec<Array2<f64>>) -> Result<Table> {
         let ModelColumns { features: wanted, prediction, logits, .. } = &self.columns;
         let width = |what: &str, expected: usize, found: usize| {

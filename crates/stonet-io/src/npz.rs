@@ -19,8 +19,8 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let (layout, start) = npy::header(at, &mut contents)?;
     npy::check_length(at, &layout, member.size - start.min(member.size))?;
     let values = match layout.fortran {
-        // Columns are taken from everywhere, so the whole array has to be unpacked. The directory has been checked against the
-        // length of the file, and memory grows with what comes.
+        // Columns are taken from everywhere, so the whole array has to be unpacked. The directory has been checked
+        // against the length of the file, and memory grows with what comes.
         true => {
             memory::check(&at.path, layout.shape.first().map_or(0, |&n| n as u64), member.size, memory::limit())?;
             let mut bytes = Vec::new();

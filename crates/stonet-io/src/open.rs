@@ -1,4 +1,5 @@
-//! Opens a file as a stream of plain bytes; gzip is recognised by its first two bytes, whatever the file is called, and `-` is standard input.
+//! Opens a file as a stream of plain bytes; gzip is recognised by its first two bytes, whatever the file is called, and
+//! `-` is standard input.
 
 use std::fmt::Display;
 use std::fs::File;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::location::split;
 use crate::{Error, Result};
 
-/// Fails where writing `output` would replace one of `inputs`: the same path, a symbolic or hard link to it, the archive that
-/// `data.npz:features` is in, or a Parquet file in a folder that is read. `-` is no file.
+/// Fails where writing `output` would replace one of `inputs`: the same path, a symbolic or hard link to it, the
+/// archive that `data.npz:features` is in, or a Parquet file in a folder that is read. `-` is no file.
 pub fn check_output(output: &Path, inputs: &[&Path]) -> Result<()> {
     if output == Path::new("-") {
         return Ok(());

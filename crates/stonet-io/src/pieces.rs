@@ -11,7 +11,8 @@ use crate::{Error, Result, Table, memory};
 const ROWS: usize = 1 << 16;
 /// A table may be as large as this whatever the size of its file, …
 const FREE: u64 = 1 << 30;
-/// … and beyond that take as many bytes for each byte of the file: gzip and deflate reach 1032, a cell and its delimiter become 8.
+/// … and beyond that take as many bytes for each byte of the file: gzip and deflate reach 1032, a cell and its
+/// delimiter become 8.
 const RATIO: u64 = 4128;
 /// Bytes of a batch, unless one row has more.
 const BATCH: u64 = 1 << 28;
@@ -127,8 +128,8 @@ impl Opened {
         self.pieces.fill(most, piece)
     }
 
-    /// All rows that are left, of so many bytes in files. Memory grows with what comes, and a small file that pretends to be a huge table is
-    /// refused, as is one that does not fit into memory.
+    /// All rows that are left, of so many bytes in files. Memory grows with what comes, and a small file that pretends
+    /// to be a huge table is refused, as is one that does not fit into memory.
     pub(crate) fn all(mut self, file: u64) -> Result<Table> {
         self.limit = Some(memory::limit().min(file.saturating_mul(RATIO).max(FREE)));
         let mut piece = self.empty(0);
@@ -141,8 +142,8 @@ impl Opened {
         Ok(self.table(piece)?.with_notes(self.left_out, dropped))
     }
 
-    /// The next `most` rows, fewer only where rows are very wide and at the end of the file; `None` behind it. A file without rows is an
-    /// error.
+    /// The next `most` rows, fewer only where rows are very wide and at the end of the file; `None` behind it. A file
+    /// without rows is an error.
     pub(crate) fn next(&mut self, most: usize) -> Result<Option<Table>> {
         let most = most.min(usize::try_from(BATCH / self.row_bytes()).unwrap_or(most)).max(1);
         let mut piece = self.empty(most.min(ROOM));
@@ -160,7 +161,8 @@ impl Opened {
         (8 * self.numbers.len() as u64 + TEXT * self.texts.len() as u64).max(1)
     }
 
-    /// Appends rows as [`Pieces::fill`] does, complete ones if that was asked for; fails where the piece grows beyond the limit.
+    /// Appends rows as [`Pieces::fill`] does, complete ones if that was asked for; fails where the piece grows beyond
+    /// the limit.
     fn more(&mut self, most: usize, piece: &mut Piece) -> Result<usize> {
         let first = piece.rows;
         let count = self.pieces.fill(most, piece)?;
@@ -194,8 +196,9 @@ impl Opened {
     }
 }
 
-/// Fails where one of the numbers is infinite, or missing in a column without gaps: at the first such row, and there at the first such column.
-/// The first row of these columns has the number `row`; `names` and `gaps` have one entry per column.
+/// Fails where one of the numbers is infinite, or missing in a column without gaps: at the first such row, and there at
+/// the first such column. The first row of these columns has the number `row`; `names` and `gaps` have one entry per
+/// column.
 pub(crate) fn check_finite<'c>(
     path: &Path,
     columns: impl Iterator<Item = &'c [f64]>,

@@ -1,6 +1,7 @@
 //! Messages of serde in words for people who read or write the file, and not its parser.
 
-/// What a parser says about a field (`noun` is what the file calls one), with the field's name and what is allowed, and without types of Rust.
+/// What a parser says about a field (`noun` is what the file calls one), with the field's name and what is allowed, and
+/// without types of Rust.
 ///
 /// ```
 /// let said = "unknown field `fold`, expected `folds` or `level`";

@@ -26,22 +26,25 @@ use crate::{Error, Result};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
-    /// Columns of numbers, by name or pattern; `None` for all that are neither text nor excluded, without the row numbers that pandas and R
-    /// write (`Unnamed: 0`, `__index_level_0__`, a first column of a text file without a name).
+    /// Columns of numbers, by name or pattern; `None` for all that are neither text nor excluded, without the row
+    /// numbers that pandas and R write (`Unnamed: 0`, `__index_level_0__`, a first column of a text file without a
+    /// name).
     pub numbers: Option<Vec<String>>,
-    /// Columns kept as text, by name or pattern. They are numbers too where `numbers` or `required` has exactly their name, and not where a
-    /// pattern fits.
+    /// Columns kept as text, by name or pattern. They are numbers too where `numbers` or `required` has exactly their
+    /// name, and not where a pattern fits.
     pub text: Vec<String>,
     /// Columns that are not read, by name or pattern, unless they are text.
     pub exclude: Vec<String>,
-    /// Files with the same rows in the same order, whose columns stand beside those of the file that is read. The columns of arrays,
-    /// which have no names, are called after the file or the member: `y` of `y.npy`, `logits0`, `logits1`, … of `d.npz:logits`.
+    /// Files with the same rows in the same order, whose columns stand beside those of the file that is read. The
+    /// columns of arrays, which have no names, are called after the file or the member: `y` of `y.npy`, `logits0`,
+    /// `logits1`, … of `d.npz:logits`.
     pub beside: Vec<Beside>,
     /// Columns that have to be there, by name or pattern; they are looked for before any row is read.
     pub required: Vec<String>,
     /// Columns by name in which values may be missing: such a number is NaN, and such a text is empty.
     pub gaps: Vec<String>,
-    /// Leave out rows with a missing value in any other column that is read, and count them ([`Dropped`](crate::Dropped)).
+    /// Leave out rows with a missing value in any other column that is read, and count them
+    /// ([`Dropped`](crate::Dropped)).
     pub drop_missing: bool,
 }
 

@@ -26,10 +26,12 @@ const MOST_COLUMNS: usize = 1 << 20;
 
 /// The rows of a file, plain or compressed; all as long as the first one.
 ///
-/// Text in UTF-8 with or without a byte-order mark, lines ending in LF or CRLF, cells with or without quotes and surrounding blanks,
-/// separated by `,`, `;` or tab, whichever is most frequent in the first line. Blank lines are skipped.
+/// Text in UTF-8 with or without a byte-order mark, lines ending in LF or CRLF, cells with or without quotes and
+/// surrounding blanks, separated by `,`, `;` or tab, whichever is most frequent in the first line. Blank lines are
+/// skipped.
 ///
-/// A row has at most 16 MiB and 1,048,576 cells, so that a file with an endless line or an open quotation mark does not fill the memory.
+/// A row has at most 16 MiB and 1,048,576 cells, so that a file with an endless line or an open quotation mark does not
+/// fill the memory.
 pub struct Rows {
     reader: Reader<Limited>,
     /// Bytes that may still be read for the row.
@@ -158,7 +160,8 @@ impl<'a> Row<'a> {
         self.cells[cell].trim_ascii()
     }
 
-    /// The finite number in one cell, where true is 1 and false is 0; `column` is its name in the message if there is none.
+    /// The finite number in one cell, where true is 1 and false is 0; `column` is its name in the message if there is
+    /// none.
     ///
     /// # Panics
     /// As [`text`](Self::text).
@@ -166,8 +169,8 @@ impl<'a> Row<'a> {
         number(self.text(cell)).ok_or_else(|| self.bad_cell(self.text(cell), column))
     }
 
-    /// Reads these cells as numbers, each onto the end of its column; `names` are those of all cells, for the messages. Where there may be gaps, a
-    /// missing number is NaN.
+    /// Reads these cells as numbers, each onto the end of its column; `names` are those of all cells, for the messages.
+    /// Where there may be gaps, a missing number is NaN.
     pub(crate) fn numbers(
         &self,
         cells: &[usize],
@@ -257,7 +260,8 @@ fn says_missing(text: &str) -> bool {
     is_missing(text) || text.parse().is_ok_and(f64::is_nan)
 }
 
-/// Whether a text says that a value is not there: nothing at all, `?`, `NA`, `NaN`, `null` and the like, in upper or lower case.
+/// Whether a text says that a value is not there: nothing at all, `?`, `NA`, `NaN`, `null` and the like, in upper or
+/// lower case.
 pub fn is_missing(text: &str) -> bool {
     MISSING.iter().any(|m| m.eq_ignore_ascii_case(text))
 }

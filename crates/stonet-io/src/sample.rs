@@ -42,8 +42,9 @@ struct Kept {
 }
 
 impl Reading {
-    /// Draws rows of these columns while the file is read once; memory is that of the sample and of a few batches. `tick(done, total)` is told
-    /// the rows (a total of 0 where the file does not tell it) and cancels by returning false.
+    /// Draws rows of these columns while the file is read once; memory is that of the sample and of a few batches.
+    /// `tick(done, total)` is told the rows (a total of 0 where the file does not tell it) and cancels by returning
+    /// false.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -34,9 +34,9 @@ pub struct ScoreSettings {
 
 /// A model made ready to predict for any number of tables.
 ///
-/// Its [outputs](Self::outputs) are `prediction`, `lower_90`, `upper_90`, … for every level; with several targets each has the target's name in
-/// front, such as `price_lower_90`. A classifier's are `class`, the most probable one, of the kind of the labels, and `p_<label>` for every
-/// class.
+/// Its [outputs](Self::outputs) are `prediction`, `lower_90`, `upper_90`, … for every level; with several targets each
+/// has the target's name in front, such as `price_lower_90`. A classifier's are `class`, the most probable one, of the
+/// kind of the labels, and `p_<label>` for every class.
 #[derive(Debug, Clone)]
 pub struct ModelScorer {
     inputs: Vec<String>,
@@ -77,7 +77,8 @@ impl ModelScorer {
         Ok(ModelScorer { inputs: inputs(columns, &scorer), outputs: resolved.outputs(model), scorer, labels })
     }
 
-    /// The same for other names; there must be as many of each. The head is not copied, so that it keeps what it made ready.
+    /// The same for other names; there must be as many of each. The head is not copied, so that it keeps what it made
+    /// ready.
     #[cfg(feature = "parquet")]
     fn renamed(model: &Model, columns: &ModelColumns, settings: &ScoreSettings) -> Result<Self> {
         if *columns != model.columns {
@@ -102,7 +103,8 @@ impl ModelScorer {
         &self.outputs
     }
 
-    /// Predicts for the rows of a table, whose columns are found by their names. All columns that are missing are named at once.
+    /// Predicts for the rows of a table, whose columns are found by their names. All columns that are missing are named
+    /// at once.
     pub fn score(&self, table: &Table) -> Result<Scored> {
         let columns = table.all_columns();
         let column = |&place: &usize| score::Column::F64(ArrayView1::from(&columns[place][..]));

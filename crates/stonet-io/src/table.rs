@@ -74,7 +74,8 @@ impl Table {
         &self.left_out
     }
 
-    /// Rows that were left out for missing values; none in a batch, where [`Batches::dropping`](crate::Batches::dropping) counts them.
+    /// Rows that were left out for missing values; none in a batch, where
+    /// [`Batches::dropping`](crate::Batches::dropping) counts them.
     pub fn dropped(&self) -> &Dropped {
         &self.dropped
     }
@@ -124,19 +125,21 @@ impl Table {
         })
     }
 
-    /// The columns with these names or patterns (`*` any characters, `?` one), by number: in the order asked for, a pattern's
-    /// matches in the order of the file, none twice. A column of exactly that name comes before any reading as a pattern.
+    /// The columns with these names or patterns (`*` any characters, `?` one), by number: in the order asked for, a
+    /// pattern's matches in the order of the file, none twice. A column of exactly that name comes before any reading
+    /// as a pattern.
     pub fn columns(&self, patterns: &[String]) -> Result<Vec<usize>> {
         self.header.columns(patterns)
     }
 
-    /// The columns with exactly these names, by number and in the order asked for; all that are not there are named at once.
+    /// The columns with exactly these names, by number and in the order asked for; all that are not there are named at
+    /// once.
     pub fn find(&self, names: &[String]) -> Result<Vec<usize>> {
         self.header.exact(names)
     }
 
-    /// Inputs and targets by name or pattern. Inputs are those named, in the order asked for, by default all; targets and excluded columns are
-    /// never inputs.
+    /// Inputs and targets by name or pattern. Inputs are those named, in the order asked for, by default all; targets
+    /// and excluded columns are never inputs.
     pub fn choose(&self, inputs: Option<&[String]>, targets: &[String], exclude: &[String]) -> Result<Choice> {
         let targets = self.columns(targets)?;
         let excluded = self.columns(exclude)?;
@@ -160,7 +163,8 @@ impl Table {
         Ok(Dataset::new(self.select(&inputs), self.select(&targets))?)
     }
 
-    /// The values of the columns with these numbers, in this order, as an array whose rows lie in memory one after the other.
+    /// The values of the columns with these numbers, in this order, as an array whose rows lie in memory one after the
+    /// other.
     ///
     /// # Panics
     /// If a number is not below the number of columns.

@@ -95,10 +95,11 @@ trait Format: Send {
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// A table that is being written, to a temporary file until [`finish`](Self::finish); without that nothing is left of it.
+/// A table that is being written, to a temporary file until [`finish`](Self::finish); without that nothing is left of
+/// it.
 ///
-/// The ending chooses the format: `.csv`, `.csv.gz`, `.parquet`, `.arrow`, `.feather`, `.ipc` or `.npy` (numbers only; 32 bits if
-/// all columns have them); `-` is CSV to standard output, which of course cannot be taken back.
+/// The ending chooses the format: `.csv`, `.csv.gz`, `.parquet`, `.arrow`, `.feather`, `.ipc` or `.npy` (numbers only;
+/// 32 bits if all columns have them); `-` is CSV to standard output, which of course cannot be taken back.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,5 @@
-//! Caught panics print nothing, and all others print; alone in its process, because the panic hook is one for all threads.
+//! Caught panics print nothing, and all others print; alone in its process, because the panic hook is one for all
+//! threads.
 
 use std::panic::{catch_unwind, set_hook};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Small files that unfold into endless rows are refused before they fill the memory, and outputs never replace what is read.
+//! Small files that unfold into endless rows are refused before they fill the memory, and outputs never replace what is
+//! read.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

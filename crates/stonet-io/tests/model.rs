@@ -1,4 +1,5 @@
-//! Model files: what is saved predicts the same after loading, old files keep loading, and hostile ones are refused with a reason.
+//! Model files: what is saved predicts the same after loading, old files keep loading, and hostile ones are refused
+//! with a reason.
 
 mod seal;
 
@@ -439,7 +440,8 @@ fn spoil(value: &mut Value, turn: usize) {
     }
 }
 
-/// Whether predictions and probabilities are finite and ends are numbers; ends are infinite where there are too few scores.
+/// Whether predictions and probabilities are finite and ends are numbers; ends are infinite where there are too few
+/// scores.
 fn is_sound(model: &Model, rows: &[Vec<f64>]) -> bool {
     let finite = match &model.head {
         Head::Regression(head) => head.outputs(),
@@ -548,7 +550,8 @@ fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-/// Files of every format version and what they say, as written when that version was the latest; those of the latest come last.
+/// Files of every format version and what they say, as written when that version was the latest; those of the latest
+/// come last.
 const FROZEN: [&str; 13] = [
     "fast_v1",
     "cv_plus_v1",
@@ -565,8 +568,8 @@ const FROZEN: [&str; 13] = [
     "classification_v2",
 ];
 
-/// How far a prediction of a frozen head may be from what it was: 1e-9 of itself, or 1e-5 of the length of the interval where the plan is in
-/// single precision now.
+/// How far a prediction of a frozen head may be from what it was: 1e-9 of itself, or 1e-5 of the length of the interval
+/// where the plan is in single precision now.
 fn tolerance(model: &Model, expected: &[f64], i: usize) -> f64 {
     let exact = 1e-9 * expected[i].abs().max(1e-3);
     match &model.head {
@@ -613,8 +616,8 @@ fn files_of_every_version_keep_loading() {
     }
 }
 
-/// Writes the fixtures of the latest version, once: `cargo test --release -p stonet-io --test model -- --ignored`. A new version of the
-/// format gets new names in [`FROZEN`]; files that are there are never written again.
+/// Writes the fixtures of the latest version, once: `cargo test --release -p stonet-io --test model -- --ignored`. A
+/// new version of the format gets new names in [`FROZEN`]; files that are there are never written again.
 #[test]
 #[ignore = "writes fixtures"]
 fn write_fixtures() {

@@ -1,4 +1,5 @@
-//! Saved models put to use: scores are the fitted head's own, whatever the order of the columns and the size of the batches.
+//! Saved models put to use: scores are the fitted head's own, whatever the order of the columns and the size of the
+//! batches.
 #![cfg(feature = "parquet")]
 
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Weights that are stored beside a network: brought into its own bytes, from files in its own folder and from nowhere else.
+//! Weights that are stored beside a network: brought into its own bytes, from files in its own folder and from nowhere
+//! else.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -28,7 +28,8 @@ struct Part {
     moved: Option<Moved>,
 }
 
-/// Channels that stand first in a file and last in the network, or the other way round: groups of so many values that are interleaved.
+/// Channels that stand first in a file and last in the network, or the other way round: groups of so many values that
+/// are interleaved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Moved {
     groups: usize,
@@ -75,7 +76,8 @@ impl Network {
         }
     }
 
-    /// The names of the columns of a table for a network of several inputs; none for one input, and where sizes are not fixed.
+    /// The names of the columns of a table for a network of several inputs; none for one input, and where sizes are not
+    /// fixed.
     pub(crate) fn input_columns(&self) -> Option<Vec<String>> {
         let inputs = self.inputs();
         let names = |input: &TensorInfo| -> Option<Vec<String>> {

@@ -1,7 +1,8 @@
 //! A graph of ONNX operators in the making, and a head's graph as a file.
 //!
-//! Only operators and forms that mean the same in operator sets 11 to 25 are used (axes of reductions, for one, moved from attributes to
-//! inputs on the way, so sums are products with ones): a head can then be joined to a network of any of these sets without a change.
+//! Only operators and forms that mean the same in operator sets 11 to 25 are used (axes of reductions, for one, moved
+//! from attributes to inputs on the way, so sums are products with ones): a head can then be joined to a network of any
+//! of these sets without a change.
 
 use std::collections::HashMap;
 
@@ -231,7 +232,8 @@ pub(crate) struct Names<'a> {
     pub prefix: &'a str,
 }
 
-/// A fitted model as an ONNX graph: alone ([`HeadGraph::to_onnx`]), or behind the network that it belongs to ([`HeadGraph::join`]).
+/// A fitted model as an ONNX graph: alone ([`HeadGraph::to_onnx`]), or behind the network that it belongs to
+/// ([`HeadGraph::join`]).
 #[derive(Debug, Clone)]
 pub struct HeadGraph {
     graph: Graph,
@@ -244,7 +246,8 @@ impl HeadGraph {
         self.graph.inputs.iter().map(|p| p.name.as_str()).collect()
     }
 
-    /// What it writes: `probabilities` and `class`, or `prediction` with the ends that were asked for, such as `lower` and `upper`.
+    /// What it writes: `probabilities` and `class`, or `prediction` with the ends that were asked for, such as `lower`
+    /// and `upper`.
     pub fn outputs(&self) -> Vec<&str> {
         self.graph.outputs.iter().map(|p| p.name.as_str()).collect()
     }

@@ -1,4 +1,5 @@
-//! Rows of numbers or images for a network: bytes or floats in memory, scaled and laid out as the network takes them, a batch at a time.
+//! Rows of numbers or images for a network: bytes or floats in memory, scaled and laid out as the network takes them, a
+//! batch at a time.
 
 use std::ops::Range;
 use std::path::Path;
@@ -37,7 +38,8 @@ enum Values {
     Idx(Idx),
 }
 
-/// Rows of one shape. Images are `channels × height × width` or `height × width × channels`; the network's input decides.
+/// Rows of one shape. Images are `channels × height × width` or `height × width × channels`; the network's input
+/// decides.
 #[derive(Debug, Clone)]
 pub struct Inputs {
     values: Values,
@@ -77,7 +79,8 @@ impl Inputs {
         Self::new(Values::Idx(idx), rows, shape)
     }
 
-    /// The images of a CIFAR-10 or CIFAR-100 binary: one label byte or two (the second is the finer), then three planes of 32 × 32.
+    /// The images of a CIFAR-10 or CIFAR-100 binary: one label byte or two (the second is the finer), then three planes
+    /// of 32 × 32.
     pub fn cifar(path: &Path) -> Result<Self> {
         let file = std::fs::read(path).map_err(|source| Error::Unreadable { path: path.into(), source })?;
         let whole = |labels: usize| !file.is_empty() && file.len() % (labels + CIFAR_PIXELS) == 0;
@@ -96,7 +99,8 @@ impl Inputs {
         Inputs { values, labels: None, rows, shape, affine: vec![(1.0, 0.0)], channels: None }
     }
 
-    /// The same with every value scaled. Numbers per channel go to the first or the last axis of a row, whichever has as many.
+    /// The same with every value scaled. Numbers per channel go to the first or the last axis of a row, whichever has
+    /// as many.
     pub fn with_preprocess(mut self, p: &Preprocess) -> Result<Self> {
         let count = p.mean.len().max(p.std.len());
         let lengths = [p.mean.len(), p.std.len()].into_iter().all(|l| l == 1 || l == count);

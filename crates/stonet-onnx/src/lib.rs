@@ -1,7 +1,8 @@
 //! Trained networks as ONNX files.
 //!
-//! In: [`Network`] opens one, finds its last hidden layer ([`Tap`]), and runs it on [`Inputs`] ([`Runner`]).
-//! Out: [`perceptron`] writes a plain network; [`classifier`] and [`intervals`] write a fitted model as a [`HeadGraph`], which stands alone or is joined to the network it belongs to.
+//! In: [`Network`] opens one, finds its last hidden layer ([`Tap`]), and runs it on [`Inputs`] ([`Runner`]). Out:
+//! [`perceptron`] writes a plain network; [`classifier`] and [`intervals`] write a fitted model as a [`HeadGraph`],
+//! which stands alone or is joined to the network it belongs to.
 #![deny(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

@@ -106,8 +106,9 @@ impl Network {
         self.summary.metadata.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
 
-    /// The names of the columns that go in, where [`perceptron`](crate::perceptron) noted them, or where there are several inputs: one of one
-    /// number per row is a column of its name, one of several numbers the columns `name_0`, `name_1`, ….
+    /// The names of the columns that go in, where [`perceptron`](crate::perceptron) noted them, or where there are
+    /// several inputs: one of one number per row is a column of its name, one of several numbers the columns `name_0`,
+    /// `name_1`, ….
     pub fn columns(&self) -> Option<Vec<String>> {
         let noted = self.note(COLUMNS).and_then(|note| serde_json::from_str(note).ok());
         noted.or_else(|| self.input_columns())
@@ -152,7 +153,8 @@ impl Network {
     pub(crate) fn edited(&self, keep: impl Fn(&Field<'_>) -> bool, before: Message, more: Message) -> Vec<u8> {
         let mut graph = before;
         let mut model = Message::default();
-        // The bytes have been read whole before, so no field is broken. A graph in several pieces means the pieces in a row.
+        // The bytes have been read whole before, so no field is broken. A graph in several pieces means the pieces in a
+        // row.
         for field in fields(&self.bytes).flatten() {
             match (field.number, field.bytes()) {
                 (tag::MODEL_GRAPH, Ok(part)) => {

@@ -1,4 +1,5 @@
-//! Protocol Buffers on the wire: tagged fields, read without copies and written; a field that nobody understands is kept as it is.
+//! Protocol Buffers on the wire: tagged fields, read without copies and written; a field that nobody understands is
+//! kept as it is.
 
 /// Why bytes are not a message.
 pub(crate) type Broken = &'static str;
@@ -173,7 +174,8 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_specification() {
-        // protobuf.dev/programming-guides/encoding: 150 in field 1, "testing" in field 2, 3, 270 and 86942 packed in field 6.
+        // protobuf.dev/programming-guides/encoding: 150 in field 1, "testing" in field 2, 3, 270 and 86942 packed in
+        // field 6.
         assert_eq!(Message::default().number(1, 150).into_bytes(), [0x08, 0x96, 0x01]);
         assert_eq!(
             Message::default().text(2, "testing").into_bytes(),

@@ -1,4 +1,5 @@
-//! Fitted intervals and probabilities judged on rows with known answers, told as text, as plain data and as one HTML page.
+//! Fitted intervals and probabilities judged on rows with known answers, told as text, as plain data and as one HTML
+//! page.
 //!
 //! ```text
 //! evaluate   RegressionEvaluation, ClassEvaluation: numbers with their uncertainty, a verdict in one sentence, `Requirement`

@@ -1,4 +1,5 @@
-//! Pages as a browser shows them: no errors, every figure there, nothing wider than the window, readable in light and dark.
+//! Pages as a browser shows them: no errors, every figure there, nothing wider than the window, readable in light and
+//! dark.
 //!
 //! `STONET_PAGES=DIR` keeps pages and screenshots there to be looked at.
 

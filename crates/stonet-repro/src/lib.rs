@@ -1,5 +1,5 @@
-//! The paper's experiments: settings as data (`experiments/*.toml`), published numbers as data (`paper/*.csv`), runs that
-//! resume, and reports that set the two side by side.
+//! The paper's experiments: settings as data (`experiments/*.toml`), published numbers as data (`paper/*.csv`), runs
+//! that resume, and reports that set the two side by side.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 

@@ -13,7 +13,8 @@ pub struct CoverageCell {
     pub setting: String,
     /// Mean coverage of the nominal 95 %.
     pub coverage: f64,
-    /// Printed standard deviation. It is that of a proportion of 100, so we read it as over test points, each over 100 training sets.
+    /// Printed standard deviation. It is that of a proportion of 100, so we read it as over test points, each over 100
+    /// training sets.
     pub sd: f64,
 }
 
@@ -38,8 +39,8 @@ pub struct RegressionCell {
     pub length_sd: f64,
 }
 
-/// One method on one network in Tables `post_stonet_result_100` and `post_stonet_cifar10`, over ten runs; all but the NLL as
-/// fractions, each with its standard deviation.
+/// One method on one network in Tables `post_stonet_result_100` and `post_stonet_cifar10`, over ten runs; all but the
+/// NLL as fractions, each with its standard deviation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalibrationCell {
     /// `cifar100` or `cifar10`.

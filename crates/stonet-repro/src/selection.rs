@@ -194,7 +194,8 @@ impl ModelPath {
     }
 }
 
-/// Average output gradients against a measure of the penalty's weakness; false inputs first, so that the true ones lie on top.
+/// Average output gradients against a measure of the penalty's weakness; false inputs first, so that the true ones lie
+/// on top.
 ///
 /// Points run from weak to strong penalty and are drawn the other way, so that names stand where the paths have spread.
 pub fn draw(title: &str, x_label: &str, points: &[(f64, &[f64])], chosen: Option<f64>) -> String {

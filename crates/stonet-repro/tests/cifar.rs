@@ -1,4 +1,5 @@
-//! The calibration experiments: what a journal holds is not run again, and real outputs give the numbers known for them.
+//! The calibration experiments: what a journal holds is not run again, and real outputs give the numbers known for
+//! them.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

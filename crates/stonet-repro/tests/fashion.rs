@@ -1,4 +1,5 @@
-//! Networks on sets in the files' format: small ones drawn here, and the real one where `STONET_DATA` names a directory that has it.
+//! Networks on sets in the files' format: small ones drawn here, and the real one where `STONET_DATA` names a directory
+//! that has it.
 
 use std::path::{Path, PathBuf};
 
@@ -86,7 +87,7 @@ fn files_that_are_missing_or_do_not_belong_together_are_named() {
     write(dir.path(), "t10k", 10);
     let images = Images::load(dir.path()).unwrap();
     let e = train(&images, &Spec { validation_rows: 40, ..small() }, &small().losses[0].loss, Seed::new(1));
-    assert!(matches!(e, Err(Error::Compare(stonet_compare::Error::Range { name: "validation_rows", .. })));
+    assert!(matches!(e, Err(Error::Compare(stonet_compare::Error::Range { name: "validation_rows", .. }))));
     std::fs::write(dir.path().join("train-labels-idx1-ubyte"), idx(&[40], &[10; 40])).unwrap();
     let spec = Spec { validation_rows: 10, ..small() };
     let e = train(&Images::load(dir.path()).unwrap(), &spec, &spec.losses[0].loss, Seed::new(1)).unwrap_err();

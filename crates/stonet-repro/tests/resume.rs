@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use stonet_repro::Error;
 use stonet_compare::simulated::Model;
+use stonet_repro::Error;
 use stonet_repro::simulation::{Options, Report, Spec, run};
 
 /// The shipped experiment, made small enough for a test.

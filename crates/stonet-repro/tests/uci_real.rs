@@ -1,4 +1,5 @@
-//! The real data sets, where `STONET_DATA` names a directory that has them: their sizes, and their rows written in the raw layouts.
+//! The real data sets, where `STONET_DATA` names a directory that has them: their sizes, and their rows written in the
+//! raw layouts.
 
 use std::path::{Path, PathBuf};
 

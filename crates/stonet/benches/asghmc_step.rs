@@ -16,7 +16,8 @@ fn step(c: &mut Criterion) {
     for widths in SHAPES {
         let x = Array2::from_shape_fn((500, widths[0]), |(i, j)| ((i * 31 + j * 17) as f64).sin());
         let y = Array2::from_shape_fn((500, 1), |(i, _)| (i as f64).cos());
-        // A κ that removes nothing: the proximal map is part of the step, and the step does not get easier while it is measured.
+        // A κ that removes nothing: the proximal map is part of the step, and the step does not get easier while it is
+        // measured.
         let trainer = Asghmc { rates: vec![1e-3; widths.len() - 1], kappa: vec![1e-9], ..Asghmc::default() };
         let start = StoNet::random(widths, Activation::Tanh, Seed::new(1)).expect("valid widths");
         let data = Dataset::new(x, y).expect("finite data");

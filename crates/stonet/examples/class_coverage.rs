@@ -1,7 +1,9 @@
-//! How often intervals for class probabilities hold the truth, on simulated networks: `class_coverage K ROWS REPLICATIONS linear|bent METHODS`.
+//! How often intervals for class probabilities hold the truth, on simulated networks:
+//! `class_coverage K ROWS REPLICATIONS linear|bent METHODS`.
 //!
-//! The network is twice too sure. On the scale of log-probabilities it is off by a straight line (`linear`) or by one through tanh (`bent`) of
-//! its own logits. Prints coverage at 95 % with its standard error, and the mean length, for three parts of the curvature of early stopping.
+//! The network is twice too sure. On the scale of log-probabilities it is off by a straight line (`linear`) or by one
+//! through tanh (`bent`) of its own logits. Prints coverage at 95 % with its standard error, and the mean length, for
+//! three parts of the curvature of early stopping.
 
 use std::error::Error;
 

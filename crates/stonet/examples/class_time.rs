@@ -1,4 +1,5 @@
-//! Seconds to fit the default on simulated logits, cross-validation included: `class_time [ROWS]`, 10 and 100 classes, 5000 rows by default.
+//! Seconds to fit the default on simulated logits, cross-validation included: `class_time [ROWS]`, 10 and 100 classes,
+//! 5000 rows by default.
 
 use std::time::Instant;
 

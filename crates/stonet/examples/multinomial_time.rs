@@ -1,6 +1,6 @@
 //! Times a Lasso path of multinomial regressions on raw little-endian f64 files, rows first, labels one per row:
-//! `multinomial_time X LABELS n p classes lambdas least tolerance`, the λ log-spaced from λ_max to `least` · λ_max. Prints a
-//! line `lambda non-zeros kkt/λ_max objective` for each λ, then the seconds of the path.
+//! `multinomial_time X LABELS n p classes lambdas least tolerance`, the λ log-spaced from λ_max to `least` · λ_max.
+//! Prints a line `lambda non-zeros kkt/λ_max objective` for each λ, then the seconds of the path.
 
 use std::time::Instant;
 

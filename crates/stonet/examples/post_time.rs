@@ -1,5 +1,5 @@
-//! Times post-StoNet fits on generated features: `post_time [ROWS]`; prints seconds per kind of interval, rows predicted per second, and the
-//! peak memory of the process relative to the features.
+//! Times post-StoNet fits on generated features: `post_time [ROWS]`; prints seconds per kind of interval, rows
+//! predicted per second, and the peak memory of the process relative to the features.
 
 use std::time::Instant;
 

@@ -1,5 +1,6 @@
-//! Times scoring: `score_time [ROWS [KIND]]`; prints rows per second of processor time in memory of every kind of interval, fitted on 2000 rows of 100
-//! features of which thirteen matter, and of the default classifier for 10 and 100 classes.
+//! Times scoring: `score_time [ROWS [KIND]]`; prints rows per second of processor time in memory of every kind of
+//! interval, fitted on 2000 rows of 100 features of which thirteen matter, and of the default classifier for 10 and 100
+//! classes.
 
 use ndarray::{Array2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};

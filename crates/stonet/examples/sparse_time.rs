@@ -1,5 +1,5 @@
-//! Times sparse linear regressions on raw little-endian f64 files, rows first: `sparse_time X Y n p q λ,λ,… tolerance`; prints
-//! `seconds objective kkt` of the last λ, the objective summed over responses.
+//! Times sparse linear regressions on raw little-endian f64 files, rows first: `sparse_time X Y n p q λ,λ,… tolerance`;
+//! prints `seconds objective kkt` of the last λ, the objective summed over responses.
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Times one ASGHMC step (batch 50, one thread) for the shapes given as `100-20-1 20-500-100-1 …`; prints `shape µs` lines.
+//! Times one ASGHMC step (batch 50, one thread) for the shapes given as `100-20-1 20-500-100-1 …`; prints `shape µs`
+//! lines.
 
 use std::time::Instant;
 

@@ -102,8 +102,8 @@ fn replicate(method: Method, noise: Noise, at: Level) -> Vec<f64> {
     (0..method.replications()).into_par_iter().map(one).collect()
 }
 
-/// Mean over replications, and the half-width of Student's interval for it when each of `tests` one-sided tests may fail with
-/// probability 1e-3 / tests.
+/// Mean over replications, and the half-width of Student's interval for it when each of `tests` one-sided tests may
+/// fail with probability 1e-3 / tests.
 fn mean_and_margin(values: &[f64], tests: usize) -> (f64, f64) {
     let ((mean, sd), n) = (mean_sd(values), values.len() as f64);
     let z = level(1.0 - 2e-3 / tests as f64).z();
@@ -128,7 +128,8 @@ fn coverage_is_what_was_promised_over_replications() {
     }
 }
 
-/// Coverage among the fifth of the rows with the most noise, and among the fifth with the longest intervals, over replications.
+/// Coverage among the fifth of the rows with the most noise, and among the fifth with the longest intervals, over
+/// replications.
 fn in_the_noisiest_and_widest_fifth(method: Method, replications: u64, at: Level) -> (f64, f64) {
     let one = |r: u64| {
         let seed = Seed::new(32).child(r);
@@ -150,12 +151,14 @@ fn in_the_noisiest_and_widest_fifth(method: Method, replications: u64, at: Level
 fn only_intervals_that_adapt_cover_where_the_noise_is_large() {
     let replications = 40;
     let tolerance = 4.5 * (0.9f64 * 0.1 / (100.0 * replications as f64)).sqrt();
-    // The largest fifth of exp(.7 x2) is beyond e^{.59}: a constant half-width that covers 90 % of all covers some 65 % of it.
+    // The largest fifth of exp(.7 x2) is beyond e^{.59}: a constant half-width that covers 90 % of all covers some 65 %
+    // of it.
     let split = in_the_noisiest_and_widest_fifth(Split, replications, level(0.9)).0;
     assert!(split < 0.7 + tolerance, "split conformal: {split}");
     for method in [Normalised, Cqr] {
         let (noisiest, widest) = in_the_noisiest_and_widest_fifth(method, replications, level(0.9));
-        // Learned from 500 rows, shrunk and clipped, a scale is flatter than the truth: the level is missed by up to .07.
+        // Learned from 500 rows, shrunk and clipped, a scale is flatter than the truth: the level is missed by up to
+        // .07.
         assert!(widest > 0.83 - tolerance && noisiest > 0.83 - tolerance, "{method:?}: {noisiest} {widest}");
     }
 }
@@ -429,7 +432,8 @@ fn the_laplace_posterior_is_the_one_found_by_brute_force() {
         let new = new * x.std_axis(Axis(0), 0.0) + x.mean_axis(Axis(0)).unwrap();
         let i = fitted.intervals(&RegressionInputs::new(new.view()).unwrap(), level(0.8)).unwrap();
         let phi = design(&new, &x);
-        // Six rows and eight features are met exactly: the smallest penalty, and a precision of condition 1e7 to invert here.
+        // Six rows and eight features are met exactly: the smallest penalty, and a precision of condition 1e7 to invert
+        // here.
         let tolerance = if n > p { 1e-12 } else { 1e-7 };
         for r in 0..4 {
             let phi = phi.row(r);

@@ -1,4 +1,5 @@
-//! Intervals for class probabilities: the textbook's where there is one, coverage over independent replications, and honest refusals.
+//! Intervals for class probabilities: the textbook's where there is one, coverage over independent replications, and
+//! honest refusals.
 
 use ndarray::{Array1, Array2, Axis};
 use rand::RngExt;
@@ -90,8 +91,8 @@ fn maximum_likelihood_covers_the_true_probabilities() {
     }
 }
 
-/// A penalty biases, which no variance knows: 88 % is the least that simulations of the design have shown. Early stopping is undersmoothed,
-/// so where the correction is learned well the intervals are too long rather than too short.
+/// A penalty biases, which no variance knows: 88 % is the least that simulations of the design have shown. Early
+/// stopping is undersmoothed, so where the correction is learned well the intervals are too long rather than too short.
 #[test]
 fn penalised_and_early_stopped_fits_cover_nearly() {
     for (method, replications) in [

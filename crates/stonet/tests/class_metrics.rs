@@ -68,7 +68,8 @@ fn scores_equal_netcals_and_scikit_learns() {
         close("brier", scores.brier, case.brier);
         close("ece", scores.ece, case.ece);
         close("cece", scores.cece, case.cece);
-        // For two classes netcal judges the probability of class 1, which is what either class contributes to the class-wise error.
+        // For two classes netcal judges the probability of class 1, which is what either class contributes to the
+        // class-wise error.
         let netcals = if case.classes == 2 { scores.cece } else { scores.ece };
         close("netcal's ece", netcals, case.netcal_ece);
         assert_eq!(ece(p.view(), &labels, BINS).unwrap(), scores.ece);
@@ -111,7 +112,8 @@ fn assert_coverage(hits: usize, replications: usize, level: f64, what: &str) {
 fn the_floor_holds_the_scores_of_a_calibrated_model() {
     const REDRAWS: usize = 200;
     const REPLICATIONS: usize = 1500;
-    // The labels are one more draw like those of the floor, so the chance of the band is that between two interpolated ranks.
+    // The labels are one more draw like those of the floor, so the chance of the band is that between two interpolated
+    // ranks.
     let rank = |q: f64| (1.0 + q * (REDRAWS - 1) as f64) / (REDRAWS + 1) as f64;
     let level = rank(0.975) - rank(0.025);
     let inside: Vec<[bool; 5]> = (0..REPLICATIONS)
@@ -178,7 +180,8 @@ fn an_overconfident_model_lies_above_the_floor() {
 fn bootstrap_intervals_cover_accuracy_and_likelihood() {
     const REPLICATIONS: usize = 1000;
     let settings = JudgeSettings { redraws: 0, resamples: 400, ..JudgeSettings::default() };
-    // Two classes, confidence c uniform on (½, 1): accuracy E c = ¾; E(−c ln c − (1 − c) ln (1 − c)) = ½, by integration over (0, 1).
+    // Two classes, confidence c uniform on (½, 1): accuracy E c = ¾; E(−c ln c − (1 − c) ln (1 − c)) = ½, by
+    // integration over (0, 1).
     let inside: Vec<[bool; 2]> = (0..REPLICATIONS)
         .into_par_iter()
         .map(|r| {

@@ -1,4 +1,5 @@
-//! Numbers of any magnitude give finite results or an error with its place, and offsets of the target shift its intervals.
+//! Numbers of any magnitude give finite results or an error with its place, and offsets of the target shift its
+//! intervals.
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 use stonet::classification::SkipSettings;

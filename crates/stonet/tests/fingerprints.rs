@@ -118,7 +118,8 @@ fn a_single_known_row_is_reported_and_does_not_refuse() {
     assert!(!set.overlap(&[]).any() && !set.overlap(&[]).too_many());
 }
 
-/// Rows of independent cells of very different probability: new rows equal old ones as often as old ones equal each other.
+/// Rows of independent cells of very different probability: new rows equal old ones as often as old ones equal each
+/// other.
 #[test]
 fn discrete_rows_never_refuse_and_the_same_rows_do() {
     let mut refused = 0;

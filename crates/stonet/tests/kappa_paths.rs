@@ -1,4 +1,5 @@
-//! What cross-validation saw is kept: curves of the right lengths, choices that follow the rules, and nothing lost in a file.
+//! What cross-validation saw is kept: curves of the right lengths, choices that follow the rules, and nothing lost in a
+//! file.
 
 use ndarray::{Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
@@ -52,7 +53,8 @@ fn one_path_for_eves_law_by_its_rule() {
         assert_eq!((&*path.label, &path.values[..], &*path.setting), (label, &KAPPAS[..], "kappa"));
         assert!(path.loss_name.starts_with("sum over targets"));
         assert_eq!(path.chosen_values(), [fitted.kappa()]);
-        // At the smallest error of both targets together each is about 1; κ = 5 kills every weight, and the signal with it.
+        // At the smallest error of both targets together each is about 1; κ = 5 kills every weight, and the signal with
+        // it.
         assert!((2.0..2.5).contains(&path.loss[argmin(&path.loss)]) && path.loss[2] > 5.0, "{path:?}");
         let expected = match (&path.coverage, select) {
             (Some(c), _) => argmin(&c.iter().map(|c| (c - 0.9).abs()).collect::<Vec<_>>()),

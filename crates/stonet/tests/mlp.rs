@@ -95,8 +95,8 @@ fn quantiles_have_their_nominal_coverage() {
     let test = simulate(fresh, 10);
     let quantiles = net.predict(test.x()).unwrap();
     assert_eq!(quantiles.ncols(), 3);
-    // At the optimum the training rows below a quantile of k parameters are within k of their share (Koenker & Bassett 1978);
-    // here k = 8·2 + 9. Fresh rows differ from training rows by the binomial noise of both.
+    // At the optimum the training rows below a quantile of k parameters are within k of their share (Koenker & Bassett
+    // 1978); here k = 8·2 + 9. Fresh rows differ from training rows by the binomial noise of both.
     let (optimum, noise) = (25.0 / n as f64, 1.0 / n as f64 + 1.0 / fresh as f64);
     for (quantile, level) in quantiles.axis_iter(Axis(1)).zip(levels) {
         let below = test.y().column(0).iter().zip(quantile).filter(|(y, q)| y < q).count() as f64 / fresh as f64;

@@ -1,4 +1,5 @@
-//! Calibrated classes as users meet them: every method on rows of known truth, absent classes, few classes, sets, saved models.
+//! Calibrated classes as users meet them: every method on rows of known truth, absent classes, few classes, sets, saved
+//! models.
 
 use ndarray::{Array1, Array2, Axis, array};
 use rand::RngExt;
@@ -89,7 +90,8 @@ fn the_default_finds_what_temperature_scaling_cannot() {
     };
     let ((temperature, _), (stack, error)) = (loss(ClassMethod::Temperature), loss(ClassMethod::Stack));
     let best = nll(p.view(), &truth).unwrap();
-    // The lean to the first class costs temperature scaling far more than 2000 rows leave uncertain: q/2n for about 8 parameters.
+    // The lean to the first class costs temperature scaling far more than 2000 rows leave uncertain: q/2n for about 8
+    // parameters.
     assert!(stack < temperature - 0.02, "{stack} against {temperature}");
     assert!(stack - best < 4.5 * 8.0 / (2.0 * 2000.0), "{stack} against {best}");
     assert!(error < 0.03, "{error}");

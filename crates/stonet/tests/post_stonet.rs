@@ -12,8 +12,8 @@ use stonet::*;
 const REPLICATIONS: u64 = 16;
 const NEW: usize = 400;
 
-/// Features, the network's prediction and responses. The network is right but for an error that the features reveal; the noise is
-/// constant or grows with the second feature.
+/// Features, the network's prediction and responses. The network is right but for an error that the features reveal;
+/// the noise is constant or grows with the second feature.
 struct Rows {
     features: Array2<f64>,
     prediction: Array2<f64>,
@@ -87,7 +87,8 @@ fn every_kind_covers_what_it_promises() {
     for kind in Kind::ALL {
         for heteroscedastic in [false, true] {
             let (mean, se) = replicate(&quick(kind), 150, heteroscedastic, Side::Both);
-            // Gaussian intervals with the training variance are known to fall short; they may do so by the fit's own use of rows.
+            // Gaussian intervals with the training variance are known to fall short; they may do so by the fit's own
+            // use of rows.
             let allowed = if kind == Kind::Paper { 0.05 } else { 0.0 };
             assert!(mean >= 0.9 - allowed - T * se, "{kind} {heteroscedastic}: {mean} ({se})");
             assert!(mean <= 0.97 + T * se, "{kind} {heteroscedastic}: {mean} ({se})");
@@ -198,7 +199,8 @@ fn several_outputs_by_themselves_and_jointly() {
     }
 }
 
-/// Rows of a group share an error. Folds that split groups see it before they judge it; folds that keep them whole do not.
+/// Rows of a group share an error. Folds that split groups see it before they judge it; folds that keep them whole do
+/// not.
 #[test]
 fn groups_are_kept_whole_and_count_as_one() {
     let mut missed = [0.0, 0.0];
@@ -305,7 +307,8 @@ fn every_trainer_serves_the_pipeline() {
     }
 }
 
-/// Test targets are no argument of anything; what could leak is the order of calibration rows, and it must not matter much.
+/// Test targets are no argument of anything; what could leak is the order of calibration rows, and it must not matter
+/// much.
 #[test]
 fn permuting_test_targets_changes_no_interval() {
     let (train, mut test) = (rows(120, true, Seed::new(1)), rows(60, true, Seed::new(2)));

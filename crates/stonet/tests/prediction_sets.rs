@@ -87,7 +87,8 @@ fn split_sets_cover_at_their_level() {
                 let (p, labels) = sample(1, k, power, seed.child(2));
                 split.sets(p.view(), level(0.9), seed.child(1)).unwrap().covered(&labels).unwrap()[0]
             };
-            // 90 of 100 ranks, exactly; without randomisation the last class of a row always scores 1, and ties only add.
+            // 90 of 100 ranks, exactly; without randomisation the last class of a row always scores 1, and ties only
+            // add.
             let above = if score == (SetScore::Aps { randomised: false }) { 0.1 } else { 0.0 };
             assert_coverage(hits(covers), REPLICATIONS, 0.9, above, &format!("{score:?}, K = {k}, power {power}"));
         }

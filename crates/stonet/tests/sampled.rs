@@ -1,4 +1,5 @@
-//! Intervals fitted on a sample and calibrated on other rows: they cover, agree with a split in memory, and do not depend on batches or threads.
+//! Intervals fitted on a sample and calibrated on other rows: they cover, agree with a split in memory, and do not
+//! depend on batches or threads.
 
 use ndarray::{Array2, s};
 use rand_distr::{Distribution, StandardNormal};
@@ -72,7 +73,8 @@ fn batches_and_threads_do_not_matter() {
     }
 }
 
-/// The scores are those of the intervals: at a level just above the share of rows inside, every one of those rows lies inside.
+/// The scores are those of the intervals: at a level just above the share of rows inside, every one of those rows lies
+/// inside.
 #[test]
 fn scores_are_those_that_prediction_uses() {
     let rows = rows(700, Seed::new(2));

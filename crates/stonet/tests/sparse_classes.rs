@@ -1,4 +1,5 @@
-//! Sparse multinomial regressions: optimality of every penalty, offsets, classes without rows, and the refit on the support.
+//! Sparse multinomial regressions: optimality of every penalty, offsets, classes without rows, and the refit on the
+//! support.
 
 use ndarray::{Array1, Array2, Axis, array};
 use rand::RngExt;
@@ -19,7 +20,8 @@ fn classes(n: usize, p: usize, scale: f64, seed: u64) -> (Array2<f64>, Vec<usize
         .outer_iter()
         .map(|r| {
             let z = [scale * (r[0] - r[1]), scale * r[2], scale * (0.5 * r[3] - r[0])];
-            // The largest of logits with Gumbel noise is a draw from their softmax; −ln of a squared pair of normals is one.
+            // The largest of logits with Gumbel noise is a draw from their softmax; −ln of a squared pair of normals is
+            // one.
             let gumbel = |z: f64, a: f64, b: f64| z - (0.5 * (a * a + b * b)).ln();
             let noisy = z.map(|z| gumbel(z, next(), next()));
             (0..3).max_by(|&a, &b| noisy[a].total_cmp(&noisy[b])).unwrap()
@@ -49,8 +51,8 @@ fn every_penalty_reaches_optimality_for_classes_too() {
             let sparse = SparseMultinomial { penalty, tolerance: 1e-9, max_passes: 20_000, ..Default::default() };
             let top = sparse.lambda_max(x.view(), &labels, 3).unwrap();
             for fraction in [1.0, 0.4, 0.1] {
-                // With more columns than rows the classes separate; a penalty that is flat for large weights then has no
-                // solution at small λ (`concave_penalties_do_not_hide_separable_classes`).
+                // With more columns than rows the classes separate; a penalty that is flat for large weights then has
+                // no solution at small λ (`concave_penalties_do_not_hide_separable_classes`).
                 if n < p && penalty != Penalty::Lasso && fraction < 0.4 {
                     continue;
                 }
@@ -255,7 +257,8 @@ fn a_warm_start_ends_at_the_same_lasso_of_classes() {
     assert!((a - b).iter().all(|d| d.abs() < 1e-6));
 }
 
-/// The gradient of the mean loss with an offset, by central differences in one coefficient or (column none) an intercept.
+/// The gradient of the mean loss with an offset, by central differences in one coefficient or (column none) an
+/// intercept.
 fn slope_with_offset(
     fit: &MultinomialFit,
     x: &Array2<f64>,
@@ -309,7 +312,8 @@ fn a_fit_with_an_offset_is_optimal_beside_it() {
     }
 }
 
-/// Without a penalty an offset that the columns can express changes the coefficients by its own, up to a shift common to all classes.
+/// Without a penalty an offset that the columns can express changes the coefficients by its own, up to a shift common
+/// to all classes.
 #[test]
 fn a_linear_offset_is_taken_out_of_the_solution() {
     let (x, labels) = classes(300, 4, 1.0, 14);
@@ -356,8 +360,8 @@ fn a_class_without_rows_changes_nothing_for_the_others() {
     assert!(SparseMultinomial::default().fit(none.view(), &[], 3, 0.1).is_err());
 }
 
-/// Two classes are logistic regression: without a penalty the difference of their weights is the one that Newton's method finds; with one,
-/// the weights are opposite and the gradient in their difference is λ where it is not zero.
+/// Two classes are logistic regression: without a penalty the difference of their weights is the one that Newton's
+/// method finds; with one, the weights are opposite and the gradient in their difference is λ where it is not zero.
 #[test]
 fn two_classes_are_logistic_regression() {
     let (x, labels) = classes(300, 4, 1.0, 16);

@@ -117,8 +117,8 @@ fn a_path_is_continuous_and_equals_separate_fits() {
     let path = sparse.path(x.view(), y.view(), &lambdas).unwrap();
     for (i, w) in path.windows(2).enumerate() {
         let step = (&w[0].coefficients - &w[1].coefficients).iter().fold(0.0f64, |a, d| a.max(d.abs()));
-        // The Lasso is piecewise linear in λ, its slope bounded by √s over the smallest eigenvalue of an active Gram matrix;
-        // twenty is far above that here, and a jump of a coefficient of size one far above the bound.
+        // The Lasso is piecewise linear in λ, its slope bounded by √s over the smallest eigenvalue of an active Gram
+        // matrix; twenty is far above that here, and a jump of a coefficient of size one far above the bound.
         assert!(step < 20.0 * (lambdas[i] - lambdas[i + 1]), "{i}: {step}");
     }
     let alone = sparse.fit(x.view(), y.view(), lambdas[60]).unwrap();
@@ -193,8 +193,8 @@ fn too_few_sweeps_are_reported_and_not_hidden() {
     assert!(!fit.converged && fit.kkt_residual > 0.0);
 }
 
-/// Lasso solutions are unique: ours must equal scikit-learn's. SCAD and MCP ones need not be, so skglm's must be stationary by
-/// our own conditions, and ours no worse in objective where both start from zero.
+/// Lasso solutions are unique: ours must equal scikit-learn's. SCAD and MCP ones need not be, so skglm's must be
+/// stationary by our own conditions, and ours no worse in objective where both start from zero.
 #[test]
 fn solutions_agree_with_scikit_learn_and_skglm() {
     let fixture: serde_json::Value = serde_json::from_str(include_str!("fixtures/sparse_linear.json")).unwrap();

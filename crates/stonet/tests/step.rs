@@ -152,8 +152,8 @@ fn deviation_form_equals_the_plain_recomputation() {
     }
 }
 
-/// At the paper's settings the step is proximal gradient descent on ½·MSE up to O(ε/σ²), with the rates of the preset; with more
-/// sweeps or momentum it still is, since the gains take back what these add.
+/// At the paper's settings the step is proximal gradient descent on ½·MSE up to O(ε/σ²), with the rates of the preset;
+/// with more sweeps or momentum it still is, since the gains take back what these add.
 #[test]
 fn at_the_papers_settings_a_step_is_proximal_gradient_descent() {
     let settings = stonet::train::Preset::by_name("simulation-2-ii").unwrap().settings(0.0);

@@ -36,8 +36,8 @@ fn eves_law_refuses_a_neuron_with_too_many_inputs_and_names_the_remedy() {
     assert!(refused.to_string().contains("larger values of kappa"), "{refused}");
 }
 
-/// The multinomial regression builds its Gram matrix of the columns in use: padding the design with columns of zeros, which no class uses,
-/// leads from the form for few columns to that for many and must not change the fit.
+/// The multinomial regression builds its Gram matrix of the columns in use: padding the design with columns of zeros,
+/// which no class uses, leads from the form for few columns to that for many and must not change the fit.
 #[test]
 fn columns_that_nobody_uses_do_not_change_a_multinomial_fit() {
     let (x, y) = data(120, 20);

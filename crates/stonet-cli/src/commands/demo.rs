@@ -1,4 +1,5 @@
-//! `stonet demo`: the whole way on generated data: a network that overfits, its features on rows it has not seen, honest intervals.
+//! `stonet demo`: the whole way on generated data: a network that overfits, its features on rows it has not seen,
+//! honest intervals.
 
 use std::path::PathBuf;
 
@@ -30,7 +31,8 @@ use crate::report;
 
 /// Train a network that overfits, post-process it, and compare its intervals with split conformal's
 ///
-/// y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + noise that grows with x1, and fifteen more inputs without influence.
+/// y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + noise that grows with x1, and fifteen more inputs without
+/// influence.
 #[derive(Args)]
 #[command(after_help = "Example: stonet demo --seed 7 --interval cv+ --out demo")]
 pub struct Demo {

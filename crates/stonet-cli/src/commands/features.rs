@@ -23,8 +23,9 @@ const BLOCK: usize = 4096;
 
 /// Run a network on rows and write its last hidden layer and its outputs
 ///
-/// Features are columns `f0, f1, …`; one output is `prediction`, several are `z0, z1, …`; the labels of CIFAR files are `label`. A single output of
-/// a binary classifier is fitted by `fit --task classification --inputs prediction`, with `--kind probabilities` if it is one.
+/// Features are columns `f0, f1, …`; one output is `prediction`, several are `z0, z1, …`; the labels of CIFAR files are
+/// `label`. A single output of a binary classifier is fitted by `fit --task classification --inputs prediction`, with
+/// `--kind probabilities` if it is one.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  stonet features resnet.onnx test_batch.bin --scale 0.00392157 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o features.parquet\n  stonet features network.onnx rows.csv --keep price -o features.parquet\n  stonet features cnn.onnx t10k-images-idx3-ubyte.gz --with label=t10k-labels-idx1-ubyte.gz --keep label --scale 0.00392157 -o features.parquet\n  stonet features network.onnx --list-taps"
@@ -46,8 +47,9 @@ pub struct Features {
     /// Do not write the network's own outputs
     #[arg(long)]
     no_outputs: bool,
-    /// Columns of a table that go into the network; those it was trained on, or all but --keep if not given. A network with several inputs takes
-    /// the columns of all of them, in the order of the inputs: by default those that are called like the inputs (NAME, or NAME_0, NAME_1, …)
+    /// Columns of a table that go into the network; those it was trained on, or all but --keep if not given. A network
+    /// with several inputs takes the columns of all of them, in the order of the inputs: by default those that are
+    /// called like the inputs (NAME, or NAME_0, NAME_1, …)
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     inputs: Option<Vec<String>>,
     /// Columns of a table that are copied to the output, such as the target
@@ -317,8 +319,8 @@ fn class_output(said: &Said) -> Option<&Array2<f32>> {
     said.outputs.iter().map(|(_, z)| z).find(|z| z.ncols() > 1)
 }
 
-/// Whether so many rows right are no more than chance: within 4.75 binomial standard deviations (p = 1e-6), or within a twentieth of the way from
-/// there to all of them.
+/// Whether so many rows right are no more than chance: within 4.75 binomial standard deviations (p = 1e-6), or within a
+/// twentieth of the way from there to all of them.
 fn near_chance(right: usize, rows: usize, classes: usize) -> bool {
     let (n, chance) = (rows as f64, 1.0 / classes.max(1) as f64);
     let noise = 4.75 * (chance * (1.0 - chance) / n).sqrt();

@@ -16,7 +16,8 @@ use crate::output;
 
 /// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
 ///
-/// Columns are found by name: their order does not matter, and other columns are ignored. Files may be larger than memory.
+/// Columns are found by name: their order does not matter, and other columns are ignored. Files may be larger than
+/// memory.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  cat new.csv | stonet predict head.stonet -"

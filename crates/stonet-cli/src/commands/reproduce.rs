@@ -42,8 +42,8 @@ enum Experiment {
     Consistency(Consistency),
     /// Post-StoNet regression on the ten data sets of the paper (Table 2), every method side by side
     ///
-    /// Each finished split is saved; the same command resumes after an interruption. The paper's 5000 epochs take an hour or
-    /// more for all sets.
+    /// Each finished split is saved; the same command resumes after an interruption. The paper's 5000 epochs take an
+    /// hour or more for all sets.
     #[command(after_help = "Example: stonet reproduce uci --data data --only liver,qsar --splits 3 --epochs 500")]
     Uci(Uci),
     /// Intervals without a penalty on Community: coverage collapses as training goes on

@@ -28,7 +28,8 @@ pub struct ClassFile {
 }
 
 impl ClassFile {
-    /// Columns by flags. Classes are those of `source` and of `also`, in the order of the columns where these are named after them.
+    /// Columns by flags. Classes are those of `source` and of `also`, in the order of the columns where these are named
+    /// after them.
     pub fn read(source: &Source, flags: &ColumnArgs, also: Option<&Source>) -> Result<Self> {
         let (table, rows) = source.read(Self::reading(flags)?).map_err(|e| Self::hints(e, flags))?;
         Self::chosen(source, flags, &table, &rows, also)

@@ -30,7 +30,8 @@ impl Copied {
     }
 }
 
-/// What copied columns, read as text, are written as; values may be missing in them. Text files know no types: there the first rows tell numbers from words.
+/// What copied columns, read as text, are written as; values may be missing in them. Text files know no types: there
+/// the first rows tell numbers from words.
 pub fn columns(path: &Path, beside: &[Beside], names: &[String], first: &Table) -> Result<Vec<Column>> {
     let types = stonet_io::types(path, beside, names)?;
     let kind = |(name, known): (&String, Option<Type>)| {

@@ -27,8 +27,8 @@ impl Batch<'_> {
 }
 
 impl Source {
-    /// Reads columns that a head knows, batch by batch, and tells what was left out; `kept` bytes stay of every row. Heads of older programs
-    /// know their rows by one fingerprint of all of them, so they take the table as a whole.
+    /// Reads columns that a head knows, batch by batch, and tells what was left out; `kept` bytes stay of every row.
+    /// Heads of older programs know their rows by one fingerprint of all of them, so they take the table as a whole.
     pub fn stream(
         &self,
         reading: Reading,

@@ -1,4 +1,5 @@
-//! Tables and outputs that a command refuses: inputs that would be replaced, columns in the wrong role, text, gaps, settings, sizes.
+//! Tables and outputs that a command refuses: inputs that would be replaced, columns in the wrong role, text, gaps,
+//! settings, sizes.
 
 use crate::common::{Desk, FIT_ANIMALS, FIT_HOUSES, with_animals, with_houses};
 

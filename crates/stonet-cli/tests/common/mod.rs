@@ -83,7 +83,8 @@ impl Desk {
         serde_json::from_str(&self.run(&format!("{line} --json"))).unwrap()
     }
 
-    /// Ends with exit code 2 and a message that has all of these, prints nothing else but the same as JSON on request, and leaves the folder as it was.
+    /// Ends with exit code 2 and a message that has all of these, prints nothing else but the same as JSON on request,
+    /// and leaves the folder as it was.
     pub fn refuses(&self, line: &str, parts: &[&str]) -> String {
         let before = self.contents();
         let output = self.ended(line, 2);

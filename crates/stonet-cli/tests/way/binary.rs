@@ -1,4 +1,5 @@
-//! A binary classifier with a single output, a network of several inputs, and one without a hidden layer: from rows to one file.
+//! A binary classifier with a single output, a network of several inputs, and one without a hidden layer: from rows to
+//! one file.
 
 use std::path::Path;
 

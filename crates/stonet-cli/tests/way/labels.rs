@@ -6,7 +6,8 @@ use crate::common::{Desk, normal};
 
 const NAMES: [&str; 10] = ["plane", "car", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"];
 
-/// A table of `columns` numbers per row of which that of the row's class is the largest in about nine of ten rows; with a label.
+/// A table of `columns` numbers per row of which that of the row's class is the largest in about nine of ten rows; with
+/// a label.
 fn outputs(seed: u64, rows: usize, columns: usize, classes: usize, label: impl Fn(usize) -> String) -> String {
     let mut z = normal(seed);
     let header: Vec<String> = (0..columns).map(|j| format!("z{j}")).collect();

@@ -1,4 +1,5 @@
-//! The whole way as a newcomer goes it: a table, a network, its features, a head, its judgement, predictions and one ONNX file.
+//! The whole way as a newcomer goes it: a table, a network, its features, a head, its judgement, predictions and one
+//! ONNX file.
 
 mod arrays;
 mod binary;

@@ -67,9 +67,9 @@ fn reason(e: &stonet::Error) -> String {
     }
 }
 
-/// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them. Each is fitted with the seed
-/// itself, as `stonet fit` does, so that the same seed gives the same fit. A method that needs the network's own prediction where there
-/// is none is listed as refused.
+/// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them. Each is fitted
+/// with the seed itself, as `stonet fit` does, so that the same seed gives the same fit. A method that needs the
+/// network's own prediction where there is none is listed as refused.
 pub fn compare_intervals<'a>(
     rows: &RegressionRows<'_>,
     test: (RegressionInputs<'a>, ArrayView2<'a, f64>),

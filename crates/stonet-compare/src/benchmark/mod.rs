@@ -1,4 +1,5 @@
-//! The paper's protocol on any data: split 40/40/20, train a network, and set every interval method side by side on the same rows.
+//! The paper's protocol on any data: split 40/40/20, train a network, and set every interval method side by side on the
+//! same rows.
 
 mod compare;
 mod methods;
@@ -168,7 +169,8 @@ pub fn prepare(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> 
     Ok(Prepared { calibration: part(&calibration_rows)?, test: part(&test_rows)?, train_mse })
 }
 
-/// One split: the network, then every method on its features. `tick` hears of steps of any kind, and may end the work at each.
+/// One split: the network, then every method on its features. `tick` hears of steps of any kind, and may end the work
+/// at each.
 pub fn split(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> Result<Split> {
     let begin = Instant::now();
     let prepared = prepare(set, protocol, seed, tick)?;

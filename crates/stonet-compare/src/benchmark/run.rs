@@ -40,7 +40,8 @@ pub struct Record {
 }
 
 impl Plan {
-    /// Computes one split of a set, which depends on nothing but its number; `tick` hears of steps of any kind and may end the work.
+    /// Computes one split of a set, which depends on nothing but its number; `tick` hears of steps of any kind and may
+    /// end the work.
     pub fn record(&self, set: &Set, index: usize, tick: Ticker<'_>) -> Result<Record> {
         let split = split(set, &self.protocol, Seed::new(self.seed).child(index as u64), tick)?;
         Ok(Record { set: key(set), index, fingerprint: Some(fingerprint(set)), split })

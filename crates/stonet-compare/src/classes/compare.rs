@@ -104,9 +104,11 @@ pub struct Comparison {
     pub refused: Vec<Refused>,
 }
 
-/// Fits and judges each method in turn. A method that needs logits where there are only features, or that no row allows, is listed as refused.
+/// Fits and judges each method in turn. A method that needs logits where there are only features, or that no row
+/// allows, is listed as refused.
 ///
-/// Fits and judgements have the streams of `stonet fit` and `stonet evaluate`, so that the same seed gives the same numbers.
+/// Fits and judgements have the streams of `stonet fit` and `stonet evaluate`, so that the same seed gives the same
+/// numbers.
 pub fn compare(
     rows: &ClassRows<'_>,
     test: TestRows<'_>,

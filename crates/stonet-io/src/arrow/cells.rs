@@ -60,7 +60,8 @@ fn numbers(array: &dyn Array, start: usize, step: usize, count: usize) -> Vec<f6
     values
 }
 
-/// Appends every `step`-th value from `start` on, `count` of them; null becomes NaN, and integers beyond 2^53 are rounded.
+/// Appends every `step`-th value from `start` on, `count` of them; null becomes NaN, and integers beyond 2^53 are
+/// rounded.
 pub(crate) fn append_numbers(array: &dyn Array, start: usize, step: usize, count: usize, out: &mut Vec<f64>) {
     macro_rules! plain {
         ($type:ty, $number:expr) => {

@@ -1,4 +1,5 @@
-//! Which columns of an Arrow schema are read, and rows of record batches from them; lists of numbers are one column per place.
+//! Which columns of an Arrow schema are read, and rows of record batches from them; lists of numbers are one column per
+//! place.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -44,8 +45,8 @@ pub(crate) struct Leaf {
 }
 
 impl Columns {
-    /// Chooses columns. `first` gives the first row of the columns that it is asked for, unless there is none: it tells how long
-    /// lists are whose type does not.
+    /// Chooses columns. `first` gives the first row of the columns that it is asked for, unless there is none: it tells
+    /// how long lists are whose type does not.
     pub(crate) fn new(
         at: &Location,
         schema: &Schema,
@@ -107,8 +108,8 @@ impl Columns {
         Ok(())
     }
 
-    /// The chosen columns of numbers of a batch that has the columns of the projection, as they lie in Arrow's buffers where these hold plain numbers. They may
-    /// hold values that are missing or infinite: see [`check`](Self::check).
+    /// The chosen columns of numbers of a batch that has the columns of the projection, as they lie in Arrow's buffers
+    /// where these hold plain numbers. They may hold values that are missing or infinite: see [`check`](Self::check).
     pub(crate) fn numbers<'b>(&self, first: u64, batch: &'b RecordBatch) -> Result<Vec<Numbers<'b>>> {
         let one = |leaf: &Leaf| {
             let array = batch.column(leaf.column);

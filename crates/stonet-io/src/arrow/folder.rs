@@ -137,7 +137,8 @@ impl Wanted {
             drop_missing: *drop_missing,
             ..Reading::default()
         };
-        // Among others: a folder beside another file may have nothing that is wanted, which is not for this file to say.
+        // Among others: a folder beside another file may have nothing that is wanted, which is not for this file to
+        // say.
         let among = numbers.is_empty() && texts.is_empty();
         let schema = footer.schema();
         let opened = parquet::open(at, footer, &Ask { reading: &reading, among, name: None })?;

@@ -1,6 +1,7 @@
 //! Arrow IPC files and streams (`.arrow`, `.feather`, `.ipc`), message by message.
 //!
-//! A file is a stream with a magic word in front and a directory behind, which is not needed to read all of it in order.
+//! A file is a stream with a magic word in front and a directory behind, which is not needed to read all of it in
+//! order.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,7 +25,8 @@ use crate::{Error, Result};
 const MAGIC: &[u8; 6] = b"ARROW1";
 /// In front of every length since version 0.15 of the format.
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// zstd makes at most 128 KiB from 4 bytes, lz4 less; a buffer may come out a little larger than that, because it may be small.
+/// zstd makes at most 128 KiB from 4 bytes, lz4 less; a buffer may come out a little larger than that, because it may
+/// be small.
 const RATIO: u64 = 1 << 15;
 
 /// A message and the bytes that belong to it.
@@ -139,7 +141,8 @@ impl Decoder {
     }
 }
 
-/// Where the messages of a file begin: behind the magic word and padding, to 8 bytes in the specification, to 64 in Rust's writer.
+/// Where the messages of a file begin: behind the magic word and padding, to 8 bytes in the specification, to 64 in
+/// Rust's writer.
 fn first_message(file: &mut File) -> io::Result<u64> {
     let mut bytes = Vec::new();
     file.seek(SeekFrom::Start(8))?;

@@ -10,7 +10,8 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 /// Bytes in which a header usually ends, and those in which the longest has to.
 const HEADER: [u64; 2] = [1 << 9, 1 << 20];
 
-/// Fails where a chosen column of a row group does not lie within the file, or a page announces more than can come out of it.
+/// Fails where a chosen column of a row group does not lie within the file, or a page announces more than can come out
+/// of it.
 pub(crate) fn check(
     file: &mut File,
     metadata: &ParquetMetaData,

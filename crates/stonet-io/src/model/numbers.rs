@@ -42,8 +42,8 @@ impl Tensors {
     }
 }
 
-/// The value without its long arrays, which become tensors of the section. Keys come out sorted, so that the text does not depend on how
-/// `serde_json` was built.
+/// The value without its long arrays, which become tensors of the section. Keys come out sorted, so that the text does
+/// not depend on how `serde_json` was built.
 pub(super) fn take_out(value: Value, tensors: &mut Tensors) -> Value {
     match value {
         Value::Object(map) => match array_of(&map) {

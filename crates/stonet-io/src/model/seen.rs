@@ -43,7 +43,8 @@ pub(super) fn put_back(
     Fingerprints::from_parts(counts, values).map_err(str::to_owned)
 }
 
-/// The hashes that tell a regression's rows apart: see [`stonet::rows::row_hashes`]. The network's predictions count where there are no features.
+/// The hashes that tell a regression's rows apart: see [`stonet::rows::row_hashes`]. The network's predictions count
+/// where there are no features.
 pub fn regression_hashes(
     features: ArrayView2<'_, f64>,
     prediction: Option<ArrayView2<'_, f64>>,
@@ -63,8 +64,8 @@ pub fn regression_parts(
     Ok(vec![row_hashes(&[inputs])?, row_hashes(&[y])?])
 }
 
-/// The hashes that tell a classification's rows apart: `outputs` of the network are as they stand in the table, whatever their kind, and
-/// features count where there are none. `labels` are numbers of classes.
+/// The hashes that tell a classification's rows apart: `outputs` of the network are as they stand in the table,
+/// whatever their kind, and features count where there are none. `labels` are numbers of classes.
 pub fn class_hashes(
     outputs: Option<ArrayView2<'_, f64>>,
     features: Option<ArrayView2<'_, f64>>,
@@ -76,8 +77,8 @@ pub fn class_hashes(
 }
 
 impl Model {
-    /// How many of the rows with these hashes the head was fitted on; none where it cannot tell. Heads of older programs can tell by the
-    /// fingerprint of all their rows alone, which is asked for where it is needed.
+    /// How many of the rows with these hashes the head was fitted on; none where it cannot tell. Heads of older
+    /// programs can tell by the fingerprint of all their rows alone, which is asked for where it is needed.
     pub fn overlap(&self, hashes: &[u64], fingerprint: impl FnOnce() -> String) -> Option<Overlap> {
         match &self.fingerprints {
             Some(set) => Some(set.overlap(hashes)),

@@ -19,8 +19,8 @@ use crate::{Error, Model, ModelColumns, Reading, Result, Table};
 /// Which columns of record batches go in, by name or pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchInputs {
-    /// What the head sees; those called as they were at the fit where nothing is said. Other names stand for the head's inputs one by one,
-    /// in the order asked for; the head's own names stand for themselves in any order.
+    /// What the head sees; those called as they were at the fit where nothing is said. Other names stand for the head's
+    /// inputs one by one, in the order asked for; the head's own names stand for themselves in any order.
     Head {
         /// The last hidden layer.
         features: Option<Vec<String>>,
@@ -29,8 +29,8 @@ pub enum BatchInputs {
         /// The network's output per class; classification only.
         logits: Option<Vec<String>>,
     },
-    /// What a network sees, in its order: it stands between the batches and the head. All columns of numbers that are not kept, where
-    /// nothing is said.
+    /// What a network sees, in its order: it stands between the batches and the head. All columns of numbers that are
+    /// not kept, where nothing is said.
     Network(Option<Vec<String>>),
 }
 
@@ -89,8 +89,9 @@ pub struct BatchScorer {
 }
 
 impl BatchScorer {
-    /// Finds the columns of a schema, which `source` names in messages. `first` has the first row, which tells how long lists are; without it
-    /// a column of lists is no input. Columns called `keep` stand in front of the predictions, as they are.
+    /// Finds the columns of a schema, which `source` names in messages. `first` has the first row, which tells how long
+    /// lists are; without it a column of lists is no input. Columns called `keep` stand in front of the predictions, as
+    /// they are.
     pub fn new(
         model: &Model,
         settings: &ScoreSettings,
@@ -144,8 +145,8 @@ impl BatchScorer {
         Ok(Shown::new(&ModelScorer::new(model, settings)?, keep, &location(source), schema)?.schema)
     }
 
-    /// The columns of a schema that go in, whether a prediction depends on them or not; columns that are missing are not told. Empty where a
-    /// network takes whatever there is.
+    /// The columns of a schema that go in, whether a prediction depends on them or not; columns that are missing are
+    /// not told. Empty where a network takes whatever there is.
     pub fn taken(model: &Model, inputs: &BatchInputs, schema: &Schema) -> Vec<String> {
         let ModelColumns { features, prediction, logits, .. } = &model.columns;
         let patterns = match inputs {
@@ -173,7 +174,8 @@ impl BatchScorer {
         &self.columns.projection
     }
 
-    /// Predictions for a batch of the schema, on the threads of the current rayon pool. `first_row` is the number of its first row in messages.
+    /// Predictions for a batch of the schema, on the threads of the current rayon pool. `first_row` is the number of
+    /// its first row in messages.
     pub fn score(&self, batch: &RecordBatch, first_row: u64) -> Result<RecordBatch> {
         if batch.num_rows() == 0 {
             return self.beside(batch, None);

@@ -13,15 +13,17 @@ use crate::batches::Ahead;
 use crate::location::{Format, Location};
 use crate::{Beside, Cells, Column, Reading, Result, Table, Type, Writer, check_output};
 
-/// Scored batches that wait to be written: with those that wait to be scored, memory is that of a handful of batches, whatever the length of the file.
+/// Scored batches that wait to be written: with those that wait to be scored, memory is that of a handful of batches,
+/// whatever the length of the file.
 const WAITING: usize = 2;
 
 /// Scores every row of `input` into `output`, in the same order; returns how many rows there were.
 ///
-/// Files `beside` the input have the same rows. Columns called `keep` stand in front of the scores, as they are: numbers as numbers, integers as integers, anything else, and every
-/// column of a text file, as text; values may be missing in them. Reading, scoring and writing happen at the same time, `batch_rows` rows (at least one) at once.
-/// `tick(done, total)` is told the rows after every batch (a total of 0 where the file does not tell it); if it returns false, or if anything
-/// fails, nothing is left of the output.
+/// Files `beside` the input have the same rows. Columns called `keep` stand in front of the scores, as they are:
+/// numbers as numbers, integers as integers, anything else, and every column of a text file, as text; values may be
+/// missing in them. Reading, scoring and writing happen at the same time, `batch_rows` rows (at least one) at once.
+/// `tick(done, total)` is told the rows after every batch (a total of 0 where the file does not tell it); if it returns
+/// false, or if anything fails, nothing is left of the output.
 pub fn score_file(
     scorer: &ModelScorer,
     input: &Path,
@@ -59,7 +61,8 @@ pub fn score_file(
     Ok(rows)
 }
 
-/// What columns of a file, or of files beside it, are written as when they are copied; none where text files have them, which know no types.
+/// What columns of a file, or of files beside it, are written as when they are copied; none where text files have them,
+/// which know no types.
 pub fn types(input: &Path, beside: &[Beside], names: &[String]) -> Result<Vec<Option<Type>>> {
     let mut kinds = vec![None; names.len()];
     let mut otherwise = Some(Type::F64);
@@ -79,7 +82,8 @@ pub fn types(input: &Path, beside: &[Beside], names: &[String]) -> Result<Vec<Op
     Ok(kinds.into_iter().map(|kind| kind.or(otherwise)).collect())
 }
 
-/// The kind of the labels in a column of a file, or of files beside it; none where text files have it, which know no types.
+/// The kind of the labels in a column of a file, or of files beside it; none where text files have it, which know no
+/// types.
 pub fn label_kind(input: &Path, beside: &[Beside], name: &str) -> Result<Option<LabelKind>> {
     for path in [input].into_iter().chain(beside.iter().map(|b| b.path.as_path())) {
         let at = Location::new(path)?;

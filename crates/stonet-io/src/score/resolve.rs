@@ -1,4 +1,5 @@
-//! What is asked of a saved head, resolved once for every front end: refusals, levels in effect, and the names of the output columns.
+//! What is asked of a saved head, resolved once for every front end: refusals, levels in effect, and the names of the
+//! output columns.
 
 use std::sync::Arc;
 
@@ -120,8 +121,8 @@ impl Model {
         }
     }
 
-    /// What these settings mean for this head: the level of the fit, or 0.9, where no level is given. Settings for intervals are an error
-    /// where the head gives class probabilities, and so are two levels with the same name.
+    /// What these settings mean for this head: the level of the fit, or 0.9, where no level is given. Settings for
+    /// intervals are an error where the head gives class probabilities, and so are two levels with the same name.
     pub fn resolve(&self, settings: &ScoreSettings) -> Result<Resolved> {
         self.resolve_as(settings, Setting::name)
     }
@@ -179,8 +180,8 @@ impl Resolved {
         }
     }
 
-    /// The model's head, ready to compute this. A one-sided bound of Eve's law at a level of 0.5 and below is an error, as is a model of the
-    /// other task.
+    /// The model's head, ready to compute this. A one-sided bound of Eve's law at a level of 0.5 and below is an error,
+    /// as is a model of the other task.
     pub fn scorer(&self, model: &Model) -> Result<Arc<Scorer>> {
         Ok(match self.of(model)? {
             HeadAsked::Intervals(head, asked) => head.scorer(asked)?,
@@ -188,8 +189,8 @@ impl Resolved {
         })
     }
 
-    /// The columns that come out: `prediction`, `lower_90`, `upper_90`, … for every level, with the target's name in front where there are
-    /// several; or `class` and `p_<label>` for every class.
+    /// The columns that come out: `prediction`, `lower_90`, `upper_90`, … for every level, with the target's name in
+    /// front where there are several; or `class` and `p_<label>` for every class.
     pub fn outputs(&self, model: &Model) -> Vec<Column> {
         match self {
             Resolved::Intervals { asked, single } => {

@@ -120,8 +120,8 @@ struct Parquet {
 
 pub(super) fn parquet(file: File, columns: &[Column]) -> io::Result<Box<dyn Format>> {
     let schema = schema(columns);
-    // Snappy is what every reader knows. Predictions hardly repeat, so a dictionary of them, compression and statistics of every page would
-    // only cost time.
+    // Snappy is what every reader knows. Predictions hardly repeat, so a dictionary of them, compression and statistics
+    // of every page would only cost time.
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_max_row_group_row_count(Some(GROUP))

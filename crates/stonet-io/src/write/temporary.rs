@@ -1,7 +1,8 @@
 //! A file under a temporary name beside its final one, removed unless it is kept.
 //!
-//! A process that is killed leaves its temporary file. Every such file is locked by the process that writes it, and the system ends the lock with
-//! the process: the next one that writes to the same place removes the temporary files there that nobody has locked.
+//! A process that is killed leaves its temporary file. Every such file is locked by the process that writes it, and the
+//! system ends the lock with the process: the next one that writes to the same place removes the temporary files there
+//! that nobody has locked.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -21,8 +22,8 @@ fn open_files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the unfinished files of this process, for a process that is about to exit while other threads still write: from here on no thread can
-/// create such a file or give one its final name.
+/// Removes the unfinished files of this process, for a process that is about to exit while other threads still write:
+/// from here on no thread can create such a file or give one its final name.
 pub fn discard_unfinished_files() {
     let mut open = open_files();
     while let Some(path) = open.pop_first() {

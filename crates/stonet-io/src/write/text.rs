@@ -82,7 +82,8 @@ fn plain(e: ::csv::Error) -> io::Error {
     }
 }
 
-/// Rust prints the shortest digits that are read back as the same number; very large and very small ones need an exponent as well.
+/// Rust prints the shortest digits that are read back as the same number; very large and very small ones need an
+/// exponent as well.
 fn number(value: f64, single: bool, out: &mut Vec<u8>) -> io::Result<()> {
     let plain = value == 0.0 || !value.is_finite() || (1e-5..1e16).contains(&value.abs());
     match (single, plain) {

@@ -1,7 +1,8 @@
 //! Isotonic calibration as a graph: every probability through its own map, and rows divided by their sums.
 //!
-//! The segment of a map that an argument lies in is found by halving, in tensors of rows × classes: memory does not grow with the knots. Above ½
-//! a map reads minus the sum of the other classes instead of the probability, since f32 has hardly any numbers just below 1 and many just below 0.
+//! The segment of a map that an argument lies in is found by halving, in tensors of rows × classes: memory does not
+//! grow with the knots. Above ½ a map reads minus the sum of the other classes instead of the probability, since f32
+//! has hardly any numbers just below 1 and many just below 0.
 
 use stonet::score::{Knots, Node, Op};
 

@@ -25,10 +25,12 @@ pub(crate) const PROBABILITIES: &str = "network_probabilities";
 /// The network's own predictions.
 pub(crate) const PREDICTION: &str = "network_prediction";
 
-/// The graph from `features` (and `network_prediction`, where the model reads it) to `prediction` and the ends that are asked for, one column per
-/// target each. The ends are `lower` and `upper`; with several levels they are `lower_80`, `upper_80`, `lower_95`, …; a one-sided bound has one end.
+/// The graph from `features` (and `network_prediction`, where the model reads it) to `prediction` and the ends that are
+/// asked for, one column per target each. The ends are `lower` and `upper`; with several levels they are `lower_80`,
+/// `upper_80`, `lower_95`, …; a one-sided bound has one end.
 ///
-/// Where there are more than 400 scores per fold they are compressed, so that ends are at or beyond those of the model itself.
+/// Where there are more than 400 scores per fold they are compressed, so that ends are at or beyond those of the model
+/// itself.
 pub fn intervals(fitted: &FittedRegressor, asked: &Asked) -> Result<HeadGraph> {
     let names: Vec<String> = asked.levels.iter().map(|level| level.percent()).collect();
     if let Some(i) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
@@ -52,12 +54,13 @@ pub fn intervals(fitted: &FittedRegressor, asked: &Asked) -> Result<HeadGraph> {
     ])
 }
 
-/// The graph from the network's `logits` or `network_probabilities`, its `features`, or both to `probabilities` and `class` (the number of the
-/// most probable one).
+/// The graph from the network's `logits` or `network_probabilities`, its `features`, or both to `probabilities` and
+/// `class` (the number of the most probable one).
 ///
-/// Probabilities agree with the model's own to 1e-4. Steps of `isotonic` can be steeper than single precision: there the graph says what the model
-/// says of the network's probabilities p changed by at most 1e-5 · min(p, 1 − p); those below 1e-38 are 0. If that decides whether every map sends
-/// a row to 0, which then keeps its own probabilities, the graph may decide otherwise than the model.
+/// Probabilities agree with the model's own to 1e-4. Steps of `isotonic` can be steeper than single precision: there
+/// the graph says what the model says of the network's probabilities p changed by at most 1e-5 · min(p, 1 − p); those
+/// below 1e-38 are 0. If that decides whether every map sends a row to 0, which then keeps its own probabilities, the
+/// graph may decide otherwise than the model.
 pub fn classifier(fitted: &FittedClassifier, output: ClassOutput) -> Result<HeadGraph> {
     let plan = fitted.plan(output)?;
     let mut lowering = Lowering::new(&plan);

@@ -8,8 +8,8 @@ use crate::graph::{Graph, HeadGraph};
 use crate::network::COLUMNS;
 use crate::{Error, Result};
 
-/// The graph from `inputs` to `network_prediction` if there is a scale of targets, else to `logits`; the names of the inputs are kept as a
-/// note. (A head that is joined to it then has the name `prediction` for itself.)
+/// The graph from `inputs` to `network_prediction` if there is a scale of targets, else to `logits`; the names of the
+/// inputs are kept as a note. (A head that is joined to it then has the name `prediction` for itself.)
 ///
 /// The network was trained on inputs on the scale of `inputs`, and on targets on the scale of `targets`.
 pub fn perceptron(

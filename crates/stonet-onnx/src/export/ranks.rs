@@ -1,7 +1,8 @@
 //! The ends of CV+ as a graph: ranks among μ_k + R s_k over the folds, whose scores are first compressed.
 //!
-//! A block of neighbouring scores is replaced by its largest, which counts as many times: no rank of the whole becomes smaller, so no interval
-//! shrinks. Blocks are single scores around the rank that matters if the folds agree, and grow with the distance from it.
+//! A block of neighbouring scores is replaced by its largest, which counts as many times: no rank of the whole becomes
+//! smaller, so no interval shrinks. Blocks are single scores around the rank that matters if the folds agree, and grow
+//! with the distance from it.
 
 use stonet::score::Scores;
 use stonet::{Level, Side};
@@ -115,7 +116,8 @@ impl Ranks {
     /// The mass from the top, in f32, below which the end is not reached.
     fn limit(&self) -> f64 {
         let exact = self.counts().all(|c| c.fract() == 0.0) && self.counts().sum::<f64>() <= EXACT;
-        // A half between whole numbers leaves nothing in doubt. Other masses are rounded when they are added up, so the limit is a trifle less.
+        // A half between whole numbers leaves nothing in doubt. Other masses are rounded when they are added up, so the
+        // limit is a trifle less.
         if exact { self.above.floor() + 0.5 } else { self.above * (1.0 - 1e-4) }
     }
 
@@ -239,7 +241,8 @@ mod tests {
         }
     }
 
-    /// −2, −1.5 twice, and 0.5 to 1 five times: of the absolute scores, the largest of each bucket counts as often as there are rows in it.
+    /// −2, −1.5 twice, and 0.5 to 1 five times: of the absolute scores, the largest of each bucket counts as often as
+    /// there are rows in it.
     #[test]
     fn counted_scores_decide_by_their_exact_rank() {
         let buckets = serde_json::json!([{
@@ -251,7 +254,8 @@ mod tests {
             let ranks = Ranks::new(&scores, Level::new(level).unwrap(), Side::Both).unwrap();
             assert_eq!(ranks.alone(), end, "{level}");
         }
-        // Signed, the bounds are those of the same ranks: ⌈9 · 0.3⌉ = 3 is −1.5 from below, and from above 0.5 with its sign changed.
+        // Signed, the bounds are those of the same ranks: ⌈9 · 0.3⌉ = 3 is −1.5 from below, and from above 0.5 with its
+        // sign changed.
         let bound = |side| Ranks::new(&scores, Level::new(0.3).unwrap(), side).unwrap().alone();
         assert_eq!((bound(Side::Upper), bound(Side::Lower)), (-1.5, -0.5));
         assert!(Ranks::new(&scores, Level::new(0.9).unwrap(), Side::Both).is_err());

@@ -55,8 +55,8 @@ impl Engine for Rten {
     }
 }
 
-/// rten panics at some settings that a file can have, such as a `Slice` of step 0, and a network is input. What it cannot be kept from is to end
-/// the program where an operator asks for more memory than there is.
+/// rten panics at some settings that a file can have, such as a `Slice` of step 0, and a network is input. What it
+/// cannot be kept from is to end the program where an operator asks for more memory than there is.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     caught(work).unwrap_or_else(|| Err("it stopped at an operator whose settings do not fit its inputs".into()))
 }

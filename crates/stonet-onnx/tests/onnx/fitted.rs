@@ -201,7 +201,8 @@ pub fn quick(kind: Kind) -> PostStoNetRegressor {
     PostStoNetRegressor { kind, stonet, folds: 3, ..PostStoNetRegressor::default() }
 }
 
-/// Fits of every kind, with and without the network's predictions, one output and two, rows alone and in groups, few and many.
+/// Fits of every kind, with and without the network's predictions, one output and two, rows alone and in groups, few
+/// and many.
 fn fits() -> Vec<Fit> {
     let mut all = Vec::new();
     for kind in Kind::ALL {
@@ -252,7 +253,8 @@ fn questions() -> Vec<Asked> {
     ]
 }
 
-/// Whether a fit answers this. Boxes of one target are its intervals; the one-sided bounds of Eve's law are for levels above ½.
+/// Whether a fit answers this. Boxes of one target are its intervals; the one-sided bounds of Eve's law are for levels
+/// above ½.
 fn answers(fit: &Fit, asked: &Asked) -> bool {
     let targets = fit.fitted.outputs();
     let low = asked.levels.iter().any(|l| asked.each(*l, targets).unwrap().get() <= 0.5);

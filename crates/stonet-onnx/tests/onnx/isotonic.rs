@@ -1,7 +1,8 @@
 //! Isotonic maps in single precision: a graph says what the model says of probabilities that are known to five digits.
 //!
-//! Steps of a map may be as steep as the calibration rows make them, so no difference of results holds for all maps. What holds is a difference
-//! of arguments: with δ = 1e-5 · min(p, 1 − p), a mapped probability lies between the map's values at p − δ and at p + δ.
+//! Steps of a map may be as steep as the calibration rows make them, so no difference of results holds for all maps.
+//! What holds is a difference of arguments: with δ = 1e-5 · min(p, 1 − p), a mapped probability lies between the map's
+//! values at p − δ and at p + δ.
 
 use ndarray::{Array2, ArrayView1, Axis};
 use stonet::score::{Knots, Op};
@@ -57,7 +58,8 @@ fn softmax(z: ArrayView1<'_, f64>) -> Vec<(f64, f64)> {
     (0..powers.len()).map(|k| (powers[k] / sum, others(k) / sum)).collect()
 }
 
-/// The least and the greatest probabilities of a row whose own are known to δ; nothing if it is open whether every map sends the row to 0.
+/// The least and the greatest probabilities of a row whose own are known to δ; nothing if it is open whether every map
+/// sends the row to 0.
 fn bounds(maps: &[Knots], z: ArrayView1<'_, f64>) -> Option<Vec<(f64, f64)>> {
     let own = softmax(z);
     let ends = |(map, &(p, rest)): (&Knots, &(f64, f64))| {
@@ -82,7 +84,8 @@ fn bounds(maps: &[Knots], z: ArrayView1<'_, f64>) -> Option<Vec<(f64, f64)>> {
     Some((0..raised.len()).map(share).collect())
 }
 
-/// Whether both runtimes keep the bounds at these rows; the largest difference, the mean one, and the rows that were open.
+/// Whether both runtimes keep the bounds at these rows; the largest difference, the mean one, and the rows that were
+/// open.
 fn within_bounds(name: &str, fitted: &FittedClassifier, new: &Array2<f64>) -> (f64, f64, usize) {
     let maps = maps(fitted, new.ncols());
     let inputs = ClassInputs::logits(new.view()).unwrap();
@@ -179,7 +182,8 @@ fn rows_that_every_map_sends_to_zero_keep_their_own_probabilities() {
     assert!((p[[2, 0]] - 1.0 / 3.0).abs() < 1e-12 && (p[[4, 0]] - 1.0).abs() < 1e-5);
 }
 
-/// The search for a segment takes no numbers but the table's own: four for each of 512 slots, of two maps in two halves.
+/// The search for a segment takes no numbers but the table's own: four for each of 512 slots, of two maps in two
+/// halves.
 #[test]
 fn the_file_grows_with_the_knots() {
     let even: Vec<f64> = (0..1000).map(|i| f64::from(i) / 1000.0).collect();

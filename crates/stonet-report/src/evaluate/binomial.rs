@@ -32,8 +32,9 @@ pub enum Judgement {
 }
 
 impl Proportion {
-    /// `hits` of `rows`, with 95 % confidence. Hits may be fractions: a row that stands for several targets counts by the share that hit,
-    /// and the interval is then wider than it need be, because such a share varies less than a single hit.
+    /// `hits` of `rows`, with 95 % confidence. Hits may be fractions: a row that stands for several targets counts by
+    /// the share that hit, and the interval is then wider than it need be, because such a share varies less than a
+    /// single hit.
     pub fn new(hits: f64, rows: usize) -> Self {
         Proportion::with_confidence(hits, rows, CONFIDENCE)
     }
@@ -50,8 +51,8 @@ impl Proportion {
         Proportion { rows, value: hits / n, low, high }
     }
 
-    /// Whether the promise lies within the interval of this many comparisons at once (Bonferroni): one of twenty honest groups would
-    /// otherwise be blamed by chance.
+    /// Whether the promise lies within the interval of this many comparisons at once (Bonferroni): one of twenty honest
+    /// groups would otherwise be blamed by chance.
     pub fn judge(&self, promised: f64, comparisons: usize) -> Judgement {
         let confidence = 1.0 - (1.0 - CONFIDENCE) / comparisons.max(1) as f64;
         let wide = Proportion::with_confidence(self.value * self.rows as f64, self.rows, confidence);
@@ -65,7 +66,8 @@ impl Proportion {
     }
 }
 
-/// Where the fraction of hits among `rows` falls in 95 % of all cases if each hits with probability `p`: the 2.5 % and 97.5 % quantiles.
+/// Where the fraction of hits among `rows` falls in 95 % of all cases if each hits with probability `p`: the 2.5 % and
+/// 97.5 % quantiles.
 pub fn binomial_band(rows: usize, p: f64) -> (f64, f64) {
     let quantile = |q: f64| {
         let (mut low, mut high) = (0, rows);

@@ -35,7 +35,8 @@ pub fn ranked(rows: usize, value: impl Fn(usize) -> f64) -> Vec<usize> {
     order
 }
 
-/// Coverage by fifths of the value that `order` is [ranked] by. Rows of equal value share a stratum, so there may be fewer than five.
+/// Coverage by fifths of the value that `order` is [ranked] by. Rows of equal value share a stratum, so there may be
+/// fewer than five.
 pub fn fifths(
     order: &[usize],
     value: impl Fn(usize) -> f64,
@@ -102,7 +103,8 @@ impl Groups {
         self.rows.len()
     }
 
-    /// The rows of every subgroup: the largest first, equal ones by name. Beyond [`MOST_GROUPS`] the smallest share a last entry.
+    /// The rows of every subgroup: the largest first, equal ones by name. Beyond [`MOST_GROUPS`] the smallest share a
+    /// last entry.
     pub fn largest(&self) -> Vec<(String, Vec<usize>)> {
         let mut groups: Vec<(String, Vec<usize>)> = vec![Default::default(); self.numbers.len()];
         self.numbers.iter().for_each(|(name, &number)| groups[number as usize].0.clone_from(name));

@@ -3,7 +3,8 @@
 /// Partial sums that are carried side by side.
 const LANES: usize = 8;
 
-/// The sum of a stream of numbers: bit for bit that of an array of all of them (`ndarray`'s `sum`), whatever the batches.
+/// The sum of a stream of numbers: bit for bit that of an array of all of them (`ndarray`'s `sum`), whatever the
+/// batches.
 #[derive(Debug, Clone, Default)]
 pub struct Sum {
     lanes: [f64; LANES],

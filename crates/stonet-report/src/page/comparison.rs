@@ -79,7 +79,8 @@ pub struct Comparison {
     pub charts: Vec<usize>,
 }
 
-/// Standard errors of the difference that a winner has to be ahead by: 95 % of all differences by chance alone are smaller.
+/// Standard errors of the difference that a winner has to be ahead by: 95 % of all differences by chance alone are
+/// smaller.
 const CLEAR: f64 = 1.96;
 
 impl Better {
@@ -93,8 +94,9 @@ impl Better {
 }
 
 impl Comparison {
-    /// The method that is better than every other in a column by more than chance: the difference exceeds 1.96 of its standard errors,
-    /// as if the methods had been judged on different rows, which overstates the error of most differences. None where an error is unknown.
+    /// The method that is better than every other in a column by more than chance: the difference exceeds 1.96 of its
+    /// standard errors, as if the methods had been judged on different rows, which overstates the error of most
+    /// differences. None where an error is unknown.
     fn winner(&self, column: usize) -> Option<usize> {
         let better = self.columns.get(column)?.better?;
         let scores: Vec<(usize, Score)> = (self.methods.iter().enumerate())

@@ -181,8 +181,8 @@ impl Figure {
     }
 }
 
-/// Figures in two columns of about the same height, in reading order; wide ones across both. Columns are made here and not by the browser,
-/// so that nothing jumps when something is unfolded.
+/// Figures in two columns of about the same height, in reading order; wide ones across both. Columns are made here and
+/// not by the browser, so that nothing jumps when something is unfolded.
 pub fn columns(figures: &[Figure]) -> String {
     let mut s = String::from("<div class=\"figures\">\n");
     for run in figures.chunk_by(|a, b| !a.wide && !b.wide) {

@@ -1,4 +1,5 @@
-//! Small charts as SVG, for files of their own and for pages: lines, intervals, points, bars and bands over numeric, logarithmic or named axes.
+//! Small charts as SVG, for files of their own and for pages: lines, intervals, points, bars and bands over numeric,
+//! logarithmic or named axes.
 
 mod draw;
 mod frame;
@@ -90,7 +91,8 @@ struct Axis {
     range: Option<(f64, f64)>,
 }
 
-/// A chart under construction; marks are drawn in the order they were added. What is not finite is cut off at the edge, or left out.
+/// A chart under construction; marks are drawn in the order they were added. What is not finite is cut off at the edge,
+/// or left out.
 #[derive(Debug)]
 pub struct Chart {
     title: String,

@@ -1,8 +1,8 @@
-//! `reproduce consistency`: prediction error and input selection as n grows, for every trainer and penalty (`thm:stonet-IRO`,
-//! `cor:stonet-IRO`).
+//! `reproduce consistency`: prediction error and input selection as n grows, for every trainer and penalty
+//! (`thm:stonet-IRO`, `cor:stonet-IRO`).
 //!
-//! Weights are identified only up to symmetries, so the error is that of the function, E(μ̂ − μ)² on fresh inputs. κ of a method is
-//! chosen once per model on pilot sets and then falls as n^(−1/2).
+//! Weights are identified only up to symmetries, so the error is that of the function, E(μ̂ − μ)² on fresh inputs. κ of
+//! a method is chosen once per model on pilot sets and then falls as n^(−1/2).
 
 mod fit;
 mod report;

@@ -1,5 +1,5 @@
-//! Fashion-MNIST: networks trained under losses that calibrate and under one that does not, and what they say about images
-//! that they have not seen.
+//! Fashion-MNIST: networks trained under losses that calibrate and under one that does not, and what they say about
+//! images that they have not seen.
 
 mod images;
 mod spec;

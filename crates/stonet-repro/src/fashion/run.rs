@@ -1,4 +1,5 @@
-//! `reproduce fashion`: networks trained under every loss, calibrated by every method, judged on the published test images.
+//! `reproduce fashion`: networks trained under every loss, calibrated by every method, judged on the published test
+//! images.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,9 @@
-//! `reproduce simulation`: coverage of nominal 95 % intervals on the illustrative example (Table `CItab`, Figure `stonet_CI`).
+//! `reproduce simulation`: coverage of nominal 95 % intervals on the illustrative example (Table `CItab`, Figure
+//! `stonet_CI`).
 //!
-//! A cell is a model and a setting. κ is chosen once per cell by cross-validation on pilot sets with seeds of their own; then
-//! every replicate draws a training set, trains as the paper does, and judges intervals at the same 500 test inputs with
-//! fresh noise.
+//! A cell is a model and a setting. κ is chosen once per cell by cross-validation on pilot sets with seeds of their
+//! own; then every replicate draws a training set, trains as the paper does, and judges intervals at the same 500 test
+//! inputs with fresh noise.
 
 mod replicate;
 mod report;

@@ -74,8 +74,8 @@ pub struct CellReport {
     pub paper_coverage: f64,
     /// The paper's printed standard deviation.
     pub paper_sd: f64,
-    /// Ours minus the paper's, in units of the standard error of the difference; the paper's mean, of the same design, is taken to
-    /// be as uncertain as ours.
+    /// Ours minus the paper's, in units of the standard error of the difference; the paper's mean, of the same design,
+    /// is taken to be as uncertain as ours.
     pub difference_in_se: Option<f64>,
     /// Intervals at 20 test points of the first training set: prediction, lower, upper, y.
     pub examples: Vec<[f64; 4]>,

@@ -1,4 +1,5 @@
-//! `reproduce inconsistency`: without a penalty the intervals of Eve's law collapse as training goes on (section `sect:non-consistency`).
+//! `reproduce inconsistency`: without a penalty the intervals of Eve's law collapse as training goes on (section
+//! `sect:non-consistency`).
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -71,8 +71,8 @@ fn community() -> Layout {
         .target(target)
 }
 
-/// AER's export. The row number is among the inputs and `lunchk` is not: with both mended there would be 39 as well, but the
-/// paper's 39 come from a loader that does it this way.
+/// AER's export. The row number is among the inputs and `lunchk` is not: with both mended there would be 39 as well,
+/// but the paper's 39 come from a loader that does it this way.
 fn star() -> Layout {
     const CLASS: &[&str] = &["regular", "small", "regular+aide"];
     const LUNCH: &[&str] = &["free", "non-free"];

@@ -1,6 +1,7 @@
 //! Closed sets that users choose from by name: text, serde and errors follow from `ALL` and `name()`.
 
-/// Display, FromStr and serde's conversions for an enum with `ALL` and `name()`; `$what` is the setting that messages name.
+/// Display, FromStr and serde's conversions for an enum with `ALL` and `name()`; `$what` is the setting that messages
+/// name.
 macro_rules! named {
     ($type:ty, $what:literal) => {
         impl std::fmt::Display for $type {

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Called with `(done, total)` as work proceeds, from any of its threads, and as often as the work can be cancelled: `done`
-/// may stay the same between two calls. Returning false cancels the work.
+/// Called with `(done, total)` as work proceeds, from any of its threads, and as often as the work can be cancelled:
+/// `done` may stay the same between two calls. Returning false cancels the work.
 pub type Ticker<'a> = &'a (dyn Fn(usize, usize) -> bool + Sync);
 
 /// The caller stopped the work.

@@ -1,8 +1,10 @@
-//! Random streams by name: every number under which a part of the work takes its own [`Seed::child`](crate::base::Seed::child).
+//! Random streams by name: every number under which a part of the work takes its own
+//! [`Seed::child`](crate::base::Seed::child).
 //!
-//! A scope lists the streams that share one parent seed, so no two of them may have the same number; a test holds that. The streams of the
-//! other crates are listed here too, because a command and the fit that it runs start from the same seed. The numbers are part of every
-//! seeded result: a new stream takes a new number, and an existing one keeps its own.
+//! A scope lists the streams that share one parent seed, so no two of them may have the same number; a test holds that.
+//! The streams of the other crates are listed here too, because a command and the fit that it runs start from the same
+//! seed. The numbers are part of every seeded result: a new stream takes a new number, and an existing one keeps its
+//! own.
 
 /// The number of a stream.
 pub type One = u64;
@@ -206,8 +208,8 @@ scopes! {
         /// Labels redrawn from the probabilities.
         REDRAWS: One = 1;
     }
-    /// Of an evaluation: its sample of rows, and all that follows of a classifier. A regression numbers the shuffles of its columns from 0,
-    /// so the sample has a number above every column.
+    /// Of an evaluation: its sample of rows, and all that follows of a classifier. A regression numbers the shuffles of
+    /// its columns from 0, so the sample has a number above every column.
     evaluation {
         /// Its scores.
         SCORES: One = 0;
@@ -351,8 +353,9 @@ scopes! {
         FIT: One = 0;
         /// The judgement of every method.
         JUDGEMENT: One = 1;
-        /// The splits of the first network. It has a split of its own; were it divided at random, its first split would share a stream with
-        /// the folds of every fit. Later networks have their place in the list, whose splits share nothing with a fit.
+        /// The splits of the first network. It has a split of its own; were it divided at random, its first split would
+        /// share a stream with the folds of every fit. Later networks have their place in the list, whose splits share
+        /// nothing with a fit.
         FIRST_NETWORK: One = 1 << 41;
     }
     /// Of the seed of the experiment on Fashion-MNIST.

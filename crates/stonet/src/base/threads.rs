@@ -4,7 +4,8 @@ use std::num::NonZero;
 
 use super::{Error, Result};
 
-/// The largest number of threads that can be asked for: four per core, and 64 on small machines. More cost memory and gain nothing.
+/// The largest number of threads that can be asked for: four per core, and 64 on small machines. More cost memory and
+/// gain nothing.
 pub fn most_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     (4 * cores).max(64)

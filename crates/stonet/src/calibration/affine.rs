@@ -1,4 +1,5 @@
-//! Vector and matrix scaling (Guo et al. 2017), and matrix scaling with ODIR (Kull et al. 2019): softmax(Wz + b) by maximum likelihood.
+//! Vector and matrix scaling (Guo et al. 2017), and matrix scaling with ODIR (Kull et al. 2019): softmax(Wz + b) by
+//! maximum likelihood.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,8 @@ const MAX_ITERATIONS: usize = 1000;
 pub(crate) enum Shape {
     /// W diagonal.
     Vector,
-    /// W free, with ridge penalties on its off-diagonal entries and on b, each a mean over its entries (ODIR); 0 and 0 for none.
+    /// W free, with ridge penalties on its off-diagonal entries and on b, each a mean over its entries (ODIR); 0 and 0
+    /// for none.
     Matrix { off_diagonal: f64, intercept: f64 },
 }
 
@@ -112,8 +114,8 @@ fn residuals(f: &mut Array2<f64>, labels: &[usize]) -> f64 {
     total
 }
 
-/// The inverse of Σ h_i (x_i, 1)(x_i, 1)ᵀ / nK plus a ridge: about the Hessian of one class's weights. h_i = 1 − Σ p² = Σ p(1 − p) is what a row
-/// still has to say.
+/// The inverse of Σ h_i (x_i, 1)(x_i, 1)ᵀ / nK plus a ridge: about the Hessian of one class's weights. h_i = 1 − Σ p² =
+/// Σ p(1 − p) is what a row still has to say.
 fn rough_inverse(x: ArrayView2<'_, f64>, ridge: f64) -> Array2<f64> {
     let p = Likelihood::Multinomial.mean(x.to_owned());
     let weight = p.map_axis(Axis(1), |p| (1.0 - p.dot(&p)).max(1e-3).sqrt()).insert_axis(Axis(1));
@@ -125,7 +127,8 @@ fn rough_inverse(x: ArrayView2<'_, f64>, ridge: f64) -> Array2<f64> {
     spd_inverse(hessian.view()).unwrap_or_else(|| Array2::eye(x.ncols() + 1))
 }
 
-/// The inverse applied to every class's gradient, whose entries are k weights and, at the very end of the list, an intercept.
+/// The inverse applied to every class's gradient, whose entries are k weights and, at the very end of the list, an
+/// intercept.
 fn per_class(g: &Array1<f64>, inverse: &Array2<f64>, k: usize) -> Array1<f64> {
     let w = g.slice(s![..k * k]).into_shape_with_order((k, k)).expect("k² weights");
     let b = g.slice(s![k * k..]).insert_axis(Axis(1));

@@ -7,8 +7,9 @@ use crate::base::{Error, Result};
 use crate::metrics::{check_labels, check_probabilities};
 use crate::score::{Builder, Column, Knots, Node, Op, Port, Quantity, Scorer};
 
-/// The least probability that a calibrated class has before rows are divided by their sums. Where no held-out row of a class was seen the
-/// regression says 0, which is more than rows can tell; 1e-6 costs 13.8 nats instead of ∞, and moves a sum of 100 classes by 1e-4 at most.
+/// The least probability that a calibrated class has before rows are divided by their sums. Where no held-out row of a
+/// class was seen the regression says 0, which is more than rows can tell; 1e-6 costs 13.8 nats instead of ∞, and moves
+/// a sum of 100 classes by 1e-4 at most.
 const LEAST: f64 = 1e-6;
 
 /// A non-decreasing function: linear between its knots, constant beyond them.
@@ -52,8 +53,9 @@ impl Pool {
 }
 
 impl Isotonic {
-    /// The non-decreasing function with the least Σ w (y − f(x))²; points of equal x count as one, with their mean. Weights are 1 where
-    /// there are none. Sorting apart, the work is linear in the points: every one is pooled at most once.
+    /// The non-decreasing function with the least Σ w (y − f(x))²; points of equal x count as one, with their mean.
+    /// Weights are 1 where there are none. Sorting apart, the work is linear in the points: every one is pooled at most
+    /// once.
     pub fn fit(x: &[f64], y: &[f64], weights: Option<&[f64]>) -> Result<Self> {
         if x.is_empty() {
             return Err(Error::shape("points (at least)", 1, 0));
@@ -111,10 +113,11 @@ impl Isotonic {
     }
 }
 
-/// Every class's probability through its own isotonic regression of the class's indicator; rows are then divided by their sums.
+/// Every class's probability through its own isotonic regression of the class's indicator; rows are then divided by
+/// their sums.
 ///
-/// A class without held-out rows keeps its probabilities, since nothing was learned of it. A row that every map sends to 0 keeps its own
-/// probabilities. No class is left with less than 1e-6 before the division.
+/// A class without held-out rows keeps its probabilities, since nothing was learned of it. A row that every map sends
+/// to 0 keeps its own probabilities. No class is left with less than 1e-6 before the division.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<Isotonic>", into = "Vec<Isotonic>")]
 pub struct IsotonicOvr {

@@ -1,4 +1,5 @@
-//! Calibrators as operations of a plan: what the network gives as logits, F = z/T + network, the softmax, and the mean over a pool.
+//! Calibrators as operations of a plan: what the network gives as logits, F = z/T + network, the softmax, and the mean
+//! over a pool.
 
 use ndarray::Array2;
 
@@ -139,8 +140,8 @@ fn clipped(b: &mut Builder, x: Node, clip: &Clip, single: bool) -> Node {
     b.clamp(x, (0..clip.columns()).map(|k| clip.clamp(k)).collect(), single)
 }
 
-/// Whether the products of a network without dead units may be in single precision: they are wide enough to pay, and their error in a logit is
-/// so small that a probability keeps five digits.
+/// Whether the products of a network without dead units may be in single precision: they are wide enough to pay, and
+/// their error in a logit is so small that a probability keeps five digits.
 fn may_be_single(net: &StoNet) -> bool {
     let largest_row = |layer: &Layer| layer.weight.outer_iter().map(|row| row.dot(&row).sqrt()).fold(0.0, f64::max);
     let wide = net.layers().iter().any(|l| l.weight.len() >= WIDE);

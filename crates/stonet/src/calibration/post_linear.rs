@@ -1,5 +1,5 @@
-//! Sparse multinomial regressions of a calibration: Post-Linear on standardised inputs, and the sparse linear correction of
-//! temperature scaling.
+//! Sparse multinomial regressions of a calibration: Post-Linear on standardised inputs, and the sparse linear
+//! correction of temperature scaling.
 
 use ndarray::Array2;
 
@@ -25,7 +25,8 @@ pub(crate) struct Linear {
     pub converged: bool,
 }
 
-/// What a regression sees, what it starts from (nothing, or the logits over their temperature), and how exactly it is solved.
+/// What a regression sees, what it starts from (nothing, or the logits over their temperature), and how exactly it is
+/// solved.
 pub(crate) struct Design {
     solver: SparseMultinomial,
     view: View,
@@ -62,7 +63,8 @@ impl Design {
             None => solver.lambda_max(self.x.view(), labels, k)?,
             Some((_, z)) => solver.lambda_max_with_offset(self.x.view(), labels, k, z.view())?,
         };
-        // Columns that say nothing: any λ leaves the intercepts alone, where a path down to 0 would look for weights in rounding errors.
+        // Columns that say nothing: any λ leaves the intercepts alone, where a path down to 0 would look for weights in
+        // rounding errors.
         if largest < 1e-12 {
             return Ok(vec![1.0]);
         }

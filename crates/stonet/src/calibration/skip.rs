@@ -1,4 +1,5 @@
-//! The one shape of all parametric calibrators: logits over a temperature, plus a network's correction, through the softmax.
+//! The one shape of all parametric calibrators: logits over a temperature, plus a network's correction, through the
+//! softmax.
 //!
 //! | method | skip connection | what the network sees | network |
 //! |---|---|---|---|
@@ -74,7 +75,8 @@ impl View {
     }
 }
 
-/// A fitted calibrator: F = z/T (where there is a skip connection) + the network's output; probabilities are softmax(F).
+/// A fitted calibrator: F = z/T (where there is a skip connection) + the network's output; probabilities are
+/// softmax(F).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct SkipModel {

@@ -1,4 +1,5 @@
-//! A calibrator's logits to first order in its free parameters: non-zero weights, biases, and the logarithm of the temperature.
+//! A calibrator's logits to first order in its free parameters: non-zero weights, biases, and the logarithm of the
+//! temperature.
 
 use ndarray::{Array2, ArrayView2, Axis, ShapeBuilder, s};
 

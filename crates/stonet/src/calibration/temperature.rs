@@ -1,4 +1,5 @@
-//! Temperature scaling (Guo et al. 2017): softmax(z / T) with the T that makes the likelihood largest, found to the last digits.
+//! Temperature scaling (Guo et al. 2017): softmax(z / T) with the T that makes the likelihood largest, found to the
+//! last digits.
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
 
@@ -11,9 +12,10 @@ const MAX_STEPS: usize = 200;
 
 /// The temperature T > 0 that minimises the mean negative log-likelihood of softmax(z / T).
 ///
-/// The likelihood is concave in 1/T, so the search always ends at its maximum. Where every row is classified correctly the maximum is at
-/// T = 0; T is then chosen so that the mean confidence is 1 − ½/(n + 1), as sure as n rows without a mistake can make one. Where the logits
-/// are worse than none, T = ∞ would be best; it is then a million times their spread.
+/// The likelihood is concave in 1/T, so the search always ends at its maximum. Where every row is classified correctly
+/// the maximum is at T = 0; T is then chosen so that the mean confidence is 1 − ½/(n + 1), as sure as n rows without a
+/// mistake can make one. Where the logits are worse than none, T = ∞ would be best; it is then a million times their
+/// spread.
 pub fn fit_temperature(rows: &ClassRows<'_>) -> Result<f64> {
     let z = rows.need_logits("temperature scaling")?;
     Ok(of_logits(z, rows.labels()))
@@ -63,7 +65,8 @@ fn moments(z: ArrayView1<'_, f64>, beta: f64) -> (f64, f64, f64) {
     (1.0 / sum, mean / sum, square / sum)
 }
 
-/// The root of an increasing function of β above `low`, where it is negative: Newton's steps in log β, kept inside a shrinking bracket.
+/// The root of an increasing function of β above `low`, where it is negative: Newton's steps in log β, kept inside a
+/// shrinking bracket.
 fn newton(mut low: f64, start: f64, slope: impl Fn(f64) -> (f64, f64)) -> f64 {
     let (mut high, mut beta) = (f64::INFINITY, start.max(low));
     for _ in 0..MAX_STEPS {

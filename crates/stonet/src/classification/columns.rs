@@ -46,7 +46,8 @@ pub struct ClassColumns {
 /// Something about columns and classes that a user should know.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClassNote {
-    /// Fewer classes occur than there are columns, and what the columns are was decided by how often the largest one is the label.
+    /// Fewer classes occur than there are columns, and what the columns are was decided by how often the largest one is
+    /// the label.
     Decided {
         /// What they were taken for.
         kind: InputKind,
@@ -197,14 +198,15 @@ enum Role {
 impl ClassColumns {
     /// Decides what the columns are. `seen` are the classes that occur, and `codes` the class of each row among them.
     ///
-    /// Columns are a network's outputs, probabilities where every row is one and logits otherwise, if there are as many as classes named by
-    /// `asked.classes`, or as classes that occur. Labels may also be whole numbers from 0 to columns − 1, or stand in the names of the
-    /// columns, while some classes do not occur: then the columns are outputs only if the largest one is that of the label clearly more
-    /// often than chance (one-sided binomial test, p < 10⁻⁶), and features otherwise; [`ClassNote::Decided`] tells. Chance is the agreement
-    /// of labels and largest columns that are independent of each other, Σ_k P(label = k) P(largest = k). Features whose largest column
-    /// depends on the class can agree with a few labels by coincidence, so the agreement must also be at least half of what the best order
-    /// of the classes would have. The same decides whether one column, where there are two classes, is the output of a binary classifier:
-    /// its sign, or whether it exceeds one half, then tells the class.
+    /// Columns are a network's outputs, probabilities where every row is one and logits otherwise, if there are as many
+    /// as classes named by `asked.classes`, or as classes that occur. Labels may also be whole numbers from 0 to
+    /// columns − 1, or stand in the names of the columns, while some classes do not occur: then the columns are outputs
+    /// only if the largest one is that of the label clearly more often than chance (one-sided binomial test, p < 10⁻⁶),
+    /// and features otherwise; [`ClassNote::Decided`] tells. Chance is the agreement of labels and largest columns that
+    /// are independent of each other, Σ_k P(label = k) P(largest = k). Features whose largest column depends on the
+    /// class can agree with a few labels by coincidence, so the agreement must also be at least half of what the best
+    /// order of the classes would have. The same decides whether one column, where there are two classes, is the output
+    /// of a binary classifier: its sign, or whether it exceeds one half, then tells the class.
     pub fn find(values: ArrayView2<'_, f64>, seen: &Labels, codes: &[usize], asked: &ClassAsked<'_>) -> Result<Self> {
         let guess = if looks_like_probabilities(values) { InputKind::Probabilities } else { InputKind::Logits };
         let outputs = || asked.kind.unwrap_or(guess);

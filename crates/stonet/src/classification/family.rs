@@ -1,4 +1,5 @@
-//! Families of candidates: what one method fits on given rows, and the choice among its candidates by cross-validated likelihood.
+//! Families of candidates: what one method fits on given rows, and the choice among its candidates by cross-validated
+//! likelihood.
 
 use super::{ClassMethod, PostStoNetClassifier, forms};
 use crate::base::Work;
@@ -60,7 +61,8 @@ impl Family {
         self.runs.len()
     }
 
-    /// Whether its runs are what is chosen from, each the best of its own candidates, and not the candidates of one run.
+    /// Whether its runs are what is chosen from, each the best of its own candidates, and not the candidates of one
+    /// run.
     pub(super) fn runs_differ(&self) -> bool {
         matches!(self.method, ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::StoNet)
     }

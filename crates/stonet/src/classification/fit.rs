@@ -1,4 +1,5 @@
-//! Cross-fitting: every candidate of every member on every fold, the choice by likelihood, the pool's weights, the final fits.
+//! Cross-fitting: every candidate of every member on every fold, the choice by likelihood, the pool's weights, the
+//! final fits.
 
 use ndarray::{Array1, Array2};
 use rayon::prelude::*;
@@ -53,7 +54,8 @@ struct Pooled {
 }
 
 impl PostStoNetClassifier {
-    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
+    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning
+    /// false.
     pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassifier> {
         self.check()?;
         if let Some(z) = rows.inputs().logits {

@@ -1,4 +1,5 @@
-//! The StoNets of a classification: `paper` and `stonet` make the logits alone, `skip` and `skip-prob` correct temperature scaling.
+//! The StoNets of a classification: `paper` and `stonet` make the logits alone, `skip` and `skip-prob` correct
+//! temperature scaling.
 
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
@@ -64,7 +65,8 @@ impl SkipSettings {
     }
 }
 
-/// F_L = z/T + b + W_2 ψ(Y_1) at one κ: a candidate per window of averaging. T is fitted on the same rows and then held.
+/// F_L = z/T + b + W_2 ψ(Y_1) at one κ: a candidate per window of averaging. T is fitted on the same rows and then
+/// held.
 pub(super) fn skip(
     rows: &ClassRows<'_>,
     view: View,
@@ -104,8 +106,8 @@ pub(super) fn plain(
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
 
-/// The paper's form at its printed settings (preset `cifar`; λ = 1e-4, or 5e-5 from 100 classes on): the printed epochs are not known, so the
-/// iterates after 100, 300 and 900 epochs are the candidates.
+/// The paper's form at its printed settings (preset `cifar`; λ = 1e-4, or 5e-5 from 100 classes on): the printed epochs
+/// are not known, so the iterates after 100, 300 and 900 epochs are the candidates.
 pub(super) fn paper(
     rows: &ClassRows<'_>,
     settings: &PostStoNetClassifier,

@@ -16,12 +16,13 @@ pub enum ClassMethod {
     Vector,
     /// `matrix`: softmax(Wz + b) without a penalty.
     Matrix,
-    /// `matrix-odir`: the same with ridge penalties on off-diagonal weights and intercepts (Kull et al. 2019), their strength by
-    /// cross-validation.
+    /// `matrix-odir`: the same with ridge penalties on off-diagonal weights and intercepts (Kull et al. 2019), their
+    /// strength by cross-validation.
     MatrixOdir,
     /// `isotonic`: a monotone function per class, one against the rest.
     Isotonic,
-    /// `post-linear`: sparse multinomial regression on the features, or on the logits where there are none, λ by cross-validation.
+    /// `post-linear`: sparse multinomial regression on the features, or on the logits where there are none, λ by
+    /// cross-validation.
     PostLinear,
     /// `paper`: a StoNet without skip connection at the paper's printed settings.
     Paper,

@@ -91,8 +91,8 @@ pub struct MemberNotes {
     pub setting: Option<f64>,
     /// Mean negative log-likelihood on rows held out, where there was anything to choose.
     pub cv_nll: Option<f64>,
-    /// Distance from the optimum, where there is one: the largest violation of optimality as a part of λ_max, or the largest entry of the
-    /// gradient.
+    /// Distance from the optimum, where there is one: the largest violation of optimality as a part of λ_max, or the
+    /// largest entry of the gradient.
     pub residual: Option<f64>,
     /// Whether that is within the tolerance.
     pub converged: bool,
@@ -188,8 +188,8 @@ impl FittedClassifier {
         &self.notes
     }
 
-    /// What cross-validation saw of every member that had something to choose, in use or not; none where a file of an earlier version does
-    /// not tell.
+    /// What cross-validation saw of every member that had something to choose, in use or not; none where a file of an
+    /// earlier version does not tell.
     pub fn tuning_curves(&self) -> &[TuningCurve] {
         &self.kappa_paths
     }
@@ -215,8 +215,8 @@ impl FittedClassifier {
         self.members().iter().find_map(|(_, member)| member.features())
     }
 
-    /// The operations that compute the probabilities and the most probable class from what a network gives, which must tell apart the classes
-    /// of the fit.
+    /// The operations that compute the probabilities and the most probable class from what a network gives, which must
+    /// tell apart the classes of the fit.
     pub fn plan(&self, output: ClassOutput) -> Result<Plan> {
         if self.reads_logits() {
             let found = output.kind.classes(output.columns).ok_or(Error::NoLogits { what: "this model" })?;

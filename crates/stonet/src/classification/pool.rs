@@ -1,7 +1,8 @@
-//! Weights of a pool of probabilities: p = Σ w_m p_m with w ≥ 0 and Σw = 1 that maximises the likelihood of held-out rows.
+//! Weights of a pool of probabilities: p = Σ w_m p_m with w ≥ 0 and Σw = 1 that maximises the likelihood of held-out
+//! rows.
 //!
-//! The loss is convex in w and looks at nothing but the probabilities that the members gave to what happened. Newton's quadratic model is minimised
-//! exactly over the simplex, as a stack's squared error is.
+//! The loss is convex in w and looks at nothing but the probabilities that the members gave to what happened. Newton's
+//! quadratic model is minimised exactly over the simplex, as a stack's squared error is.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
@@ -15,7 +16,8 @@ const RIDGE: f64 = 1e-10;
 /// A member that gives less than this to what happened is no worse for it.
 const LEAST: f64 = 1e-12;
 
-/// The weights; `given` has a row per held-out row and a column per member, at most a dozen: the probability of the row's class.
+/// The weights; `given` has a row per held-out row and a column per member, at most a dozen: the probability of the
+/// row's class.
 pub(super) fn weights(given: ArrayView2<'_, f64>) -> Array1<f64> {
     let (n, m) = given.dim();
     let given = given.mapv(|p| p.max(LEAST));

@@ -1,4 +1,5 @@
-//! Prediction sets around calibrated probabilities: the whole fit, with its own choices, is made anew for every fold that judges.
+//! Prediction sets around calibrated probabilities: the whole fit, with its own choices, is made anew for every fold
+//! that judges.
 
 use ndarray::ArrayView2;
 use rand::seq::SliceRandom;

@@ -1,8 +1,10 @@
-//! Scores of any number of rows in little room: counts in buckets of neighbours, which differ by less than 2⁻¹² of themselves.
+//! Scores of any number of rows in little room: counts in buckets of neighbours, which differ by less than 2⁻¹² of
+//! themselves.
 //!
-//! A bucket is a sign, an exponent and the first twelve bits of a mantissa. All scores in it are taken for the one that makes the interval wider:
-//! the largest for an upper bound, the smallest for a lower bound, the one farthest from 0 for both ends. So no rank among them
-//! falls below that among the scores themselves: intervals are never narrower, and the coverage that ranks guarantee stays.
+//! A bucket is a sign, an exponent and the first twelve bits of a mantissa. All scores in it are taken for the one that
+//! makes the interval wider: the largest for an upper bound, the smallest for a lower bound, the one farthest from 0
+//! for both ends. So no rank among them falls below that among the scores themselves: intervals are never narrower, and
+//! the coverage that ranks guarantee stays.
 
 use std::collections::BTreeMap;
 
@@ -215,7 +217,8 @@ mod tests {
         }
     }
 
-    /// n scores and one more, many times: it lies within with probability ⌈(1 − α)(n + 1)⌉/(n + 1), and bucketing can only add to that.
+    /// n scores and one more, many times: it lies within with probability ⌈(1 − α)(n + 1)⌉/(n + 1), and bucketing can
+    /// only add to that.
     #[test]
     fn coverage_of_few_rows_is_what_ranks_promise() {
         const REPLICATIONS: u32 = 40_000;

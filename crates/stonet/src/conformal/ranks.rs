@@ -1,7 +1,8 @@
-//! Conformal ranks: split conformal and CV+ (Barber et al. 2021), with scores that may be scaled, one-sided, and weighted by group.
+//! Conformal ranks: split conformal and CV+ (Barber et al. 2021), with scores that may be scaled, one-sided, and
+//! weighted by group.
 //!
-//! A fold k brings a prediction μ_k(x), a scale s_k(x) and the sorted scores R_i of the rows it held out. The upper end at x is the
-//! ⌈(1−α)(n+1)⌉-th smallest of μ_k(x) + R_i s_k(x) over all rows, the lower end its mirror image.
+//! A fold k brings a prediction μ_k(x), a scale s_k(x) and the sorted scores R_i of the rows it held out. The upper end
+//! at x is the ⌈(1−α)(n+1)⌉-th smallest of μ_k(x) + R_i s_k(x) over all rows, the lower end its mirror image.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +32,8 @@ pub fn conformal_quantile(scores: &[f64], level: Level) -> f64 {
     scores.rank(level).map_or(f64::INFINITY, |needed| scores.signed[0].reaching(needed))
 }
 
-/// The scores of held-out rows: absolute for two-sided intervals, signed for bounds; each once, with a weight where rows count by group, or
-/// as often as it was counted.
+/// The scores of held-out rows: absolute for two-sided intervals, signed for bounds; each once, with a weight where
+/// rows count by group, or as often as it was counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "ScoreParts", into = "ScoreParts")]
 pub struct Scores {
@@ -92,8 +93,8 @@ impl Scores {
         }
     }
 
-    /// Absolute scores of each fold, ascending, and how much each counts where that is not once: a weight where rows count by
-    /// [group](Self::grouped), otherwise a whole number.
+    /// Absolute scores of each fold, ascending, and how much each counts where that is not once: a weight where rows
+    /// count by [group](Self::grouped), otherwise a whole number.
     pub fn absolute(&self) -> impl Iterator<Item = (&[f64], Option<&[f64]>)> {
         self.absolute.iter().map(|f| (&f.values[..], f.weights.as_deref()))
     }
@@ -171,7 +172,8 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Lower and upper end at each of L points, where `at[k]` is what fold k predicts; `places` is room for one number per fold and point.
+    /// Lower and upper end at each of L points, where `at[k]` is what fold k predicts; `places` is room for one number
+    /// per fold and point.
     #[inline(always)]
     pub(crate) fn ends<const L: usize>(&self, at: &[At<L>], places: &mut [[usize; L]]) -> [(f64, f64); L] {
         let mut upper = |sign: f64| self.search.find(Points { at, sign }, places);
@@ -212,9 +214,11 @@ impl Sorted {
     }
 }
 
-/// 1 − 2α − min{2(1−1/K)/(n/K+1), (1−K/n)/(K+1)}: what CV+ guarantees for exchangeable rows (Barber et al. 2021, Theorem 4), at least 0.
+/// 1 − 2α − min{2(1−1/K)/(n/K+1), (1−K/n)/(K+1)}: what CV+ guarantees for exchangeable rows (Barber et al. 2021,
+/// Theorem 4), at least 0.
 ///
-/// The proof compares scores only, so it holds for scaled scores too, as long as the scale of a fold is learned outside it.
+/// The proof compares scores only, so it holds for scaled scores too, as long as the scale of a fold is learned outside
+/// it.
 pub fn cv_plus_guarantee(n: usize, folds: usize, level: Level) -> f64 {
     let (n, k, alpha) = (n as f64, folds as f64, 1.0 - level.get());
     let excess = (2.0 * (1.0 - 1.0 / k) / (n / k + 1.0)).min((1.0 - k / n) / (k + 1.0)).max(0.0);

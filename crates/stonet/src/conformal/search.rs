@@ -1,9 +1,9 @@
 //! The ends of conformal intervals at many points, one after the other.
 //!
-//! The lists of scores stay the same from point to point, so the mass of each list is tabulated as a function of the score around the end.
-//! A search guesses the end, corrects the guess by Newton's steps in the tabulated mass, finds the exact places of the guess in all lists, and
-//! walks the last few scores one by one. Where that does not come near, the end is bracketed and halved in on. The result is exactly the
-//! smallest value below or at which the mass lies.
+//! The lists of scores stay the same from point to point, so the mass of each list is tabulated as a function of the
+//! score around the end. A search guesses the end, corrects the guess by Newton's steps in the tabulated mass, finds
+//! the exact places of the guess in all lists, and walks the last few scores one by one. Where that does not come near,
+//! the end is bracketed and halved in on. The result is exactly the smallest value below or at which the mass lies.
 
 use std::array::from_fn;
 
@@ -96,7 +96,8 @@ impl List {
     /// How many scores are below: near this one, by a test that says so of each.
     #[inline(always)]
     fn count_below(&self, score: f64, below: impl Fn(f64) -> bool) -> usize {
-        // SAFETY: a cell is at most the last but one, counts are at most the number of scores, and IN_CELL + 1 infinities follow the scores.
+        // SAFETY: a cell is at most the last but one, counts are at most the number of scores, and IN_CELL + 1
+        // infinities follow the scores.
         let (start, score_at) = unsafe {
             let start = *self.counts.get_unchecked(self.cell(score).0) as usize;
             (start, |i: usize| *self.scores.get_unchecked(i))
@@ -146,7 +147,8 @@ impl<const L: usize> At<L> {
     }
 }
 
-/// The folds' predictions and scales at L points. The points do not depend on each other, so that the processor works on all at once.
+/// The folds' predictions and scales at L points. The points do not depend on each other, so that the processor works
+/// on all at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Points<'a, const L: usize> {
     pub at: &'a [At<L>],
@@ -300,8 +302,8 @@ impl Search {
         }
     }
 
-    /// Halves an interval that holds the end until the mass below its lower end is nearly what is needed, or nothing is between its ends; returns that
-    /// mass, with the places that belong to it.
+    /// Halves an interval that holds the end until the mass below its lower end is nearly what is needed, or nothing is
+    /// between its ends; returns that mass, with the places that belong to it.
     #[cold]
     fn bracket<const L: usize>(
         &self,

@@ -1,10 +1,11 @@
 //! Effective degrees of freedom of a sparse network: the trace of its Gauss–Newton hat matrix.
 //!
-//! Near the estimate the fit behaves as a penalised linear regression on the Jacobian J of the predictions in the non-zero
-//! weights and the biases. With the penalty's local quadratic form D = diag ρ′(|w|)/|w| (Fan & Li 2001) the hat matrix is
-//! H = J (JᵀJ + nD)⁻¹ Jᵀ, and output j uses tr H_jj. Two units that do the same work count for one, which the count of non-zero
-//! weights does not see. For the Lasso the local quadratic form counts too little (its exact count in a linear model is the
-//! number of non-zero weights), for a network the number of non-zero weights counts far too much.
+//! Near the estimate the fit behaves as a penalised linear regression on the Jacobian J of the predictions in the
+//! non-zero weights and the biases. With the penalty's local quadratic form D = diag ρ′(|w|)/|w| (Fan & Li 2001) the
+//! hat matrix is H = J (JᵀJ + nD)⁻¹ Jᵀ, and output j uses tr H_jj. Two units that do the same work count for one, which
+//! the count of non-zero weights does not see. For the Lasso the local quadratic form counts too little (its exact
+//! count in a linear model is the number of non-zero weights), for a network the number of non-zero weights counts far
+//! too much.
 
 use ndarray::{Array1, Array2, ArrayView2, s};
 
@@ -16,8 +17,8 @@ use crate::rows::Dataset;
 
 /// The largest dense matrix that is inverted: a few seconds. The Jacobian takes rows × parameters numbers beside it.
 const MAX_ORDER: usize = 6000;
-/// Curvature given to what has none (biases, flat penalties), relative to the mean square of the Jacobian: the matrices stay
-/// invertible, and the smaller of the two equivalent forms can be used.
+/// Curvature given to what has none (biases, flat penalties), relative to the mean square of the Jacobian: the matrices
+/// stay invertible, and the smaller of the two equivalent forms can be used.
 const FLOOR: f64 = 1e-9;
 
 /// tr H_jj for every output j, at strengths κ_1 … κ_L of the penalty.
@@ -109,7 +110,8 @@ mod tests {
         }
     }
 
-    /// Σ cov(ŷ_i, y_i)/σ² of a Lasso over draws of the noise: the local quadratic form counts less, the non-zero weights exactly.
+    /// Σ cov(ŷ_i, y_i)/σ² of a Lasso over draws of the noise: the local quadratic form counts less, the non-zero
+    /// weights exactly.
     #[test]
     fn the_count_lies_below_the_covariance_definition_for_a_linear_lasso() {
         let (n, p, lambda, draws) = (60, 10, 0.15, 1500);

@@ -4,8 +4,8 @@
 //! Σ̂_1 = diag{ z̃ᵀ Var(ŵ_1j) z̃ }
 //! Σ̂_i = diag{ tr(Var(ŵ_ij) M) + ψ̃ᵀ Var(ŵ_ij) ψ̃ } + ŵ_i M ŵ_iᵀ,      M = D_ψ′ Σ̂_{i−1} D_ψ′
 //! ```
-//! D9: the design is the forward pass and ς²_L the residual of the network itself. A refit on imputed latents would see the
-//! response through them and report almost no noise.
+//! D9: the design is the forward pass and ς²_L the residual of the network itself. A refit on imputed latents would see
+//! the response through them and report almost no noise.
 
 use std::collections::HashMap;
 
@@ -245,8 +245,8 @@ mod tests {
         let (eve, draws) = (covariances(&estimate, z.view()).remove(0), 40_000);
         let sampled = monte_carlo(&estimate, &design, z.view(), draws);
         for ((j, k), &s) in sampled.indexed_iter() {
-            // The sd of a sampled covariance is at most √2 of the product of the standard deviations; products of normals
-            // have heavier tails, hence a factor of 2.
+            // The sd of a sampled covariance is at most √2 of the product of the standard deviations; products of
+            // normals have heavier tails, hence a factor of 2.
             let scale = (eve[[j, j]] * eve[[k, k]]).sqrt();
             let tolerance = (4.5 * 2.0 * (2.0 / draws as f64).sqrt() + slack) * scale;
             assert!((eve[[j, k]] - s).abs() < tolerance, "({j},{k}): Eve {} sampled {s}", eve[[j, k]]);
@@ -262,7 +262,8 @@ mod tests {
         agrees_with_sampling(&deep.with_noise_variances(&[1e-2, 1e-2, 1.0]).unwrap(), vec![0.03, 0.01], 0.01);
     }
 
-    /// ReLU far inside its linear part: a linear network, on which every step of the recursion is exact at any variance.
+    /// ReLU far inside its linear part: a linear network, on which every step of the recursion is exact at any
+    /// variance.
     #[test]
     fn eves_law_is_exact_for_a_linear_network() {
         let mut layers = StoNet::random(&[4, 3, 2], Activation::Relu, Seed::new(9)).unwrap().layers().to_vec();

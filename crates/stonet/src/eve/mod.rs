@@ -1,4 +1,5 @@
-//! Intervals by Eve's law, the law of total variance: the variance of a prediction, layer by layer, and the residual variance.
+//! Intervals by Eve's law, the law of total variance: the variance of a prediction, layer by layer, and the residual
+//! variance.
 
 mod dof;
 mod estimate;

@@ -17,12 +17,12 @@ use crate::train::{Trainer, check_sizes};
 pub enum Variance {
     /// The mean squared training residual, as `alg:CI` prints it: too small by what the fit has learned of the noise.
     Train,
-    /// The squared training residuals over n − df, df from the trace of the Gauss–Newton hat matrix: the noise alone, if
-    /// the count were exact.
+    /// The squared training residuals over n − df, df from the trace of the Gauss–Newton hat matrix: the noise alone,
+    /// if the count were exact.
     Df,
     /// `Df` times 1 + df/n: the noise and what the estimate itself adds to the error on new rows (Akaike's final
-    /// prediction error). The default: Σ̂ holds the hidden weights' part at the model's own tiny σ_i², so `Train` and `Df`
-    /// under-cover.
+    /// prediction error). The default: Σ̂ holds the hidden weights' part at the model's own tiny σ_i², so `Train` and
+    /// `Df` under-cover.
     #[default]
     Fpe,
     /// The mean squared residual of rows held out by this many folds.

@@ -59,11 +59,12 @@ pub(crate) fn gram(a: ArrayView2<'_, f64>) -> Array2<f64> {
     g
 }
 
-/// (a − 1mᵀ)ᵀ (a − 1mᵀ) about the column means m. A few runs of rows go in parallel; how many depends on the shape alone, so the
-/// result does not depend on the number of threads.
+/// (a − 1mᵀ)ᵀ (a − 1mᵀ) about the column means m. A few runs of rows go in parallel; how many depends on the shape
+/// alone, so the result does not depend on the number of threads.
 pub(crate) fn centred_gram(a: ArrayView2<'_, f64>, mean: &Array1<f64>) -> Array2<f64> {
     let n = a.nrows() as f64;
-    // aᵀa − n m mᵀ needs no copy of the rows, and loses no more than two digits where no mean is beyond ten standard deviations.
+    // aᵀa − n m mᵀ needs no copy of the rows, and loses no more than two digits where no mean is beyond ten standard
+    // deviations.
     let mut g = in_runs(a.nrows(), a.ncols(), |g, rows| add_gram(g, a.slice(s![rows, ..])));
     let harmless = |(m, d): (&f64, &f64)| *d >= 1.01 * n * m * m;
     if mean.iter().zip(g.diag()).all(harmless) {
@@ -129,7 +130,8 @@ pub(crate) fn spd_inverse(a: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
     Some(inverse)
 }
 
-/// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; nothing if the iteration fails.
+/// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; nothing if the iteration
+/// fails.
 pub(crate) fn symmetric_eigen(a: ArrayView2<'_, f64>) -> Option<(Array1<f64>, Array2<f64>)> {
     let n = a.nrows();
     let eigen = faer_view(a).self_adjoint_eigen(Side::Lower).ok()?;

@@ -1,9 +1,10 @@
-//! Element-wise passes: activations, the latent update and proximal maps of the training step in f32; tanh, exp and the inner
-//! loops of the sparse regressions in f64. All auto-vectorise.
+//! Element-wise passes: activations, the latent update and proximal maps of the training step in f32; tanh, exp and the
+//! inner loops of the sparse regressions in f64. All auto-vectorise.
 
 use super::simd::{dispatch, fma};
 
-/// tanh to 4e-7 relative, for small arguments too: a rational function of the minimax kind, clamped where tanh is 1 in f32.
+/// tanh to 4e-7 relative, for small arguments too: a rational function of the minimax kind, clamped where tanh is 1 in
+/// f32.
 ///
 /// The coefficients are the widely used 13/6 fit (Eigen, XLA).
 #[inline(always)]

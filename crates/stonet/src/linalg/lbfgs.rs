@@ -16,8 +16,9 @@ pub(crate) struct Minimum {
     pub gradient: f64,
 }
 
-/// Walks down from `x` until no entry of the gradient exceeds `tolerance`, rounding stops it, or after `iterations` steps. `f` returns the value
-/// and the gradient; `precondition` applies a rough inverse of the Hessian, whose scale does not matter.
+/// Walks down from `x` until no entry of the gradient exceeds `tolerance`, rounding stops it, or after `iterations`
+/// steps. `f` returns the value and the gradient; `precondition` applies a rough inverse of the Hessian, whose scale
+/// does not matter.
 pub(crate) fn minimise(
     f: impl Fn(&Array1<f64>) -> (f64, Array1<f64>),
     precondition: impl Fn(&Array1<f64>) -> Array1<f64>,

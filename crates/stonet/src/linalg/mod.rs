@@ -1,5 +1,5 @@
-//! The only place that knows faer: f64 products and factorisations for statistics, f32 products and element-wise passes for
-//! the training step.
+//! The only place that knows faer: f64 products and factorisations for statistics, f32 products and element-wise passes
+//! for the training step.
 
 pub(crate) mod dense;
 pub(crate) mod elementwise;

@@ -1,5 +1,5 @@
-//! Element-wise passes of a perceptron's training step in f32: bias with activation, slope with bias gradient, Adam. All
-//! auto-vectorise.
+//! Element-wise passes of a perceptron's training step in f32: bias with activation, slope with bias gradient, Adam.
+//! All auto-vectorise.
 
 use super::elementwise::tanh;
 use super::simd::{dispatch, fma};

@@ -1,4 +1,5 @@
-//! f32 products on row-major slices, by faer, on the caller's thread; nothing is allocated at the sizes of a training step.
+//! f32 products on row-major slices, by faer, on the caller's thread; nothing is allocated at the sizes of a training
+//! step.
 
 pub(crate) use faer::MatRef;
 use faer::{Accum, MatMut, Par};

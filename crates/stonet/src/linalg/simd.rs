@@ -80,9 +80,9 @@ pub(crate) fn forced<T>(set: InstructionSet, work: impl FnOnce() -> T) -> Option
 
 /// Defines a function whose `#[inline(always)]` body is compiled three times and picked at run time.
 ///
-/// The body receives `FMA`, true where a fused multiply-add is one instruction. `mul_add` elsewhere would be a call into
-/// the C library, thirty times slower than the two operations it replaces. A body written `body<FMA, SUMS>` also receives
-/// how many running sums of a tile fit into the vector registers: two with AVX-512, one elsewhere.
+/// The body receives `FMA`, true where a fused multiply-add is one instruction. `mul_add` elsewhere would be a call
+/// into the C library, thirty times slower than the two operations it replaces. A body written `body<FMA, SUMS>` also
+/// receives how many running sums of a tile fit into the vector registers: two with AVX-512, one elsewhere.
 macro_rules! dispatch {
     ($(#[$meta:meta])* fn $name:ident ( $($arg:ident : $ty:ty),* $(,)? ) = $body:ident) => {
         dispatch! {

@@ -1,4 +1,5 @@
-//! Bins of confidences, which depend on the probabilities alone, and the sums over them that every calibration error is made of.
+//! Bins of confidences, which depend on the probabilities alone, and the sums over them that every calibration error is
+//! made of.
 
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
@@ -24,8 +25,8 @@ pub fn bin_of(p: f64, bins: usize) -> usize {
     }
 }
 
-/// Bins with as many values each as can be. Equal values share the bin of the first of them in ascending order, so that the order of rows
-/// does not matter.
+/// Bins with as many values each as can be. Equal values share the bin of the first of them in ascending order, so that
+/// the order of rows does not matter.
 fn bins_of_equal_mass(values: &[f64], bins: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -125,7 +126,8 @@ impl Binned {
     }
 }
 
-/// Probabilities less labels in every bin: the sums of the probabilities are known, so a label changes one number of each kind.
+/// Probabilities less labels in every bin: the sums of the probabilities are known, so a label changes one number of
+/// each kind.
 pub(super) struct Tally<'a> {
     binned: &'a Binned,
     top: Vec<f64>,

@@ -9,8 +9,8 @@
 //! | cece | mean over classes k of the same for the event y = k with probability p_k |
 //! | adaptive ece | ece over bins with equally many rows; rows of equal confidence share a bin |
 //!
-//! netcal's bins are [lo, hi), so that only probabilities exactly on an edge are counted elsewhere; for two classes it measures the
-//! probability of the second class, not that of the guess.
+//! netcal's bins are [lo, hi), so that only probabilities exactly on an edge are counted elsewhere; for two classes it
+//! measures the probability of the second class, not that of the guess.
 
 use ndarray::{ArrayView1, ArrayView2};
 use serde::{Deserialize, Serialize};
@@ -85,8 +85,8 @@ pub fn accuracy(p: ArrayView2<'_, f64>, labels: &[usize]) -> Result<f64> {
     Ok(class_scores(p, labels, BINS)?.accuracy)
 }
 
-/// The mean negative log-likelihood. A probability of 0 for the label counts as 2.2e-308, the smallest normal number: one such row costs
-/// 708.4 / n, and the score stays finite and tells of every probability that can be written down.
+/// The mean negative log-likelihood. A probability of 0 for the label counts as 2.2e-308, the smallest normal number:
+/// one such row costs 708.4 / n, and the score stays finite and tells of every probability that can be written down.
 pub fn nll(p: ArrayView2<'_, f64>, labels: &[usize]) -> Result<f64> {
     Ok(class_scores(p, labels, BINS)?.nll)
 }
@@ -106,8 +106,8 @@ pub fn class_wise_ece(p: ArrayView2<'_, f64>, labels: &[usize], bins: usize) -> 
     Ok(class_scores(p, labels, bins)?.cece)
 }
 
-/// The expected calibration error of the guessed class over bins with equally many rows. Rows of equal confidence share the bin of the
-/// first of them, so the order of rows does not matter.
+/// The expected calibration error of the guessed class over bins with equally many rows. Rows of equal confidence share
+/// the bin of the first of them, so the order of rows does not matter.
 pub fn adaptive_ece(p: ArrayView2<'_, f64>, labels: &[usize], bins: usize) -> Result<f64> {
     Ok(class_scores(p, labels, bins)?.adaptive_ece)
 }
@@ -128,8 +128,8 @@ mod tests {
         close(s.brier, (0.26 + (0.81 + 0.49 + 0.04) + 0.0 + 0.5) / 4.0);
         // (.4, .6] holds .6 (right) and .5 (wrong), (.6, .8] .7 (wrong), (.8, 1] 1 (right).
         close(s.ece, ((1.1f64 - 1.0).abs() + 0.7 + 0.0) / 4.0);
-        // Class 0: (0, .2] .1 + 0 against 1, (.4, .6] 1.1 against 1. Class 1: 0 against 0, .3 against 0, .5 against 1, .7 against 0.
-        // Class 2: .1 + .2 + 0 against 0, 1 against 1.
+        // Class 0: (0, .2] .1 + 0 against 1, (.4, .6] 1.1 against 1. Class 1: 0 against 0, .3 against 0, .5 against 1,
+        // .7 against 0. Class 2: .1 + .2 + 0 against 0, 1 against 1.
         close(s.cece, ((0.9 + 0.1) + (0.3 + 0.5 + 0.7) + 0.3) / 12.0);
         // Two bins: .5, .6 with one right, .7, 1 with one right.
         close(adaptive_ece(p.view(), &[0, 0, 2, 1], 2).unwrap(), (0.1 + 0.7) / 4.0);

@@ -1,17 +1,17 @@
 //! Confidence intervals for calibration errors: sums over bins of |mean of probability − label|.
 //!
-//! Such a sum θ = Σ_b |μ_b| is bounded at zero, and its estimate Σ_b |m_b| is biased upwards: noise of either sign adds to it. Resampling
-//! adds noise once more, so percentile intervals lie too high and may exclude the estimate itself. Here the ends follow from bounds that
-//! hold for every μ, with ε = m − μ and s_b = sign(m_b):
+//! Such a sum θ = Σ_b |μ_b| is bounded at zero, and its estimate Σ_b |m_b| is biased upwards: noise of either sign adds
+//! to it. Resampling adds noise once more, so percentile intervals lie too high and may exclude the estimate itself.
+//! Here the ends follow from bounds that hold for every μ, with ε = m − μ and s_b = sign(m_b):
 //!
 //! | end | bound on the error of the estimate |
 //! |---|---|
 //! | lower | Σ\|m_b\| − θ ≤ Σ_S s_b ε_b + Σ_R \|ε_b\|, the triangle inequality for the bins R whose sign is uncertain |
 //! | upper | θ − Σ\|m_b\| ≤ −Σ_b sign(μ_b) ε_b, a mean over rows, since Σ\|m_b\| ≥ Σ_b sign(μ_b) m_b |
 //!
-//! The sign of a bin counts as certain (S) where |m_b| exceeds √(2 ln n) standard errors: moment selection as of Andrews & Soares (2010).
-//! Quantiles of both bounds come from rows drawn anew; the larger of these and of those from labels drawn anew is taken, because bins in
-//! which an event is rare show too little noise in the first.
+//! The sign of a bin counts as certain (S) where |m_b| exceeds √(2 ln n) standard errors: moment selection as of
+//! Andrews & Soares (2010). Quantiles of both bounds come from rows drawn anew; the larger of these and of those from
+//! labels drawn anew is taken, because bins in which an event is rare show too little noise in the first.
 
 use super::bins::{Binned, Tally, bin_of};
 

@@ -31,8 +31,8 @@ pub fn median_length(intervals: &Intervals) -> f64 {
     if n % 2 == 1 { lengths[n / 2] } else { 0.5 * (lengths[n / 2 - 1] + lengths[n / 2]) }
 }
 
-/// The mean interval (Winkler) score: the length, plus 2/α for every unit by which a target lies outside. Smaller is better; in
-/// expectation the true quantiles of level α/2 and 1 − α/2 have the smallest.
+/// The mean interval (Winkler) score: the length, plus 2/α for every unit by which a target lies outside. Smaller is
+/// better; in expectation the true quantiles of level α/2 and 1 − α/2 have the smallest.
 pub fn winkler(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<f64> {
     Ok(winkler_scores(intervals, y)?.sum() / y.len() as f64)
 }
@@ -45,8 +45,8 @@ pub fn winkler_scores(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<A
     Ok(Zip::from(&intervals.lower).and(&intervals.upper).and(y).map_collect(score))
 }
 
-/// Coverage among the fifth of the targets with the shortest intervals, and among the fifth with the longest: honest intervals are as
-/// right where they are sure as where they are not. Ties are broken by the order of rows.
+/// Coverage among the fifth of the targets with the shortest intervals, and among the fifth with the longest: honest
+/// intervals are as right where they are sure as where they are not. Ties are broken by the order of rows.
 pub fn coverage_by_width(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<(f64, f64)> {
     let hits: Vec<bool> = covered(intervals, y)?.into_iter().collect();
     let lengths: Vec<f64> = (&intervals.upper - &intervals.lower).into_iter().collect();

@@ -1,4 +1,5 @@
-//! Scores with their uncertainty: bootstrap intervals, and the noise floor that a perfectly calibrated model would show.
+//! Scores with their uncertainty: bootstrap intervals, and the noise floor that a perfectly calibrated model would
+//! show.
 
 use ndarray::{Array2, ArrayView2, s};
 use rand::RngExt;
@@ -30,8 +31,8 @@ pub struct JudgeSettings {
     pub bins: usize,
     /// Bootstrap resamples of the rows.
     pub resamples: usize,
-    /// Labels drawn anew for the noise floor and for intervals of calibration errors. 0 leaves the floor out, and these intervals then
-    /// cover less than 95 % where bins have few events.
+    /// Labels drawn anew for the noise floor and for intervals of calibration errors. 0 leaves the floor out, and these
+    /// intervals then cover less than 95 % where bins have few events.
     pub redraws: usize,
 }
 
@@ -54,10 +55,11 @@ pub struct Band {
 
 /// A score with a 95 % confidence interval for its population value, and its noise floor.
 ///
-/// Accuracy, likelihood and Brier score are means over rows; their interval is that of bootstrap percentiles. A calibration error is bounded
-/// at zero and biased upwards by about the floor. Its interval covers the error over the same bins that infinitely many rows would show;
-/// it covers that value in at least 95 % of all cases, and in more where the error is small. `value` is the plain binned error, not corrected
-/// for its bias, and always lies in the interval; a lower end of 0 means that the rows do not exclude perfect calibration.
+/// Accuracy, likelihood and Brier score are means over rows; their interval is that of bootstrap percentiles. A
+/// calibration error is bounded at zero and biased upwards by about the floor. Its interval covers the error over the
+/// same bins that infinitely many rows would show; it covers that value in at least 95 % of all cases, and in more
+/// where the error is small. `value` is the plain binned error, not corrected for its bias, and always lies in the
+/// interval; a lower end of 0 means that the rows do not exclude perfect calibration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// On the rows as they are.
@@ -126,8 +128,8 @@ pub fn noise_floor(p: ArrayView2<'_, f64>, bins: usize, redraws: usize, seed: Se
     Ok(redrawn[0].map(&redrawn, |_, draws| band(draws)))
 }
 
-/// What `of` makes of labels drawn from the probabilities, so many times. A batch of replicates goes through the rows together, while a row's
-/// cumulative sums are at hand; each has its own stream.
+/// What `of` makes of labels drawn from the probabilities, so many times. A batch of replicates goes through the rows
+/// together, while a row's cumulative sums are at hand; each has its own stream.
 fn redrawn<T: Send>(binned: &Binned, redraws: usize, seed: Seed, of: impl Fn(&Tally<'_>) -> T + Sync) -> Vec<T> {
     let of = &of;
     let one_batch = |b: usize| {
@@ -141,7 +143,8 @@ fn redrawn<T: Send>(binned: &Binned, redraws: usize, seed: Seed, of: impl Fn(&Ta
                 *c = sum;
             }
             for (rng, tally) in &mut replicates {
-                // Strictly below the row's sum, which is 1 only up to rounding: a class of probability 0 is never drawn.
+                // Strictly below the row's sum, which is 1 only up to rounding: a class of probability 0 is never
+                // drawn.
                 let at = (rng.random::<f64>() * sum).min(sum.next_down());
                 tally.add(i, cumulative.partition_point(|&c| c <= at));
             }
@@ -153,8 +156,9 @@ fn redrawn<T: Send>(binned: &Binned, redraws: usize, seed: Seed, of: impl Fn(&Ta
 
 /// The scores of rows drawn with replacement, so many times, with the bins as they are.
 ///
-/// Counts of rows enter linearly into every sum. Class k's sum over all bins is a product of matrices; of a row's classes only those beyond
-/// the first bin, fewer than there are bins, have to be visited one by one, and the first bin holds the rest.
+/// Counts of rows enter linearly into every sum. Class k's sum over all bins is a product of matrices; of a row's
+/// classes only those beyond the first bin, fewer than there are bins, have to be visited one by one, and the first bin
+/// holds the rest.
 fn resampled(binned: &Binned, labels: &[usize], errors: &ErrorBins, resamples: usize, seed: Seed) -> Vec<Draw> {
     let rows = Rows::new(binned, labels);
     let block = (BLOCK / binned.rows()).clamp(1, 64);
@@ -177,7 +181,8 @@ fn resampled(binned: &Binned, labels: &[usize], errors: &ErrorBins, resamples: u
 struct Rows {
     /// p_k − 1{k = y}, n × K.
     excess: Array2<f64>,
-    /// Of row i's classes beyond the first bin: their place k · bins + bin and their excess, from `begin[i]` to `begin[i + 1]`.
+    /// Of row i's classes beyond the first bin: their place k · bins + bin and their excess, from `begin[i]` to
+    /// `begin[i + 1]`.
     beyond: Vec<(usize, f64)>,
     begin: Vec<usize>,
     /// Confidence − 1{the guess is right}.

@@ -32,7 +32,8 @@ impl<'a> Pass<'a> {
         Ok(Pass { net, below, slopes, output })
     }
 
-    /// ∂F_L,j / ∂θ at every row: rows × parameters, layer by layer, neuron by neuron, a neuron's weights before its bias.
+    /// ∂F_L,j / ∂θ at every row: rows × parameters, layer by layer, neuron by neuron, a neuron's weights before its
+    /// bias.
     pub(crate) fn jacobian(&self, j: usize) -> Array2<f64> {
         let (layers, n) = (self.net.layers(), self.output.nrows());
         // Columns are written one at a time, so each lies in one piece.

@@ -48,8 +48,8 @@ impl Likelihood {
         }
     }
 
-    /// σ_L² × the mean negative log-likelihood per row, up to a constant: ½ the mean squared error, summed over outputs,
-    /// or the cross-entropy.
+    /// σ_L² × the mean negative log-likelihood per row, up to a constant: ½ the mean squared error, summed over
+    /// outputs, or the cross-entropy.
     pub fn loss(&self, y: ArrayView2<'_, f64>, f: ArrayView2<'_, f64>) -> f64 {
         match self {
             // One sum over all entries: the row sums of the log-likelihood round differently.

@@ -296,7 +296,8 @@ impl StoNet {
         (0..self.inputs()).filter(|&k| first.column(k).iter().any(|&w| w != 0.0)).collect()
     }
 
-    /// The same function with fewer units: one without inputs is folded into the next bias, one without outputs dropped.
+    /// The same function with fewer units: one without inputs is folded into the next bias, one without outputs
+    /// dropped.
     ///
     /// Exact up to rounding, and idempotent.
     pub fn compact(&self) -> StoNet {

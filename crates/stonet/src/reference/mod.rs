@@ -1,4 +1,5 @@
-//! Predictions written down readably, row by row and member by member, in double precision: what plans are compared with in tests.
+//! Predictions written down readably, row by row and member by member, in double precision: what plans are compared
+//! with in tests.
 
 mod tests;
 
@@ -151,7 +152,8 @@ fn pool(members: &[(f64, &SkipModel)], inputs: &ClassInputs<'_>) -> Array2<f64> 
     members.iter().map(one).reduce(|a, b| a + b).unwrap()
 }
 
-/// The value of a map at x: that of the first knot before it, of the last one behind it, and on a straight line between two.
+/// The value of a map at x: that of the first knot before it, of the last one behind it, and on a straight line between
+/// two.
 fn map(knots: &Knots, x: f64) -> f64 {
     let points: Vec<(f64, f64)> = knots.x.iter().copied().zip(knots.y.iter().copied()).collect();
     let (first, last) = (points[0], points[points.len() - 1]);
@@ -165,7 +167,8 @@ fn map(knots: &Knots, x: f64) -> f64 {
     })
 }
 
-/// Every probability through its map and at least 1e-6, divided by the sum of the row; a row that all maps send to 0 is taken as it is.
+/// Every probability through its map and at least 1e-6, divided by the sum of the row; a row that all maps send to 0 is
+/// taken as it is.
 fn isotonic(maps: &IsotonicOvr, mut p: Array2<f64>) -> Array2<f64> {
     for mut row in p.outer_iter_mut() {
         let mapped: Array1<f64> = row.iter().zip(maps.maps()).map(|(&p, m)| map(m.knots(), p)).collect();

@@ -81,8 +81,8 @@ fn new_rows() -> Rows {
     new
 }
 
-/// To 1e-10 of the numbers themselves, or where single precision was chosen to 1e-5 of the length of these two-sided intervals, which are those at
-/// level 0.6 for lower levels.
+/// To 1e-10 of the numbers themselves, or where single precision was chosen to 1e-5 of the length of these two-sided
+/// intervals, which are those at level 0.6 for lower levels.
 fn agree(found: &Intervals, expected: &Intervals, single: Option<&Intervals>, what: &str) {
     assert_eq!((found.level, found.prediction.dim()), (expected.level, expected.prediction.dim()));
     for at in ndarray::indices(found.prediction.dim()) {
@@ -291,7 +291,8 @@ fn small_residuals_are_computed_in_double_precision() {
     assert!(exact(100.0) && !exact(1e-7));
 }
 
-/// Every body that is compiled for an instruction set gives the same: to 1e-9 in double precision, to 1e-5 of the length in single.
+/// Every body that is compiled for an instruction set gives the same: to 1e-9 in double precision, to 1e-5 of the
+/// length in single.
 #[test]
 fn instruction_sets_agree() {
     for kind in Kind::ALL {

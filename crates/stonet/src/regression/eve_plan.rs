@@ -1,4 +1,5 @@
-//! Eve's law as operations of a plan: the forward pass, and the covariance of the output layer by layer (`varest`, `first_layer_varest`).
+//! Eve's law as operations of a plan: the forward pass, and the covariance of the output layer by layer (`varest`,
+//! `first_layer_varest`).
 
 use ndarray::ArrayView2;
 
@@ -97,8 +98,8 @@ fn moments(b: &mut Builder, estimate: &Estimate, z: Node) -> (Node, Node) {
     (below, z)
 }
 
-/// The part of the variance of μ that comes from the weights of each layer, for every target in its own squared unit: the mean over the
-/// estimates. Outputs stand layer by layer.
+/// The part of the variance of μ that comes from the weights of each layer, for every target in its own squared unit:
+/// the mean over the estimates. Outputs stand layer by layer.
 pub(super) fn layers_plan(intervals: &EveIntervals) -> Plan {
     let mut b = Builder::default();
     let z = standardised(&mut b, intervals);
@@ -116,8 +117,8 @@ pub(super) fn layers_plan(intervals: &EveIntervals) -> Plan {
 
 /// The diagonal of Σ̂_L in parts, one per layer whose weights are uncertain.
 ///
-/// The recursion is linear in Σ̂, so what each layer adds is carried to the output by itself. The product tr(Var(ŵ_ij) M) of two
-/// uncertainties counts for the lower of its layers.
+/// The recursion is linear in Σ̂, so what each layer adds is carried to the output by itself. The product tr(Var(ŵ_ij)
+/// M) of two uncertainties counts for the lower of its layers.
 fn layers(b: &mut Builder, estimate: &Estimate, z: Node) -> Vec<Node> {
     let (net, variances) = (estimate.network(), estimate.weight_variance());
     let last = net.layers().len() - 1;

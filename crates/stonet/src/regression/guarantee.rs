@@ -62,7 +62,8 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
     }
     let bound = cv_plus_guarantee(units, folds, level);
     let text = if fitted.groups {
-        // The theorem is for single rows; leaving out one group at a time has the bound 1 − 2α, folds of groups have none that we know.
+        // The theorem is for single rows; leaving out one group at a time has the bound 1 − 2α, folds of groups have
+        // none that we know.
         format!(
             "By analogy with CV+ at least {:.1} % {about}, {unseen} (n = {units} groups in {folds} folds; for folds of groups this is not a theorem); usually close to {:.0} %.{short}",
             percent(bound),
@@ -78,8 +79,8 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
     Guarantee { coverage: (!fitted.groups).then_some(bound), text }
 }
 
-/// A warning where the network's error on the calibration rows is implausibly close to its error in training: then it has probably seen
-/// them, and every guarantee is void.
+/// A warning where the network's error on the calibration rows is implausibly close to its error in training: then it
+/// has probably seen them, and every guarantee is void.
 pub fn seen_in_training(training_rmse: f64, calibration_rmse: f64) -> Option<String> {
     (calibration_rmse <= 1.02 * training_rmse).then(|| {
         format!(

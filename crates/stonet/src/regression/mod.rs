@@ -1,6 +1,8 @@
-//! Post-StoNet regression (`alg:post-stonet`): features of a trained network and held-out rows in, prediction intervals out.
+//! Post-StoNet regression (`alg:post-stonet`): features of a trained network and held-out rows in, prediction intervals
+//! out.
 //!
-//! **Rows that the network was trained on void every guarantee.** Its errors on them are too small, and so are the intervals.
+//! **Rows that the network was trained on void every guarantee.** Its errors on them are too small, and so are the
+//! intervals.
 
 mod eve;
 mod eve_plan;
@@ -194,7 +196,8 @@ impl From<FittedRegressor> for Parts {
 }
 
 impl PostStoNetRegressor {
-    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning false.
+    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning
+    /// false.
     pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedRegressor> {
         self.check(rows)?;
         let settings = self.resolved();
@@ -296,8 +299,8 @@ impl FittedRegressor {
         matches!(&self.model, Model::Stacks(stacks) if stacks.iter().any(FittedStack::needs_prediction))
     }
 
-    /// How many rows (or groups) calibrate the intervals, and how many a finite interval at this level needs, if there are too few; `joint`
-    /// is for intervals of all targets at once.
+    /// How many rows (or groups) calibrate the intervals, and how many a finite interval at this level needs, if there
+    /// are too few; `joint` is for intervals of all targets at once.
     pub fn too_few_rows(&self, level: Level, joint: bool) -> Result<Option<(usize, usize)>> {
         let needed = crate::conformal::rows_needed(Asked { joint, ..Asked::default() }.each(level, self.outputs())?);
         Ok(self.size().map(|(units, _)| (units, needed)).filter(|(units, needed)| units < needed))
@@ -308,7 +311,8 @@ impl FittedRegressor {
         guarantee::of(self, level)
     }
 
-    /// Mean weight over folds of the StoNet, the corrected network, ridge and the network, per output; none for Eve's law.
+    /// Mean weight over folds of the StoNet, the corrected network, ridge and the network, per output; none for Eve's
+    /// law.
     pub fn weights(&self) -> Option<Vec<[f64; 4]>> {
         match &self.model {
             Model::Stacks(stacks) => Some(stacks.iter().map(FittedStack::weights).collect()),
@@ -324,8 +328,8 @@ impl FittedRegressor {
         }
     }
 
-    /// What the choice of κ saw: one path for `paper` and `cv`, one per output and StoNet member of a stack; none where a file of an earlier
-    /// version does not tell.
+    /// What the choice of κ saw: one path for `paper` and `cv`, one per output and StoNet member of a stack; none where
+    /// a file of an earlier version does not tell.
     pub fn tuning_curves(&self) -> &[TuningCurve] {
         &self.kappa_paths
     }

@@ -1,4 +1,5 @@
-//! Predictions and intervals of a fitted head: the plan for what is asked, made once and kept, and its columns as arrays.
+//! Predictions and intervals of a fitted head: the plan for what is asked, made once and kept, and its columns as
+//! arrays.
 
 use std::sync::Arc;
 
@@ -19,7 +20,8 @@ impl FittedRegressor {
         }
     }
 
-    /// What computes this for any number of rows, from the columns alone that matter. It is kept: asking for the same again costs nothing.
+    /// What computes this for any number of rows, from the columns alone that matter. It is kept: asking for the same
+    /// again costs nothing.
     pub fn scorer(&self, asked: &Asked) -> Result<Arc<Scorer>> {
         self.scorers.get(asked, || Ok(Scorer::new(self.plan(asked)?)))
     }

@@ -1,4 +1,5 @@
-//! Split conformal intervals for more rows than memory holds: fitted on a sample, calibrated on all other rows, a batch after the other.
+//! Split conformal intervals for more rows than memory holds: fitted on a sample, calibrated on all other rows, a batch
+//! after the other.
 
 use ndarray::Axis;
 
@@ -13,9 +14,10 @@ use crate::train::TuningCurve;
 
 /// A stack that was fitted on all of a sample and has no intervals yet: rows outside of the sample give their scores.
 ///
-/// Whatever the number of rows, scores take little room: they are counted in buckets within which they differ by less than 2⁻¹² of
-/// themselves, and a bucket counts as the score in it that makes the interval wider. So intervals are longer than by the scores themselves by less
-/// than that at every level and side, and never shorter: coverage is at least 1 − α for a row exchangeable with those that calibrate.
+/// Whatever the number of rows, scores take little room: they are counted in buckets within which they differ by less
+/// than 2⁻¹² of themselves, and a bucket counts as the score in it that makes the interval wider. So intervals are
+/// longer than by the scores themselves by less than that at every level and side, and never shorter: coverage is at
+/// least 1 − α for a row exchangeable with those that calibrate.
 ///
 /// ```
 /// use ndarray::{Array2, Axis, s};
@@ -48,8 +50,8 @@ pub struct UncalibratedRegressor {
 }
 
 impl PostStoNetRegressor {
-    /// Fits on all of these rows, for intervals of the kind [`Split`](Kind::Split) whose scores come later, from other rows. `tick(done, total)`
-    /// follows the work and cancels it by returning false.
+    /// Fits on all of these rows, for intervals of the kind [`Split`](Kind::Split) whose scores come later, from other
+    /// rows. `tick(done, total)` follows the work and cancels it by returning false.
     pub fn fit_sample(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<UncalibratedRegressor> {
         Error::check(self.kind == Kind::Split, "kind", self.kind, "split, where a sample is fitted")?;
         check_groups(rows)?;

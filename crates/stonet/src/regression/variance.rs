@@ -1,4 +1,5 @@
-//! Where the variance of a new value around its prediction comes from: Eve's law layer by layer, or the two parts of a stack.
+//! Where the variance of a new value around its prediction comes from: Eve's law layer by layer, or the two parts of a
+//! stack.
 
 use ndarray::{Array2, ArrayView2};
 
@@ -38,8 +39,8 @@ pub struct VariancePart {
 }
 
 impl FittedRegressor {
-    /// The parts of the variance at every row, for each output: of `paper` and `cv` the layers and the noise, of a stack the
-    /// disagreement of its folds, where there are several, and the residuals.
+    /// The parts of the variance at every row, for each output: of `paper` and `cv` the layers and the noise, of a
+    /// stack the disagreement of its folds, where there are several, and the residuals.
     pub fn variance_parts(&self, rows: &RegressionInputs<'_>) -> Result<Vec<Vec<VariancePart>>> {
         self.check_columns(rows)?;
         match &self.model {
@@ -78,8 +79,9 @@ fn of_eve(eve: &EveIntervals, rows: &RegressionInputs<'_>) -> Result<Vec<Vec<Var
 }
 
 impl EveIntervals {
-    /// Per layer an array of rows × targets: the part of the variance of a prediction that comes from Var(ŵ) of that layer, in the squared
-    /// unit of the target. With [`Estimate::residual_variance`](crate::eve::Estimate::residual_variance), in the same unit, they make the whole
+    /// Per layer an array of rows × targets: the part of the variance of a prediction that comes from Var(ŵ) of that
+    /// layer, in the squared unit of the target. With
+    /// [`Estimate::residual_variance`](crate::eve::Estimate::residual_variance), in the same unit, they make the whole
     /// variance of a new value.
     pub fn layer_variances(&self, x: ArrayView2<'_, f64>) -> Result<Vec<Array2<f64>>> {
         self.check_columns(x)?;

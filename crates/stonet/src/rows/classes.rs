@@ -1,4 +1,5 @@
-//! What calibrated probabilities are learned from and predicted for: a classifier's outputs on rows that it was not trained on.
+//! What calibrated probabilities are learned from and predicted for: a classifier's outputs on rows that it was not
+//! trained on.
 
 use std::ops::Range;
 
@@ -48,7 +49,8 @@ impl InputKind {
         }
     }
 
-    /// How many classes so many columns of this kind tell apart; none for features. One column is the output of a binary classifier.
+    /// How many classes so many columns of this kind tell apart; none for features. One column is the output of a
+    /// binary classifier.
     pub fn classes(self, columns: usize) -> Option<usize> {
         (self != InputKind::Features).then_some(if columns == 1 { 2 } else { columns })
     }
@@ -62,8 +64,8 @@ impl InputKind {
         self.logits(values)
     }
 
-    /// The rows as logits (features as they are), once their values are checked against the kind. One column becomes two, of which the
-    /// second is its own class: a logit z is (0, z), a probability p is (1 − p, p).
+    /// The rows as logits (features as they are), once their values are checked against the kind. One column becomes
+    /// two, of which the second is its own class: a logit z is (0, z), a probability p is (1 − p, p).
     ///
     /// Log-probabilities are logits already: adding a number to a row does not change its softmax.
     pub fn logits(self, mut values: Array2<f64>) -> Result<Array2<f64>> {
@@ -124,7 +126,8 @@ fn refuse_probabilities(values: ArrayView2<'_, f64>) -> Result<()> {
     if looks_like_probabilities(values) { Err(Error::LooksLikeProbabilities) } else { Ok(()) }
 }
 
-/// Whether every row could be probabilities. Without rows there is nothing to suspect, and few logits of one column lie in [0, 1] by chance.
+/// Whether every row could be probabilities. Without rows there is nothing to suspect, and few logits of one column lie
+/// in [0, 1] by chance.
 pub(crate) fn looks_like_probabilities(values: ArrayView2<'_, f64>) -> bool {
     let within = |r: ArrayView1<'_, f64>| r.iter().all(|p| (0.0..=1.0).contains(p));
     match values.ncols() {
@@ -198,8 +201,8 @@ pub struct ClassRows<'a> {
 }
 
 impl<'a> ClassRows<'a> {
-    /// Checks once that labels are classes 0 … `classes` − 1, that at least two of them occur, and that there is a logit for each. A class
-    /// may be absent.
+    /// Checks once that labels are classes 0 … `classes` − 1, that at least two of them occur, and that there is a
+    /// logit for each. A class may be absent.
     pub fn new(inputs: ClassInputs<'a>, labels: &'a [usize], classes: usize) -> Result<Self> {
         if inputs.rows() != labels.len() {
             return Err(Error::shape("labels", inputs.rows(), labels.len()));

@@ -89,7 +89,8 @@ impl Dataset {
 
 /// Fails with the first NaN or infinity, by row and column.
 pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result<()> {
-    // The usual case in whole vectors: 0 · v is 0 for a finite v and NaN otherwise. The indexed search is for the message.
+    // The usual case in whole vectors: 0 · v is 0 for a finite v and NaN otherwise. The indexed search is for the
+    // message.
     if let Some(values) = a.as_slice_memory_order() {
         let (chunks, rest) = values.as_chunks::<8>();
         let mut sums = [0.0; 8];
@@ -104,11 +105,13 @@ pub(crate) fn check_finite(what: &'static str, a: ArrayView2<'_, f64>) -> Result
     }
 }
 
-/// Whole tiles of every kernel of matrix products: those of f64 and of f32 have up to 48 rows, and 64 is a multiple of what they divide into.
+/// Whole tiles of every kernel of matrix products: those of f64 and of f32 have up to 48 rows, and 64 is a multiple of
+/// what they divide into.
 pub(crate) const TILE: usize = 64;
 
-/// Some rows, row after row in memory, and behind them the last one over and over until they are a multiple of [`TILE`]: a product of matrices
-/// of other shapes or layouts adds up its terms in another order, and a row's result would depend on the rows that come with it.
+/// Some rows, row after row in memory, and behind them the last one over and over until they are a multiple of
+/// [`TILE`]: a product of matrices of other shapes or layouts adds up its terms in another order, and a row's result
+/// would depend on the rows that come with it.
 pub(crate) fn whole_tiles(a: ArrayView2<'_, f64>, rows: std::ops::Range<usize>) -> Array2<f64> {
     let mut padded = Array2::zeros((rows.len().next_multiple_of(TILE), a.ncols()));
     let at = |i: usize| rows.start + i.min(rows.len().saturating_sub(1));
@@ -118,8 +121,8 @@ pub(crate) fn whole_tiles(a: ArrayView2<'_, f64>, rows: std::ops::Range<usize>) 
 
 /// The largest feature that can be standardised.
 pub(crate) const LARGEST_FEATURE: f64 = 1e300;
-/// The largest target or prediction, and the reciprocal of the smallest range of a target: sums of squares of residuals, also of those
-/// that leave-one-out divides by 1e-6, stay finite and above zero.
+/// The largest target or prediction, and the reciprocal of the smallest range of a target: sums of squares of
+/// residuals, also of those that leave-one-out divides by 1e-6, stay finite and above zero.
 pub(crate) const LARGEST_TARGET: f64 = 1e140;
 /// The range of a column whose squares need no care.
 const COMFORTABLE: f64 = 1e140;
@@ -167,7 +170,8 @@ pub(crate) fn ends(column: ArrayView1<'_, f64>) -> (f64, f64) {
     column.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), &v| (l.min(v), h.max(v)))
 }
 
-/// Whether a target varies by no more than rounding. Offsets are no reason to call it constant: they are taken away before it is fitted.
+/// Whether a target varies by no more than rounding. Offsets are no reason to call it constant: they are taken away
+/// before it is fitted.
 pub(crate) fn is_constant_target(low: f64, high: f64) -> bool {
     high - low <= 8.0 * f64::EPSILON * high.abs().max(low.abs())
 }

@@ -85,8 +85,8 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Fails with the first number that is not finite and was not meant to be infinite: an end that the side has not, or both ends where there
-    /// are too few rows for a bound at the level.
+    /// Fails with the first number that is not finite and was not meant to be infinite: an end that the side has not,
+    /// or both ends where there are too few rows for a bound at the level.
     pub(crate) fn check(&self, bounded: bool, side: Side) -> Result<()> {
         check_results("the prediction", self.prediction.view())?;
         if bounded && side != Side::Upper {

@@ -111,8 +111,8 @@ impl LabelKind {
         date_text(days)
     }
 
-    /// The time of so many microseconds since 1970-01-01, such as `2024-02-29T12:30:00`, with six more digits where they are not zero; none
-    /// outside of the years 1 to 9999.
+    /// The time of so many microseconds since 1970-01-01, such as `2024-02-29T12:30:00`, with six more digits where
+    /// they are not zero; none outside of the years 1 to 9999.
     pub fn datetime(microseconds: i64) -> Option<String> {
         let (day, rest) = (microseconds.div_euclid(DAY), microseconds.rem_euclid(DAY));
         let (seconds, micro) = (rest / 1_000_000, rest % 1_000_000);
@@ -124,7 +124,8 @@ impl LabelKind {
 
 named!(LabelKind, "kind of label");
 
-/// The whole number that a text writes, such as `3`, `3.0` or `3e0`. Beyond 2^53 neighbours would run together: those stay text.
+/// The whole number that a text writes, such as `3`, `3.0` or `3e0`. Beyond 2^53 neighbours would run together: those
+/// stay text.
 pub(crate) fn whole(text: &str) -> Option<i64> {
     let value: f64 = text.parse().ok()?;
     (value.fract() == 0.0 && value.abs() < 9_007_199_254_740_992.0).then_some(value as i64)
@@ -164,7 +165,8 @@ fn date_text(days: i64) -> Option<String> {
     Some(format!("{year:04}-{month:02}-{:02}", days - civil(year, month, 1)? + 1))
 }
 
-/// Microseconds since 1970-01-01 of `YYYY-MM-DD`, perhaps with `T` or a blank and `hh:mm`, `hh:mm:ss` or more digits behind it.
+/// Microseconds since 1970-01-01 of `YYYY-MM-DD`, perhaps with `T` or a blank and `hh:mm`, `hh:mm:ss` or more digits
+/// behind it.
 fn microseconds(text: &str) -> Option<i64> {
     let (date, time) = match text.split_once(['T', ' ']) {
         Some((date, time)) => (date, Some(time)),

@@ -17,8 +17,8 @@ const LISTED: usize = 8;
 /// Characters of the name of a type elsewhere.
 const TYPE_NAME: usize = 32;
 
-/// The distinct names of classes 0 … K − 1, at least two, and what kind of label they are. `1`, `1.0` and ` 1 ` are the same whole number;
-/// `01` is a text.
+/// The distinct names of classes 0 … K − 1, at least two, and what kind of label they are. `1`, `1.0` and ` 1 ` are the
+/// same whole number; `01` is a text.
 ///
 /// ```
 /// use stonet::Labels;
@@ -51,9 +51,9 @@ impl From<Labels> for Vec<String> {
 impl Labels {
     /// The classes that occur among `texts`; `classes` is K where it is known, such as the number of logit columns.
     ///
-    /// Whole numbers below K are the numbers of the columns, even if some do not occur. Other names are put in order, by
-    /// value if all are numbers and as text otherwise; if K is known all K must occur, since nothing would tell which
-    /// column belongs to the absent one.
+    /// Whole numbers below K are the numbers of the columns, even if some do not occur. Other names are put in order,
+    /// by value if all are numbers and as text otherwise; if K is known all K must occur, since nothing would tell
+    /// which column belongs to the absent one.
     pub fn learn(texts: &[impl AsRef<str>], classes: Option<usize>) -> Result<Self> {
         let seen = Labels::occurring(texts, None)?;
         let Some(k) = classes else { return Ok(seen) };
@@ -65,8 +65,8 @@ impl Labels {
         }
     }
 
-    /// The classes that occur among `texts`, in order: by value if all are numbers, and as text otherwise. The kind is that of the file or
-    /// program that they come from; where none is known, the texts tell it.
+    /// The classes that occur among `texts`, in order: by value if all are numbers, and as text otherwise. The kind is
+    /// that of the file or program that they come from; where none is known, the texts tell it.
     pub fn occurring(texts: &[impl AsRef<str>], kind: Option<LabelKind>) -> Result<Self> {
         let name = |(row, text)| if kind == Some(LabelKind::Text) { verbatim(row, text) } else { present(row, text) };
         let texts = texts.iter().map(AsRef::as_ref).enumerate();
@@ -132,8 +132,8 @@ impl Labels {
         Ok(Labels { type_name: self.type_name, ..labels })
     }
 
-    /// What two texts of the same label have in common. Files of earlier versions do not tell the kind: there whole numbers are one label
-    /// however they are written.
+    /// What two texts of the same label have in common. Files of earlier versions do not tell the kind: there whole
+    /// numbers are one label however they are written.
     fn key<'t>(&self, text: &'t str) -> Option<Cow<'t, str>> {
         match self.kind {
             Some(kind) => kind.key(text),
@@ -168,7 +168,8 @@ impl Labels {
         Some(Labels { names: (0..columns).map(|class| class.to_string()).collect(), ..self.clone() })
     }
 
-    /// These names for the same classes, in an order of their own, of the same kind and type; classes of `self` keep the way they are written.
+    /// These names for the same classes, in an order of their own, of the same kind and type; classes of `self` keep
+    /// the way they are written.
     pub(crate) fn among(&self, all: &Labels) -> Result<Self> {
         let places = all.encode(&self.names)?;
         let mut names = all.names.clone();
@@ -182,7 +183,8 @@ impl Labels {
         Labels { names: in_order(self.names.clone()), ..self.clone() }
     }
 
-    /// The same classes, the one at each place being that of this number; none where a number is missing or stands twice.
+    /// The same classes, the one at each place being that of this number; none where a number is missing or stands
+    /// twice.
     pub(crate) fn reordered(&self, order: &[usize]) -> Option<Self> {
         let names = order.iter().map(|&k| self.names.get(k).cloned()).collect::<Option<Vec<_>>>()?;
         let labels = Labels::checked(names, self.kind).ok()?;

@@ -1,4 +1,5 @@
-//! Rows in and results out: data sets and folds, calibration rows and inputs of both tasks, class labels, levels and intervals.
+//! Rows in and results out: data sets and folds, calibration rows and inputs of both tasks, class labels, levels and
+//! intervals.
 
 pub(crate) mod classes;
 pub(crate) mod dataset;

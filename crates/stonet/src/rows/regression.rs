@@ -7,7 +7,8 @@ use crate::base::{Error, Result};
 
 /// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions and groups.
 ///
-/// **The network must not have been trained on these rows.** On rows it has seen its errors are too small, and every guarantee is void.
+/// **The network must not have been trained on these rows.** On rows it has seen its errors are too small, and every
+/// guarantee is void.
 #[derive(Debug, Clone, Copy)]
 pub struct RegressionRows<'a> {
     features: ArrayView2<'a, f64>,
@@ -119,8 +120,8 @@ impl<'a> RegressionInputs<'a> {
         Ok(RegressionInputs { prediction: Some(prediction), ..self })
     }
 
-    /// Fails where these values of the rows cannot be judged: other rows, or numbers that are not finite or whose squares overflow, among the
-    /// values or the network's predictions.
+    /// Fails where these values of the rows cannot be judged: other rows, or numbers that are not finite or whose
+    /// squares overflow, among the values or the network's predictions.
     pub fn check_values(&self, y: ArrayView2<'_, f64>) -> Result<()> {
         check_rows("rows of the targets", self.features.nrows(), y.nrows())?;
         check_finite("targets", y)?;

@@ -30,7 +30,8 @@ impl Reservoir {
         Reservoir { size: size as u64, seen: 0, rng: seed.rng() }
     }
 
-    /// The place in the sample that the next row takes, from 0; none if it is left out. The first rows take the places in turn.
+    /// The place in the sample that the next row takes, from 0; none if it is left out. The first rows take the places
+    /// in turn.
     pub fn place(&mut self) -> Option<usize> {
         let place = if self.seen < self.size { self.seen } else { self.rng.random_range(0..=self.seen) };
         self.seen += 1;

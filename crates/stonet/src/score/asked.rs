@@ -37,7 +37,8 @@ impl Asked {
     }
 }
 
-/// The scorers that were made last, each for what was asked. They are no part of a head's value: copies start without them, and all are equal.
+/// The scorers that were made last, each for what was asked. They are no part of a head's value: copies start without
+/// them, and all are equal.
 pub(crate) struct Kept<A>(Mutex<Vec<(A, Arc<Scorer>)>>);
 
 impl<A: PartialEq + Clone> Kept<A> {

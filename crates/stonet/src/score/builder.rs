@@ -154,8 +154,8 @@ impl Builder {
         }
     }
 
-    /// Which columns of every value are used. An operation computes all of its columns, unless they are left out: those of inputs and of
-    /// clipped inputs can be, where all that takes them names the columns that it takes.
+    /// Which columns of every value are used. An operation computes all of its columns, unless they are left out: those
+    /// of inputs and of clipped inputs can be, where all that takes them names the columns that it takes.
     fn used(&self) -> Vec<Vec<bool>> {
         let mut used: Vec<Vec<bool>> = self.values.iter().map(|v| vec![false; v.width]).collect();
         self.outputs.iter().for_each(|o| used[o.node.0].fill(true));

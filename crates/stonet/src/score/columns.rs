@@ -1,4 +1,5 @@
-//! Columns of numbers wherever they lie in memory: of a row-major or a column-major array, or one by one, in single or double precision.
+//! Columns of numbers wherever they lie in memory: of a row-major or a column-major array, or one by one, in single or
+//! double precision.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
@@ -94,7 +95,8 @@ pub(super) fn load(columns: &[Column<'_>], first: usize, tiles: &mut [Tile]) {
         columns.iter().zip(tiles).for_each(|(column, tile)| column.load(first, tile));
         return;
     }
-    // Columns lie in rows. Row after row is read, in the order of memory, so that the processor fetches what comes next ahead of time.
+    // Columns lie in rows. Row after row is read, in the order of memory, so that the processor fetches what comes next
+    // ahead of time.
     for l in 0..LANES {
         for (column, tile) in columns.iter().zip(&mut *tiles) {
             // SAFETY: row `first + l` is below the length of every column.

@@ -155,7 +155,8 @@ fn clamp_body<const FMA: bool>(out: &mut [Tile], x: &[Tile], clamps: &[Clamp]) {
 }
 
 dispatch! {
-    /// The same with results in single precision; the arithmetic is in double precision, so that offsets cost no digits.
+    /// The same with results in single precision; the arithmetic is in double precision, so that offsets cost no
+    /// digits.
     fn clamp_narrow(out: &mut [Narrow], x: &[Tile], clamps: &[Clamp]) = clamp_narrow_body
 }
 
@@ -189,7 +190,8 @@ fn add_products_body<const FMA: bool>(sum: &mut Tile, a: &[Tile], b: &[Tile]) {
 }
 
 dispatch! {
-    /// The weighted sum of blocks of `width` tiles, which begin at the places of `parts`, plus a constant; written from place `to` on.
+    /// The weighted sum of blocks of `width` tiles, which begin at the places of `parts`, plus a constant; written from
+    /// place `to` on.
     fn weighted_sum(tiles: &mut [Tile], to: usize, width: usize, parts: &[(f64, usize)], constant: f64) = weighted_sum_body
 }
 

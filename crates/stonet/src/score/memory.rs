@@ -1,4 +1,5 @@
-//! Where the results of a plan's operations lie: room is used again as soon as nothing needs what is in it, so that a tile stays in the cache.
+//! Where the results of a plan's operations lie: room is used again as soon as nothing needs what is in it, so that a
+//! tile stays in the cache.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! Predictions of fitted heads: a [`Plan`] of operations on columns, and the [`Scorer`] that runs it on tiles of rows.
 //!
-//! A head is lowered to a plan once for what is [asked](Asked) of it. Calibration scores of a fit, predictions, files, Python and ONNX
-//! all run the same plan.
+//! A head is lowered to a plan once for what is [asked](Asked) of it. Calibration scores of a fit, predictions, files,
+//! Python and ONNX all run the same plan.
 
 mod asked;
 mod builder;

@@ -1,7 +1,8 @@
 //! A fitted head as a list of operations on columns, made once for what is asked of it.
 //!
-//! A [`Plan`] names its inputs and outputs and knows nothing of the head that it was made from. Interpreters turn it into numbers:
-//! [`Scorer`](super::Scorer) runs it on tiles of rows, and the crate `stonet-onnx` writes it as a graph of ONNX operators.
+//! A [`Plan`] names its inputs and outputs and knows nothing of the head that it was made from. Interpreters turn it
+//! into numbers: [`Scorer`](super::Scorer) runs it on tiles of rows, and the crate `stonet-onnx` writes it as a graph
+//! of ONNX operators.
 
 use super::op::Op;
 use crate::rows::InputKind;
@@ -139,7 +140,8 @@ pub struct Value {
     pub op: Op,
     /// Columns of the result.
     pub width: usize,
-    /// Whether the result is in single precision; only clipped columns, their combinations and activations of those can be.
+    /// Whether the result is in single precision; only clipped columns, their combinations and activations of those can
+    /// be.
     pub single: bool,
 }
 

@@ -18,7 +18,8 @@ use crate::conformal::ranks::Ends;
 /// Rows that one thread takes at a time.
 pub(crate) const BLOCK: usize = 1024;
 
-/// A [`Plan`] ready to run on any number of rows; a row's results do not depend on the other rows, on threads or on batches.
+/// A [`Plan`] ready to run on any number of rows; a row's results do not depend on the other rows, on threads or on
+/// batches.
 ///
 /// ```
 /// use ndarray::{Array2, Axis};
@@ -109,8 +110,8 @@ impl Scorer {
         &self.memory.places[value]
     }
 
-    /// All outputs for the rows of these columns, which are the [inputs](Self::inputs) in their order. Large tables are shared out among the
-    /// threads of the current rayon pool.
+    /// All outputs for the rows of these columns, which are the [inputs](Self::inputs) in their order. Large tables are
+    /// shared out among the threads of the current rayon pool.
     pub fn run(&self, columns: &[Column<'_>], rows: usize) -> Result<Vec<Vec<f64>>> {
         self.check(columns, rows)?;
         let mut out = vec![vec![0.0; rows]; self.plan.outputs.len()];

@@ -195,7 +195,8 @@ impl Room {
         }
     }
 
-    /// Both ends of the first `rows` rows. At low levels the ends of different folds can cross; a centre that is given lies between them.
+    /// Both ends of the first `rows` rows. At low levels the ends of different folds can cross; a centre that is given
+    /// lies between them.
     fn ends(&mut self, folds: &[(Tile, Tile)], search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
         self.found.resize(folds.len(), [0; TOGETHER]);
         for first in (0..rows).step_by(TOGETHER) {

@@ -1,7 +1,7 @@
 //! Coordinate descent on a quadratic with a separable penalty: the inner solver of every sparse regression.
 //!
-//! Minimises `½ wᵀGw − rᵀw + Σ_k ρ_{λ_k}(|w_k|)`, G positive semi-definite. The gradient `r − Gw` is kept up to date, so one
-//! coordinate costs one row of G and a coordinate that stays at zero costs nothing.
+//! Minimises `½ wᵀGw − rᵀw + Σ_k ρ_{λ_k}(|w_k|)`, G positive semi-definite. The gradient `r − Gw` is kept up to date,
+//! so one coordinate costs one row of G and a coordinate that stays at zero costs nothing.
 
 use ndarray::{Array1, ArrayView2, Axis};
 
@@ -71,8 +71,8 @@ pub(crate) fn check_curvature(penalty: Penalty, curvature: impl Iterator<Item = 
 
 /// Descends from `w` until no coordinate violates optimality by more than `tolerance`, or `max_sweeps` are spent.
 ///
-/// `gradient` must be r − Gw on entry and is so on return. Sweeps run over the non-zero coordinates and those that violate
-/// optimality at zero; when they have settled, all coordinates are looked at again.
+/// `gradient` must be r − Gw on entry and is so on return. Sweeps run over the non-zero coordinates and those that
+/// violate optimality at zero; when they have settled, all coordinates are looked at again.
 pub(crate) fn descend(
     gram: ArrayView2<'_, f64>,
     gradient: &mut [f64],

@@ -1,8 +1,8 @@
 //! Sparse linear regression: many responses, one design (`IROeq1` for a layer of linear neurons).
 //!
-//! Minimises `(1/2n) ‖Y − 1bᵀ − XWᵀ‖² + Σ_jk ρ_{λ v_k}(|w_jk|)`, the intercepts b free. Responses share the design and its Gram
-//! matrix. Where the whole Gram matrix would cost more than it saves (few responses, few λ, many columns), each response
-//! grows a working set of columns and the Gram matrix of those alone.
+//! Minimises `(1/2n) ‖Y − 1bᵀ − XWᵀ‖² + Σ_jk ρ_{λ v_k}(|w_jk|)`, the intercepts b free. Responses share the design and
+//! its Gram matrix. Where the whole Gram matrix would cost more than it saves (few responses, few λ, many columns),
+//! each response grows a working set of columns and the Gram matrix of those alone.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, Zip, s};
 use rayon::prelude::*;
@@ -19,7 +19,8 @@ type Check<'a> = &'a (dyn Fn() -> Result<()> + Sync);
 /// Weights and the violation of optimality of one response at every λ.
 type Path = Vec<(Array1<f64>, f64)>;
 
-/// Where there are more columns than rows, the whole Gram matrix is only made of so many: three copies of it take 400 MB.
+/// Where there are more columns than rows, the whole Gram matrix is only made of so many: three copies of it take 400
+/// MB.
 const WIDE: usize = 4096;
 
 /// Which Gram matrix is formed.
@@ -113,8 +114,8 @@ impl SparseLinear {
         Ok(self.path(x, y, &[lambda])?.remove(0))
     }
 
-    /// The solution at one λ, sought from `start` (responses × columns): the same for a Lasso, and sooner where the start is near; a
-    /// concave penalty has several stationary points, and this finds one near the start.
+    /// The solution at one λ, sought from `start` (responses × columns): the same for a Lasso, and sooner where the
+    /// start is near; a concave penalty has several stationary points, and this finds one near the start.
     pub fn fit_from(
         &self,
         x: ArrayView2<'_, f64>,
@@ -168,8 +169,9 @@ impl SparseLinear {
     }
 
     /// A pass over the data reads n·p numbers from memory, three or so per response and λ; the Gram matrix takes n·p²/2
-    /// multiplications out of cache, some sixty of which cost as much as one such read. Without a λ nothing is solved. A solution has no more
-    /// non-zero weights than rows, so that far more columns than rows never need their whole Gram matrix.
+    /// multiplications out of cache, some sixty of which cost as much as one such read. Without a λ nothing is solved.
+    /// A solution has no more non-zero weights than rows, so that far more columns than rows never need their whole
+    /// Gram matrix.
     fn whole_gram(&self, (rows, columns): (usize, usize), responses: usize, lambdas: usize) -> Result<bool> {
         let fits = columns <= rows.max(WIDE);
         match self.solver {

@@ -1,8 +1,8 @@
-//! Var(ŵ) of a neuron after selection: least squares on the support with intercept (Lasso+OLS), or its modified form that
-//! drops directions of small singular value (Lasso+mLS, Liu & Yu 2013).
+//! Var(ŵ) of a neuron after selection: least squares on the support with intercept (Lasso+OLS), or its modified form
+//! that drops directions of small singular value (Lasso+mLS, Liu & Yu 2013).
 //!
-//! With centred columns the intercept separates: (1, a)ᵀ (X̃ᵀX̃)⁻¹ (1, a) = 1/n + (a − m)ᵀ C (a − m), where C is the inverse
-//! of the centred Gram matrix. C is all that is kept.
+//! With centred columns the intercept separates: (1, a)ᵀ (X̃ᵀX̃)⁻¹ (1, a) = 1/n + (a − m)ᵀ C (a − m), where C is the
+//! inverse of the centred Gram matrix. C is all that is kept.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,8 @@ use crate::linalg::dense::{matmul, symmetric_eigen};
 pub enum Refit {
     /// Ordinary least squares; linearly dependent inputs are an error.
     Ols,
-    /// Singular values of the standardised, n^(−½)-scaled design up to 1/n count as zero. Equal to OLS where OLS is stable.
+    /// Singular values of the standardised, n^(−½)-scaled design up to 1/n count as zero. Equal to OLS where OLS is
+    /// stable.
     #[default]
     Mls,
 }
@@ -110,7 +111,8 @@ fn invert(z: ArrayView2<'_, f64>, refit: Refit) -> Option<Array2<f64>> {
     Some(matmul((&vectors * &inverse).view(), vectors.t()))
 }
 
-/// The same of more columns than rows, which are always dependent: with zzᵀ/n = U diag(d) Uᵀ the pseudo-inverse is zᵀ U diag(1/(n d²)) Uᵀ z.
+/// The same of more columns than rows, which are always dependent: with zzᵀ/n = U diag(d) Uᵀ the pseudo-inverse is zᵀ U
+/// diag(1/(n d²)) Uᵀ z.
 fn invert_wide(z: ArrayView2<'_, f64>, refit: Refit) -> Option<Array2<f64>> {
     if refit == Refit::Ols {
         return None;

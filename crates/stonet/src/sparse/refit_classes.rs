@@ -1,7 +1,8 @@
-//! The multinomial refit on the selected support: maximum likelihood without penalty, and Var(ŵ) from the observed information.
+//! The multinomial refit on the selected support: maximum likelihood without penalty, and Var(ŵ) from the observed
+//! information.
 //!
-//! The softmax does not change when all classes move together, so the last class is the reference: its intercept is 0, and a column that
-//! every class selected is left out of it. What is then still dependent is dependent in the data.
+//! The softmax does not change when all classes move together, so the last class is the reference: its intercept is 0,
+//! and a column that every class selected is left out of it. What is then still dependent is dependent in the data.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
@@ -51,8 +52,9 @@ impl MultinomialRefit {
 }
 
 impl MultinomialFit {
-    /// Refits on the support by maximum likelihood. Dependent columns are an error under `Refit::Ols` and share their effect under
-    /// `Refit::Mls`; classes that the support separates have no finite estimate, which is an error under both.
+    /// Refits on the support by maximum likelihood. Dependent columns are an error under `Refit::Ols` and share their
+    /// effect under `Refit::Mls`; classes that the support separates have no finite estimate, which is an error under
+    /// both.
     pub fn refit(&self, x: ArrayView2<'_, f64>, labels: &[usize], refit: Refit) -> Result<MultinomialRefit> {
         let (classes, columns) = self.coefficients.dim();
         if x.ncols() != columns {
@@ -179,7 +181,8 @@ impl Newton {
         self.parameters.iter().map(|&(class, column)| residual.column(class).dot(&self.column(column))).collect()
     }
 
-    /// Σ_i (diag p_i − p_i p_iᵀ) ⊗ z_i z_iᵀ over the parameters: one Gram matrix of √p-weighted rows, minus one of p-weighted ones.
+    /// Σ_i (diag p_i − p_i p_iᵀ) ⊗ z_i z_iᵀ over the parameters: one Gram matrix of √p-weighted rows, minus one of
+    /// p-weighted ones.
     fn information(&self, at: &Point) -> Array2<f64> {
         let q = self.parameters.len();
         let weighted = |f: &dyn Fn(f64) -> f64| {

@@ -31,8 +31,8 @@ pub struct Clamp {
     pub high: f64,
 }
 
-/// Standard scale and the range of the rows it was learned on: new rows are clipped one standard deviation beyond, so that a feature
-/// that hardly varied among them cannot send a prediction far away.
+/// Standard scale and the range of the rows it was learned on: new rows are clipped one standard deviation beyond, so
+/// that a feature that hardly varied among them cannot send a prediction far away.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Clip {
     pub(crate) scale: Standardizer,
@@ -237,8 +237,8 @@ mod tests {
         (x, y)
     }
 
-    /// The error at row `i` of a ridge regression of the other rows, by the normal equations of the augmented design: an unpenalised intercept,
-    /// and the scale of the columns not learned anew.
+    /// The error at row `i` of a ridge regression of the other rows, by the normal equations of the augmented design:
+    /// an unpenalised intercept, and the scale of the columns not learned anew.
     fn error_without(i: usize, x: &Array2<f64>, y: &Array1<f64>, penalty: f64) -> f64 {
         let (n, p) = x.dim();
         let rows: Vec<usize> = (0..n).filter(|&r| r != i).collect();
@@ -277,8 +277,8 @@ mod tests {
         }
     }
 
-    /// The two forms are one regression: coefficients and left-out errors agree to rounding over the whole grid, constant and repeated
-    /// columns and repeated rows included, whatever the shape.
+    /// The two forms are one regression: coefficients and left-out errors agree to rounding over the whole grid,
+    /// constant and repeated columns and repeated rows included, whatever the shape.
     #[test]
     fn the_kernel_form_is_the_primal_form() {
         let penalties = [1e-5, 1e-3, 0.1, 1.0, 3.0, f64::INFINITY];

@@ -4,9 +4,10 @@
 //! per batch   impute   E_h … E_1 by t_HMC sweeps of SGHMC, each layer against the newest deviation above it
 //!             update   W_i ← prox( W_i + (G_i/σ_i²) mean E_i A_{i−1}ᵀ ),   b_i likewise without the prox
 //! ```
-//! What acts is the rate on ½·MSE, `rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1}` for one Langevin sweep, and the strength κ_i of
-//! the penalty on the same scale; σ² and ε cancel, so `Asghmc` is set by rates and κ and derives G_i. More sweeps or momentum
-//! carry the residual further into the latents; G_i is smaller by as much, so that rates and κ keep their meaning.
+//! What acts is the rate on ½·MSE, `rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1}` for one Langevin sweep, and the
+//! strength κ_i of the penalty on the same scale; σ² and ε cancel, so `Asghmc` is set by rates and κ and derives G_i.
+//! More sweeps or momentum carry the residual further into the latents; G_i is smaller by as much, so that rates and κ
+//! keep their meaning.
 
 use serde::{Deserialize, Serialize};
 
@@ -63,7 +64,8 @@ pub struct Asghmc {
     /// Windows of epochs over which parameters are averaged ([`Fit::averages`]).
     #[serde(skip_serializing_if = "is_zero")]
     pub averages: usize,
-    /// Epochs between removals of dead units (0: never), where a window of averaging does not wait for its end. Removal is exact for the prediction; the unit cannot return.
+    /// Epochs between removals of dead units (0: never), where a window of averaging does not wait for its end. Removal
+    /// is exact for the prediction; the unit cannot return.
     pub compact_every: usize,
     /// Halvings of all rates after a divergence before giving up.
     pub max_restarts: usize,
@@ -155,8 +157,8 @@ impl Asghmc {
         unreachable!("the loop ends at max_restarts")
     }
 
-    /// The same trainer with κ scaled so that layer 1 has this value and the others keep their ratio to it; where κ_1 was 0, all
-    /// layers get this value.
+    /// The same trainer with κ scaled so that layer 1 has this value and the others keep their ratio to it; where κ_1
+    /// was 0, all layers get this value.
     pub fn with_kappa(&self, kappa: f64) -> Self {
         let first = self.kappa.first().copied().unwrap_or(0.0);
         let ratio = |k: f64| if first > 0.0 { k / first } else { 1.0 };
@@ -219,8 +221,8 @@ impl Asghmc {
         }
     }
 
-    /// What a unit of residual adds to the deviation of each of so many layers, weights and slopes aside and to first order in
-    /// ε/σ²: Π_{k=i..h} ε_k/σ²_{k+1} for one Langevin sweep, the sweep's own recursion otherwise.
+    /// What a unit of residual adds to the deviation of each of so many layers, weights and slopes aside and to first
+    /// order in ε/σ²: Π_{k=i..h} ε_k/σ²_{k+1} for one Langevin sweep, the sweep's own recursion otherwise.
     pub(super) fn reach(&self, layers: usize) -> Vec<f64> {
         let ratio = per_layer(&self.step_ratio, layers - 1);
         let (mut e, mut v) = (vec![0.0; layers], vec![0.0; layers]);
@@ -280,7 +282,8 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// A list with one entry per layer, from one that has them all or a single one; zeros from an empty one, which `validate` refuses.
+/// A list with one entry per layer, from one that has them all or a single one; zeros from an empty one, which
+/// `validate` refuses.
 pub(super) fn per_layer(list: &[f64], len: usize) -> Vec<f64> {
     (0..len).map(|i| list.get(i).or(list.last()).copied().unwrap_or(0.0)).collect()
 }

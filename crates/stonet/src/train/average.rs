@@ -1,4 +1,5 @@
-//! Parameter averages over windows of epochs: less noisy than the last iterate, and a path of ever longer training from one run.
+//! Parameter averages over windows of epochs: less noisy than the last iterate, and a path of ever longer training from
+//! one run.
 
 use super::imputation::Imputation;
 use crate::network::{Layer, StoNet};

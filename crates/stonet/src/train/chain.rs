@@ -1,4 +1,5 @@
-//! The Markov chain of an imputation: latents of a block of rows, moved by Langevin or Metropolis steps (`IROforstonet`, step 1).
+//! The Markov chain of an imputation: latents of a block of rows, moved by Langevin or Metropolis steps
+//! (`IROforstonet`, step 1).
 
 use ndarray::{Array1, Array2, ArrayView2, Zip};
 use rand::RngExt;
@@ -58,7 +59,8 @@ impl Chain<'_> {
         });
     }
 
-    /// A random step of the same size, accepted row by row with the target raised to 1/τ²; at τ = 0 only improvements are.
+    /// A random step of the same size, accepted row by row with the target raised to 1/τ²; at τ = 0 only improvements
+    /// are.
     fn metropolis(&mut self, i: usize, step: f64, noise: f64) {
         let before = self.log_density(i);
         let old = self.latents[i].clone();

@@ -1,4 +1,5 @@
-//! The deviations E_i of a mini-batch, their SGHMC sweep, and the parameter update they drive (`ASGHMC`, steps 1 and 2).
+//! The deviations E_i of a mini-batch, their SGHMC sweep, and the parameter update they drive (`ASGHMC`, steps 1 and
+//! 2).
 //!
 //! Deviations are stored, never recomputed as Y_i − F_i: at the paper's settings they are 1e-8 of Y_i, and in f32 the
 //! subtraction would leave nothing. Everything is laid out once; a step allocates nothing.

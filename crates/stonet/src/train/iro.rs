@@ -1,11 +1,13 @@
-//! Imputation-regularised optimisation (`IROforstonet`): impute the latents of all rows, then regress every neuron of every layer.
+//! Imputation-regularised optimisation (`IROforstonet`): impute the latents of all rows, then regress every neuron of
+//! every layer.
 //!
 //! ```text
 //! per iteration   impute   Y_h … Y_1 of every row by t_MC steps of Langevin or Metropolis, each layer against the newest one above
 //!                 regress  layer i: (1/2n)‖Y_i − b − ψ(Y_{i−1})Wᵀ‖² + Σ ρ_{t_i}(|w|),   t_i = κ_i σ_i²/σ_L²
 //! ```
-//! D8: with t_i ∝ σ_i alone (`ass:4`) a small σ_1 would let the first layer's penalty outgrow its signal, since a deviation of layer i is
-//! worth σ_i²/σ_L² of a residual. With this t_i, κ means what it means for `Asghmc`: the penalty on ½·MSE.
+//! D8: with t_i ∝ σ_i alone (`ass:4`) a small σ_1 would let the first layer's penalty outgrow its signal, since a
+//! deviation of layer i is worth σ_i²/σ_L² of a residual. With this t_i, κ means what it means for `Asghmc`: the
+//! penalty on ½·MSE.
 
 use std::ops::ControlFlow;
 
@@ -26,7 +28,8 @@ use crate::sparse::{SparseLinear, SparseMultinomial};
 const BLOCK: usize = 128;
 /// Of the regressions; finer than the noise of an imputation would be lost.
 const TOLERANCE: f64 = 1e-4;
-/// Of a linear regression. Activations of a random start are nearly collinear, and the next iteration goes on where this one stopped.
+/// Of a linear regression. Activations of a random start are nearly collinear, and the next iteration goes on where
+/// this one stopped.
 const SWEEPS: usize = 200;
 
 /// The transition kernel of the imputation.
@@ -47,12 +50,13 @@ pub enum Design {
     /// The activations of the forward pass through the layers below, as just regressed (D9).
     #[default]
     Forward,
-    /// ψ of the imputed latents, as `IROforstonet` prints it; all layers in parallel. Latents carry noise, which flattens the weights,
-    /// and, as the noise falls, the response itself, which a layer above then seems to explain.
+    /// ψ of the imputed latents, as `IROforstonet` prints it; all layers in parallel. Latents carry noise, which
+    /// flattens the weights, and, as the noise falls, the response itself, which a layer above then seems to explain.
     Imputed,
 }
 
-/// The trainer and its settings. From a random start it stalls; it is meant as a polish after `Asghmc` (`rem:SGMCMC`), see [`Polished`].
+/// The trainer and its settings. From a random start it stalls; it is meant as a polish after `Asghmc` (`rem:SGMCMC`),
+/// see [`Polished`].
 ///
 /// | name | default | purpose | range |
 /// |---|---|---|---|
@@ -116,7 +120,8 @@ impl Trainer for Iro {
         let mut networks = Vec::new();
         for t in 0..self.iterations {
             let left = if self.iterations > 1 { 1.0 - t as f64 / (self.iterations - 1) as f64 } else { 0.0 };
-            // From the forward pass: latents kept from iteration to iteration gather noise that the regressions then fit.
+            // From the forward pass: latents kept from iteration to iteration gather noise that the regressions then
+            // fit.
             let mut latents = forward_latents(&net, data.x())?;
             self.impute(&net, data, &mut latents, self.noise * left, seed.child(t as u64));
             net = self.with_variances(self.regress(&net, data, &latents)?, data)?;
@@ -165,7 +170,8 @@ impl Iro {
         self.penalty.validate()
     }
 
-    /// The network with σ_i² = `hidden_sd`² and σ_L² its own mean squared residual; for classes σ_L² = 1, the likelihood as it is.
+    /// The network with σ_i² = `hidden_sd`² and σ_L² its own mean squared residual; for classes σ_L² = 1, the
+    /// likelihood as it is.
     fn with_variances(&self, net: StoNet, data: &Dataset) -> Result<StoNet> {
         let mut sigma2 = vec![self.hidden_sd.powi(2); net.layers().len()];
         sigma2[net.layers().len() - 1] = match net.head() {
@@ -251,7 +257,8 @@ impl Iro {
                 let fit = self.linear().fit_from(scaled.view(), y, lambda, old.weight.view())?;
                 (fit.coefficients, fit.intercepts)
             }
-            // From zero: of a concave penalty's stationary points that is the sparse one, and sparsity is what the polish is for.
+            // From zero: of a concave penalty's stationary points that is the sparse one, and sparsity is what the
+            // polish is for.
             (false, _) => {
                 let fit = self.linear().fit(scaled.view(), y, lambda)?;
                 (fit.coefficients, fit.intercepts)

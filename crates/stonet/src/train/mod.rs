@@ -43,8 +43,8 @@ pub trait Trainer: Sync {
 pub struct Fit {
     /// θ̂^(1) … θ̂^(m), compacted; the first is the one at the end of training.
     pub networks: Vec<StoNet>,
-    /// Parameter averages over consecutive windows of epochs, compacted; as many as were asked for, fewer after an early
-    /// stop.
+    /// Parameter averages over consecutive windows of epochs, compacted; as many as were asked for, fewer after an
+    /// early stop.
     pub averages: Vec<StoNet>,
     /// Mean loss of the last epoch (½ the mean squared error, or the cross-entropy).
     pub loss: f64,
@@ -142,7 +142,8 @@ pub enum Stop {
     Cancel,
 }
 
-/// Watches a fit: a progress bar, early stopping, Ctrl-C. Closures over [`Progress`] are observers, and `()` is a silent one.
+/// Watches a fit: a progress bar, early stopping, Ctrl-C. Closures over [`Progress`] are observers, and `()` is a
+/// silent one.
 pub trait Observer {
     /// Called after every epoch, those of the collection too.
     fn progress(&mut self, progress: &Progress<'_>) -> ControlFlow<Stop>;

@@ -6,7 +6,8 @@ use super::asghmc::{Asghmc, per_layer};
 use crate::base::{Error, Result};
 use crate::network::StoNet;
 
-/// The parametrisation of `ASGHMC` as printed, with G_i = γ_i·n (D11: the printed γ_i/|S_k| of the simulation is G_i/|S_k|).
+/// The parametrisation of `ASGHMC` as printed, with G_i = γ_i·n (D11: the printed γ_i/|S_k| of the simulation is
+/// G_i/|S_k|).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperSettings {
     /// σ_1² … σ_L².
@@ -24,8 +25,8 @@ pub struct PaperSettings {
 }
 
 impl PaperSettings {
-    /// The trainer that acts the same: rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1} (the sweep's own recursion where there are
-    /// more sweeps or momentum) and κ_i = λ_i G_i / rate_i.
+    /// The trainer that acts the same: rate_i = (G_i/σ_i²) Π_{k=i..h} ε_k/σ²_{k+1} (the sweep's own recursion where
+    /// there are more sweeps or momentum) and κ_i = λ_i G_i / rate_i.
     ///
     /// The network needs the same σ²: `net.with_noise_variances(&settings.sigma2)`.
     pub fn trainer(&self) -> Result<Asghmc> {

@@ -1,7 +1,8 @@
-//! Structure selection: which inputs and connections a fit keeps, how stable they are, and what the theory says of them.
+//! Structure selection: which inputs and connections a fit keeps, how stable they are, and what the theory says of
+//! them.
 //!
-//! Weights are identified only up to the order, sign and scale of hidden units, so connections are those of one estimate;
-//! inputs can be compared over all of them.
+//! Weights are identified only up to the order, sign and scale of hidden units, so connections are those of one
+//! estimate; inputs can be compared over all of them.
 
 use std::fmt;
 
@@ -131,7 +132,8 @@ pub struct Assumptions {
 }
 
 impl Assumptions {
-    /// For a network of `widths` (p, d_1, …, d_{h+1}) that was fitted to these inputs and ended as `net`, whose σ's are judged.
+    /// For a network of `widths` (p, d_1, …, d_{h+1}) that was fitted to these inputs and ended as `net`, whose σ's are
+    /// judged.
     pub fn of(widths: &[usize], net: &StoNet, x: ArrayView2<'_, f64>) -> Result<Self> {
         let layers = net.layers().len();
         if widths.len() != layers + 1 || widths.contains(&0) {
@@ -247,7 +249,8 @@ fn sparse_exponent(net: &StoNet, d: &[f64]) -> f64 {
     net.layers().iter().zip(d).map(of_layer).fold(0.0, f64::max).min(1.0)
 }
 
-/// The smallest eigenvalue of the inputs' covariance matrix; 0 where they are dependent, as they are where there are as many of them as rows.
+/// The smallest eigenvalue of the inputs' covariance matrix; 0 where they are dependent, as they are where there are as
+/// many of them as rows.
 fn smallest_eigenvalue(x: ArrayView2<'_, f64>) -> f64 {
     if x.ncols() >= x.nrows() {
         return 0.0;

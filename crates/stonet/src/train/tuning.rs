@@ -13,8 +13,8 @@ use crate::rows::{Dataset, complement, folds};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Walk {
-    /// At the network of the κ before it, with half the epochs and rates that fall from the beginning. A large κ met cold
-    /// kills every unit at once; met warm it keeps what matters.
+    /// At the network of the κ before it, with half the epochs and rates that fall from the beginning. A large κ met
+    /// cold kills every unit at once; met warm it keeps what matters.
     #[default]
     Warm,
     /// At the same random start as the first.
@@ -90,8 +90,8 @@ impl LossCurve {
         self.best() == 0 || self.best() + 1 == self.loss.len()
     }
 
-    /// The mean of several curves over the same grid (of several data sets), standard errors from their spread; `None` without
-    /// curves or if their grids differ.
+    /// The mean of several curves over the same grid (of several data sets), standard errors from their spread; `None`
+    /// without curves or if their grids differ.
     pub fn pool(curves: &[LossCurve]) -> Option<LossCurve> {
         let kappas = curves.first()?.kappas.clone();
         if curves.iter().any(|c| c.kappas != kappas || c.loss.len() != kappas.len()) {
@@ -121,8 +121,8 @@ pub struct TuningCurve {
     pub loss: Vec<f64>,
     /// Its standard error, from the spread over the folds.
     pub se: Vec<f64>,
-    /// Indices of the values that were chosen: one per fold of a nested stack, or one for the whole fit. The number of values itself stands for
-    /// no StoNet at all, where that was a candidate.
+    /// Indices of the values that were chosen: one per fold of a nested stack, or one for the whole fit. The number of
+    /// values itself stands for no StoNet at all, where that was a candidate.
     pub chosen: Vec<usize>,
     /// The loss without a StoNet (κ = ∞), where that was a candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,7 +140,8 @@ impl TuningCurve {
         self.chosen.iter().map(|&i| self.values.get(i).copied()).collect()
     }
 
-    /// Means over folds weighted by their rows, with standard errors: `folds` are rows and the losses of all candidates.
+    /// Means over folds weighted by their rows, with standard errors: `folds` are rows and the losses of all
+    /// candidates.
     pub(crate) fn over_folds(folds: &[(usize, Vec<f64>)]) -> (Vec<f64>, Vec<f64>) {
         let rows: usize = folds.iter().map(|f| f.0).sum();
         let at = |i: usize| {

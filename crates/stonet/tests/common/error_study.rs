@@ -11,8 +11,8 @@ use stonet::network::Likelihood;
 /// Rows behind the population values: their sums hold no labels, so that only the draw of the inputs is random.
 const POPULATION: usize = 60_000;
 
-/// Logits are normal with this standard deviation; the model reports the softmax of `sharpness` times them. Where the reported confidence
-/// lies in (0.6, 0.8], the top class is true less often by `lie`.
+/// Logits are normal with this standard deviation; the model reports the softmax of `sharpness` times them. Where the
+/// reported confidence lies in (0.6, 0.8], the top class is true less often by `lie`.
 #[derive(Debug, Clone, Copy)]
 pub struct Model {
     pub name: &'static str,

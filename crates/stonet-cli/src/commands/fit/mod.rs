@@ -32,11 +32,11 @@ pub use summary::{class_columns, shown_columns, weights};
 
 /// Fit a head on rows that the network was not trained on, and save it
 ///
-/// The head turns the last hidden layer of a network into prediction intervals, or its logits into calibrated probabilities. Rows that
-/// the network was trained on void every guarantee.
+/// The head turns the last hidden layer of a network into prediction intervals, or its logits into calibrated
+/// probabilities. Rows that the network was trained on void every guarantee.
 ///
-/// A folder of Parquet files may be larger than memory: rows drawn at random are fitted, and for intervals all others calibrate them, which
-/// reads the folder twice.
+/// A folder of Parquet files may be larger than memory: rows drawn at random are fitted, and for intervals all others
+/// calibrate them, which reads the folder twice.
 #[derive(Args)]
 #[command(
     override_usage = "stonet fit [OPTIONS] --task <TASK> --output <HEAD> <ROWS>\n       stonet fit --task <TASK> --print-settings",
@@ -59,15 +59,17 @@ pub struct Fit {
         hide_default_value = true
     )]
     output: PathBuf,
-    /// Regression: kind of interval: stack, cv+, cv, paper, fast, split [default: stack; split where a sample is fitted]
+    /// Regression: kind of interval: stack, cv+, cv, paper, fast, split [default: stack; split where a sample is
+    /// fitted]
     #[arg(long, value_name = "KIND")]
     interval: Option<Kind>,
-    /// Fit this many randomly drawn rows without keeping the others in memory. Regression then needs `split` intervals and reads the other
-    /// rows again to calibrate them; classification does not use the other rows [default: 200000 of a folder, all of a file]
+    /// Fit this many randomly drawn rows without keeping the others in memory. Regression then needs `split` intervals
+    /// and reads the other rows again to calibrate them; classification does not use the other rows [default: 200000 of
+    /// a folder, all of a file]
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// Classification: calibration method: none, temperature, vector, matrix, matrix-odir, isotonic, post-linear, paper,
-    /// stonet, skip-linear, skip, skip-prob, stack [default: stack]
+    /// Classification: calibration method: none, temperature, vector, matrix, matrix-odir, isotonic, post-linear,
+    /// paper, stonet, skip-linear, skip, skip-prob, stack [default: stack]
     #[arg(long, value_name = "NAME")]
     method: Option<ClassMethod>,
     /// Regression: default coverage level of `predict` and `evaluate` [default: 0.9]
@@ -82,7 +84,8 @@ pub struct Fit {
     /// Regression: training algorithm of the StoNets: asghmc, iro, asghmc+iro [default: asghmc]
     #[arg(long, value_name = "NAME")]
     trainer: Option<Algorithm>,
-    /// Regression: the network's root mean squared error on its training rows; warn if these rows look like training rows
+    /// Regression: the network's root mean squared error on its training rows; warn if these rows look like training
+    /// rows
     #[arg(long, value_name = "RMSE")]
     train_error: Option<f64>,
     /// Do not store fingerprints of the rows in the head; `evaluate` then cannot detect rows that were used for fitting

@@ -1,4 +1,5 @@
-//! Heads on more rows than memory holds: a sample is fitted, and the rows outside of it calibrate the intervals in a second reading.
+//! Heads on more rows than memory holds: a sample is fitted, and the rows outside of it calibrate the intervals in a
+//! second reading.
 
 use std::path::Path;
 
@@ -55,7 +56,8 @@ impl Fit {
         }
     }
 
-    /// Draws rows while they are read once: at most this many, and this share of all, so that enough is left to calibrate.
+    /// Draws rows while they are read once: at most this many, and this share of all, so that enough is left to
+    /// calibrate.
     pub(super) fn draw(
         &self,
         source: &Source,

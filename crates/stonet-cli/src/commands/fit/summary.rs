@@ -9,7 +9,8 @@ pub struct Summary {
     pub schema: &'static str,
     pub task: &'static str,
     pub rows: usize,
-    /// Rows that were drawn and fitted, those that calibrated the intervals, and all there are, where a sample was fitted.
+    /// Rows that were drawn and fitted, those that calibrated the intervals, and all there are, where a sample was
+    /// fitted.
     pub sampled: Option<usize>,
     pub calibration_rows: Option<u64>,
     pub total_rows: Option<u64>,
@@ -79,8 +80,8 @@ pub struct ClassColumn {
     pub class: String,
 }
 
-/// The outputs of a network with their classes; none where a head was fitted on features alone. The single output of a binary classifier is
-/// that of the second class.
+/// The outputs of a network with their classes; none where a head was fitted on features alone. The single output of a
+/// binary classifier is that of the second class.
 pub fn class_columns(columns: &[String], classes: &[String]) -> Vec<ClassColumn> {
     let classes = if columns.len() == 1 { classes.get(1..).unwrap_or_default() } else { classes };
     let pair = |(column, class): (&String, &String)| ClassColumn { column: column.clone(), class: class.clone() };

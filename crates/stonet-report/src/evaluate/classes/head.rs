@@ -61,8 +61,8 @@ impl<'a> HeadInputs<'a> {
 
 /// Judges a fitted classifier on rows that come in batches; the result does not depend on how they are divided.
 ///
-/// Per row it keeps the label, the probabilities and those of the network itself, but no features. The importance of inputs is measured on
-/// a uniform sample of at most 2,000 rows; everything else counts every row.
+/// Per row it keeps the label, the probabilities and those of the network itself, but no features. The importance of
+/// inputs is measured on a uniform sample of at most 2,000 rows; everything else counts every row.
 pub struct ClassJudge<'a> {
     fitted: &'a FittedClassifier,
     classes: &'a [String],
@@ -79,8 +79,8 @@ pub struct ClassJudge<'a> {
 }
 
 impl<'a> ClassJudge<'a> {
-    /// Without rows yet. `by` names the column of subgroups, whose values come with the rows. Of `settings` only the bins, resamples and
-    /// redraws and the seed are used.
+    /// Without rows yet. `by` names the column of subgroups, whose values come with the rows. Of `settings` only the
+    /// bins, resamples and redraws and the seed are used.
     pub fn new(
         fitted: &'a FittedClassifier,
         classes: &'a [String],
@@ -184,8 +184,8 @@ impl<'a> ClassJudge<'a> {
 }
 
 impl ClassEvaluation {
-    /// Judges a fitted classifier: beside its probabilities those of the network itself, the importance of every input, and how it was fitted.
-    /// What `settings` say of the network and of inputs is put in their place.
+    /// Judges a fitted classifier: beside its probabilities those of the network itself, the importance of every input,
+    /// and how it was fitted. What `settings` say of the network and of inputs is put in their place.
     pub fn of_head(
         fitted: &FittedClassifier,
         rows: &HeadInputs<'_>,

@@ -30,8 +30,8 @@ const MEASURE: &str = "growth of the negative log-likelihood, in nats";
 pub struct ClassSettings<'a> {
     /// The network's own probabilities, before calibration.
     pub network: Option<ArrayView2<'a, f64>>,
-    /// A column's name and its value in every row: calibration is also given for each of its values. A [`ClassJudge`] takes both
-    /// elsewhere.
+    /// A column's name and its value in every row: calibration is also given for each of its values. A [`ClassJudge`]
+    /// takes both elsewhere.
     pub by: Option<(&'a str, &'a [String])>,
     /// Inputs to explain.
     pub explain: Option<Explain<'a>>,
@@ -61,8 +61,8 @@ pub struct ReliabilityRow {
     pub confidence: f64,
     /// The fraction of right guesses.
     pub accuracy: Proportion,
-    /// Where the accuracy of a perfectly calibrated model falls in 95 % of all cases: binomial quantiles at the mean confidence, which is a
-    /// little wider than for the confidences one by one.
+    /// Where the accuracy of a perfectly calibrated model falls in 95 % of all cases: binomial quantiles at the mean
+    /// confidence, which is a little wider than for the confidences one by one.
     pub floor: (f64, f64),
 }
 

@@ -19,7 +19,8 @@ impl ClassEvaluation {
         self.accuracy.judge(self.mean_confidence, 1)
     }
 
-    /// The result in one plain sentence; chance is what labels drawn from the probabilities themselves would show on as many rows.
+    /// The result in one plain sentence; chance is what labels drawn from the probabilities themselves would show on as
+    /// many rows.
     pub fn verdict(&self) -> String {
         let ece = &self.scores.ece;
         let mut sentence = format!(

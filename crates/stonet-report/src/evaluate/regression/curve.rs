@@ -81,7 +81,8 @@ impl Tally {
     }
 }
 
-/// What a row counts with so many of its values inside: of boxes whether it lies inside, otherwise the share of its values that do.
+/// What a row counts with so many of its values inside: of boxes whether it lies inside, otherwise the share of its
+/// values that do.
 pub fn row_hit(inside: usize, targets: usize, joint: bool) -> f64 {
     if joint { f64::from(u8::from(inside == targets)) } else { inside as f64 / targets as f64 }
 }

@@ -136,8 +136,8 @@ impl Job<'_> {
         groups.into_iter().map(one).collect()
     }
 
-    /// Features and, as one more column per target, the network's own prediction, on which a stack may lean most; on a sample of rows,
-    /// which is their numbers and their values.
+    /// Features and, as one more column per target, the network's own prediction, on which a stack may lean most; on a
+    /// sample of rows, which is their numbers and their values.
     pub fn importance(
         &self,
         features: &[String],

@@ -17,8 +17,9 @@ use crate::evaluate::variance::{self, VarianceSplit, splits};
 
 /// Judges intervals on rows that come in batches; the result does not depend on how they are divided.
 ///
-/// Per row and target it keeps the value, the prediction, the two ends and the network's own prediction. The importance of features and
-/// the sources of variance are measured on a uniform sample of at most 2,000 rows; everything else counts every row.
+/// Per row and target it keeps the value, the prediction, the two ends and the network's own prediction. The importance
+/// of features and the sources of variance are measured on a uniform sample of at most 2,000 rows; everything else
+/// counts every row.
 pub struct RegressionJudge<'a> {
     fitted: &'a FittedRegressor,
     settings: EvaluateSettings<'a>,
@@ -57,7 +58,8 @@ impl<'a> RegressionJudge<'a> {
         self.figures.y.len() / self.fitted.outputs()
     }
 
-    /// Bytes that are kept of every row: its value, prediction, ends and the network's prediction for each target, and its subgroup.
+    /// Bytes that are kept of every row: its value, prediction, ends and the network's prediction for each target, and
+    /// its subgroup.
     pub fn bytes_per_row(&self) -> u64 {
         8 * (5 * self.fitted.outputs() as u64 + u64::from(self.groups.is_some()))
     }

@@ -36,8 +36,8 @@ pub struct EvaluateSettings<'a> {
     pub feature_names: Vec<String>,
     /// One per target; y0, y1, … if empty.
     pub target_names: Vec<String>,
-    /// A column's name and its value in every row: coverage is also given for each of its values. A [`RegressionJudge`] takes both
-    /// elsewhere.
+    /// A column's name and its value in every row: coverage is also given for each of its values. A [`RegressionJudge`]
+    /// takes both elsewhere.
     pub by: Option<(&'a str, &'a [String])>,
     /// Of the shuffles behind the importance of features.
     pub seed: Seed,
@@ -172,8 +172,8 @@ pub struct RegressionEvaluation {
     pub seen: Option<Overlap>,
     /// Whether boxes were to hold all targets at once.
     pub joint: bool,
-    /// All targets: of boxes the rows that lie inside, otherwise the values; its interval counts rows, as values of one row go together.
-    /// Lengths and errors are means over the targets in their own units.
+    /// All targets: of boxes the rows that lie inside, otherwise the values; its interval counts rows, as values of one
+    /// row go together. Lengths and errors are means over the targets in their own units.
     pub overall: IntervalScores,
     /// The same at several levels.
     pub curve: Vec<CurvePoint>,

@@ -12,8 +12,8 @@ impl RegressionEvaluation {
         self.overall.coverage.judge(self.overall.level.get(), 1)
     }
 
-    /// The result in one plain sentence. Chance is allowed for: the promise counts as broken only where the exact 95 % interval of the
-    /// coverage, for single targets with Bonferroni's correction, does not hold the level.
+    /// The result in one plain sentence. Chance is allowed for: the promise counts as broken only where the exact 95 %
+    /// interval of the coverage, for single targets with Bonferroni's correction, does not hold the level.
     pub fn verdict(&self) -> String {
         let (s, n) = (&self.overall, self.rows);
         let held = percent(s.coverage.value);
@@ -63,8 +63,8 @@ impl RegressionEvaluation {
         if names.is_empty() { String::new() } else { format!("; too few for {}", names.join(", ")) }
     }
 
-    /// Parts of the rows where the promise is broken beyond chance, even if it is kept overall: the worst fifth by width and by prediction
-    /// of every target, and every subgroup.
+    /// Parts of the rows where the promise is broken beyond chance, even if it is kept overall: the worst fifth by
+    /// width and by prediction of every target, and every subgroup.
     pub fn weak_spots(&self) -> Vec<String> {
         let mut spots = Vec::new();
         for t in &self.targets {

@@ -83,7 +83,8 @@ fn features_are_not_taken_for_outputs() {
     let mut rng = Seed::new(3).rng();
     let labels: Vec<usize> = (0..500).map(|i| i % 10).collect();
     let noise = Array2::from_shape_fn((500, 64), |_| rng.random_range(0.0..1.0));
-    // One feature that is always the largest, and features that are each large for one class: class 3 by coincidence in column 3.
+    // One feature that is always the largest, and features that are each large for one class: class 3 by coincidence in
+    // column 3.
     let mut one = noise.clone();
     one.column_mut(4).mapv_inplace(|v| v + 9.0);
     let mut units = noise.clone();

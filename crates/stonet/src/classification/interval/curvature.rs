@@ -1,4 +1,5 @@
-//! Curvature that a method's estimate has beside the likelihood's: the ridge of ODIR, and the ridge that stopping early amounts to.
+//! Curvature that a method's estimate has beside the likelihood's: the ridge of ODIR, and the ridge that stopping early
+//! amounts to.
 
 use ndarray::Array1;
 
@@ -56,8 +57,9 @@ fn odir(net: &StoNet, strength: f64, rows: &ClassRows<'_>) -> Vec<f64> {
     })
 }
 
-/// Gradient descent for a time t (the sum of its rates) leaves in a direction of curvature h about the share that a ridge of strength 1/t
-/// leaves (Ali, Kolter & Tibshirani 2019). On the sum over rows that is n/t = batch size / (rate × epochs).
+/// Gradient descent for a time t (the sum of its rates) leaves in a direction of curvature h about the share that a
+/// ridge of strength 1/t leaves (Ali, Kolter & Tibshirani 2019). On the sum over rows that is n/t = batch size / (rate
+/// × epochs).
 fn stopping(settings: &SkipSettings, rows: usize, layers: usize) -> Vec<f64> {
     let trainer = &settings.asghmc;
     let Decay { from, to } = trainer.decay;

@@ -40,7 +40,8 @@ pub(super) fn blocks(rows: Range<usize>, classes: usize, parameters: usize) -> i
     rows.clone().step_by(block).map(move |first| first..(first + block).min(rows.end))
 }
 
-/// Σ over blocks of rows of AᵀA; the partial sums depend on the sizes alone, so the result does not depend on the number of threads.
+/// Σ over blocks of rows of AᵀA; the partial sums depend on the sizes alone, so the result does not depend on the
+/// number of threads.
 fn gram_of_blocks(
     rows: usize,
     classes: usize,
@@ -63,7 +64,8 @@ fn gram_of_blocks(
     Ok(total)
 }
 
-/// Rows √p_k (J_k − Σ_j p_j J_j), whose Gram matrix is Σ Jᵀ (diag p − ppᵀ) J. One difference of rows instead of one of two large sums.
+/// Rows √p_k (J_k − Σ_j p_j J_j), whose Gram matrix is Σ Jᵀ (diag p − ppᵀ) J. One difference of rows instead of one of
+/// two large sums.
 fn weighted(jacobians: &[Array2<f64>], p: ArrayView2<'_, f64>) -> Array2<f64> {
     let (n, q) = jacobians[0].dim();
     let mut mean = Array2::zeros((n, q).f());
@@ -123,7 +125,8 @@ impl Odds {
 
     /// ∂ logit p_k / ∂θ at every row, for class k.
     ///
-    /// With r_m = w_m p_mk / p_k it is Σ_m r_m Σ_{j≠k} p_mj (J_mk − J_mj) / (1 − p_k): nothing cancels, however sure the pool is.
+    /// With r_m = w_m p_mk / p_k it is Σ_m r_m Σ_{j≠k} p_mj (J_mk − J_mj) / (1 − p_k): nothing cancels, however sure
+    /// the pool is.
     pub(super) fn gradient(&self, k: usize, members: &[Member], tangents: &[Tangent]) -> Array2<f64> {
         let parts: Vec<Array2<f64>> = (members.iter().zip(tangents).zip(&self.members))
             .map(|((member, tangent), log)| {

@@ -1,12 +1,14 @@
 //! Intervals for class probabilities: how far they would be off if other rows had been drawn to calibrate on.
 //!
-//! F = z/T + network(x) has the Jacobian J in all that was estimated: non-zero weights of every layer, biases, log T. The generalised
-//! Gauss–Newton information of a member is H = Σ_i J_iᵀ (diag p_i − p_i p_iᵀ) J_i over the calibration rows. With P the curvature of what
-//! held the estimate back and B = (H + P)⁻¹, one member has the covariance B. Members of a pool learned from the same labels: between
-//! members m and m′ it is B_m M B_m′ with M = Σ_i J_miᵀ Var(y_i) J_m′i (+ P within a member), which for one member is B again. The weights
-//! of a pool are taken as given. An interval is Wald's on the scale of log odds: expit(logit p ± z √(gᵀCg)), g = ∂ logit p / ∂θ.
+//! F = z/T + network(x) has the Jacobian J in all that was estimated: non-zero weights of every layer, biases, log T.
+//! The generalised Gauss–Newton information of a member is H = Σ_i J_iᵀ (diag p_i − p_i p_iᵀ) J_i over the calibration
+//! rows. With P the curvature of what held the estimate back and B = (H + P)⁻¹, one member has the covariance B.
+//! Members of a pool learned from the same labels: between members m and m′ it is B_m M B_m′ with M = Σ_i J_miᵀ
+//! Var(y_i) J_m′i (+ P within a member), which for one member is B again. The weights of a pool are taken as given. An
+//! interval is Wald's on the scale of log odds: expit(logit p ± z √(gᵀCg)), g = ∂ logit p / ∂θ.
 //!
-//! The complete-data variance of Eve's law is not used: it does not know what the latents do not tell, and covers 60–71 % at 95 %.
+//! The complete-data variance of Eve's law is not used: it does not know what the latents do not tell, and covers 60–71
+//! % at 95 %.
 
 mod curvature;
 mod information;
@@ -26,15 +28,17 @@ use crate::network::Likelihood;
 use crate::rows::{ClassInputs, ClassRows, Level};
 use information::{Member, Odds};
 
-/// Coverage was measured for 3 and for 10 classes, and nothing that was tried covers for 100. Twice the larger is as far as we go.
+/// Coverage was measured for 3 and for 10 classes, and nothing that was tried covers for 100. Twice the larger is as
+/// far as we go.
 const MAX_CLASSES: usize = 20;
 /// The largest dense matrix: a few seconds to invert, 72 MB.
 const MAX_ORDER: usize = 3000;
-/// Outcomes, n (K − 1) of them, that an effective parameter needs for its error to be near normal (Peduzzi et al. 1996).
+/// Outcomes, n (K − 1) of them, that an effective parameter needs for its error to be near normal (Peduzzi et al.
+/// 1996).
 const OUTCOMES_PER_PARAMETER: f64 = 10.0;
-/// Ridge of the information scaled to a unit diagonal. A number added to all logits changes no probability, so the information is singular
-/// in that direction; every gradient is orthogonal to it, and what the ridge makes of it drops out. What the data determine has
-/// eigenvalues far above.
+/// Ridge of the information scaled to a unit diagonal. A number added to all logits changes no probability, so the
+/// information is singular in that direction; every gradient is orthogonal to it, and what the ridge makes of it drops
+/// out. What the data determine has eigenvalues far above.
 const RIDGE: f64 = 1e-9;
 
 /// The least information that a parameter is scaled by, relative to the largest.
@@ -47,7 +51,8 @@ pub enum Covariance {
     /// From the fitted probabilities: the inverse observed information, where there is one member.
     #[default]
     Observed,
-    /// From the residuals of the calibration rows: right also where the probabilities are not, with more noise of its own.
+    /// From the residuals of the calibration rows: right also where the probabilities are not, with more noise of its
+    /// own.
     Sandwich,
 }
 
@@ -69,11 +74,12 @@ pub enum IntervalScale {
 /// | `covariance` | observed | where the variance of the labels is taken from | |
 /// | `training` | 0 | part of the curvature of early stopping that the information of a StoNet gets | 0 to 1 |
 ///
-/// A StoNet stops early, which holds its weights like a ridge would. With all of that ridge (`training` = 1) the variance is that of the
-/// fit, and nothing is left for what the fit has not learned; without it (0) every non-zero weight counts as if the rows alone had to
-/// determine it. On simulated networks of 3 and 10 classes the latter held the true probability in 98 to 100 % of cases at 95 %; a tenth of
-/// the ridge is three times shorter and held it in 82 to 99 %, all of it in 74 to 98 % (`docs/results/class-intervals` in the repository, by
-/// the example `class_coverage`). So the default is the long one.
+/// A StoNet stops early, which holds its weights like a ridge would. With all of that ridge (`training` = 1) the
+/// variance is that of the fit, and nothing is left for what the fit has not learned; without it (0) every non-zero
+/// weight counts as if the rows alone had to determine it. On simulated networks of 3 and 10 classes the latter held
+/// the true probability in 98 to 100 % of cases at 95 %; a tenth of the ridge is three times shorter and held it in 82
+/// to 99 %, all of it in 74 to 98 % (`docs/results/class-intervals` in the repository, by the example
+/// `class_coverage`). So the default is the long one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Wald {
@@ -173,7 +179,8 @@ impl From<ProbabilityCovariance> for Parts {
 }
 
 impl ProbabilityCovariance {
-    /// The covariance on the rows that the classifier was fitted on; [`Error::NoInterval`] says why where an interval would not be honest.
+    /// The covariance on the rows that the classifier was fitted on; [`Error::NoInterval`] says why where an interval
+    /// would not be honest.
     pub fn fit(fitted: &FittedClassifier, rows: &ClassRows<'_>, wald: Wald) -> Result<Self> {
         Error::check((0.0..=1.0).contains(&wald.training), "training", wald.training, "from 0 to 1")?;
         if rows.classes() != fitted.classes() {
@@ -196,7 +203,8 @@ impl ProbabilityCovariance {
         Ok(ProbabilityCovariance { classes: fitted.classes(), parameters, degrees_of_freedom, covariance, trust })
     }
 
-    /// Effective parameters of every member, tr(H B): directions that change no probability, or that P holds, do not count.
+    /// Effective parameters of every member, tr(H B): directions that change no probability, or that P holds, do not
+    /// count.
     pub fn degrees_of_freedom(&self) -> &[f64] {
         &self.degrees_of_freedom
     }
@@ -322,9 +330,11 @@ struct Bread {
 
 impl Bread {
     fn new(h: &Array2<f64>, penalty: ndarray::Array1<f64>, method: ClassMethod) -> Result<Self> {
-        // Weights of a network differ by orders of magnitude in what they do; on a unit diagonal one ridge is right for all.
+        // Weights of a network differ by orders of magnitude in what they do; on a unit diagonal one ridge is right for
+        // all.
         let diagonal = &h.diag() + &penalty;
-        // A unit that is saturated at every row has no information at all: it gets a very large variance, not an infinite one.
+        // A unit that is saturated at every row has no information at all: it gets a very large variance, not an
+        // infinite one.
         let least = diagonal.fold(f64::MIN_POSITIVE, |a, &v| a.max(LEAST_SCALE * v));
         let scale = diagonal.mapv(|v| v.max(least).sqrt());
         let mut scaled = h + &Array2::from_diag(&penalty);

@@ -1,4 +1,5 @@
-//! CV+ sets: a model per fold, each with the rows that it was not trained on (Barber et al. 2021; Romano, Sesia & Candès 2020).
+//! CV+ sets: a model per fold, each with the rows that it was not trained on (Barber et al. 2021; Romano, Sesia &
+//! Candès 2020).
 
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
@@ -11,9 +12,9 @@ use crate::rows::Level;
 
 /// The scores of every fold's held-out rows under the model that has not seen them.
 ///
-/// The set is { y : Σ_i 1{s_i < s^{k(i)}(x, y)} < (1 − α)(n + 1) }, where s^k scores by the model of fold k. It usually covers at the level;
-/// for exchangeable rows and folds of equal size it covers with probability at least [`guarantee`](CvPlusSets::guarantee). With too few
-/// rows every set holds all classes.
+/// The set is { y : Σ_i 1{s_i < s^{k(i)}(x, y)} < (1 − α)(n + 1) }, where s^k scores by the model of fold k. It usually
+/// covers at the level; for exchangeable rows and folds of equal size it covers with probability at least
+/// [`guarantee`](CvPlusSets::guarantee). With too few rows every set holds all classes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
 pub struct CvPlusSets {
@@ -52,7 +53,8 @@ impl From<CvPlusSets> for Parts {
 }
 
 impl CvPlusSets {
-    /// Scores, per fold, the probabilities of its held-out rows at their labels. A threshold per class has no guarantee here and is refused.
+    /// Scores, per fold, the probabilities of its held-out rows at their labels. A threshold per class has no guarantee
+    /// here and is refused.
     pub fn fit(folds: &[(ArrayView2<'_, f64>, &[usize])], rule: impl Into<SetRule>, seed: Seed) -> Result<Self> {
         let rule = rule.into();
         Error::check(!rule.by_class, "by_class", rule.by_class, "false for CV+; `SplitSets` has thresholds per class")?;

@@ -1,7 +1,8 @@
 //! Sets of classes that hold the true one with a chosen probability: conformal sets from calibrated probabilities.
 //!
-//! Held-out rows tell how badly true classes conform; a new row's set holds the classes that conform no worse than a fraction 1 − α of
-//! them. [`SplitSets`] has one model and rows that it has not seen, [`CvPlusSets`] a model per fold and no row to spare.
+//! Held-out rows tell how badly true classes conform; a new row's set holds the classes that conform no worse than a
+//! fraction 1 − α of them. [`SplitSets`] has one model and rows that it has not seen, [`CvPlusSets`] a model per fold
+//! and no row to spare.
 
 mod cv_plus;
 mod score;
@@ -102,7 +103,8 @@ fn label_scores(p: ArrayView2<'_, f64>, labels: &[usize], score: SetScore, seed:
     Ok(p.outer_iter().zip(labels).zip(u).map(of).collect())
 }
 
-/// Sets by a test of each class: `keep` gets a row's scores under every model and the class. All models' probabilities are checked here.
+/// Sets by a test of each class: `keep` gets a row's scores under every model and the class. All models' probabilities
+/// are checked here.
 fn sets(
     models: &[ArrayView2<'_, f64>],
     rule: SetRule,

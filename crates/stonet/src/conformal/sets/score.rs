@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SetScore {
-    /// 1 − p_y (Sadinle, Lei & Wasserman 2019): the smallest sets on average, the same threshold for easy and hard rows.
+    /// 1 − p_y (Sadinle, Lei & Wasserman 2019): the smallest sets on average, the same threshold for easy and hard
+    /// rows.
     #[default]
     Lac,
-    /// The probability of all classes above y, plus p_y (Romano, Sesia & Candès 2020): larger sets, whose coverage is more even over rows.
-    /// Of two equal probabilities the first class counts as the larger.
+    /// The probability of all classes above y, plus p_y (Romano, Sesia & Candès 2020): larger sets, whose coverage is
+    /// more even over rows. Of two equal probabilities the first class counts as the larger.
     Aps {
         /// Adds u · p_y with u uniform, one per row, instead of p_y: without it sets are wider than the level asks for.
         randomised: bool,
@@ -21,8 +22,9 @@ impl SetScore {
     /// The randomised adaptive score of the paper.
     pub const APS: SetScore = SetScore::Aps { randomised: true };
 
-    /// The score of every class of one row to `scores`; `order` is room for the classes' ranks. Held-out rows and new rows must both come
-    /// through here: the same sum in another order rounds differently, and equal scores would no longer be equal.
+    /// The score of every class of one row to `scores`; `order` is room for the classes' ranks. Held-out rows and new
+    /// rows must both come through here: the same sum in another order rounds differently, and equal scores would no
+    /// longer be equal.
     pub(super) fn of_row(self, p: &[f64], u: f64, order: &mut Vec<usize>, scores: &mut [f64]) {
         match self {
             SetScore::Lac => scores.iter_mut().zip(p).for_each(|(s, p)| *s = 1.0 - p),

@@ -11,10 +11,10 @@ use crate::rows::Level;
 
 /// The scores of held-out rows, from which sets at any level follow.
 ///
-/// For exchangeable rows the set holds the true class with probability at least 1 − α, and with a continuous score at most
-/// 1 − α + 1/(n + 1), unless `never_empty` adds to it; with `by_class` the same holds within every class. Where there are fewer rows
-/// than [`rows_needed`](crate::conformal::rows_needed), nothing can be left out: every set holds all classes; with `by_class`, a class with too few
-/// rows is in every set.
+/// For exchangeable rows the set holds the true class with probability at least 1 − α, and with a continuous score at
+/// most 1 − α + 1/(n + 1), unless `never_empty` adds to it; with `by_class` the same holds within every class. Where
+/// there are fewer rows than [`rows_needed`](crate::conformal::rows_needed), nothing can be left out: every set holds
+/// all classes; with `by_class`, a class with too few rows is in every set.
 ///
 /// ```
 /// use ndarray::Array2;
@@ -81,7 +81,8 @@ impl SplitSets {
         self.rule
     }
 
-    /// The largest score that a class of a set has at this level: one for all classes, or one per class; +∞ where there are too few rows.
+    /// The largest score that a class of a set has at this level: one for all classes, or one per class; +∞ where there
+    /// are too few rows.
     pub fn thresholds(&self, level: Level) -> Vec<f64> {
         self.scores.iter().map(|scores| conformal_quantile(scores, level)).collect()
     }

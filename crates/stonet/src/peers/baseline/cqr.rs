@@ -1,4 +1,5 @@
-//! Conformalised quantile regression (Romano, Patterson & Candès 2019): two conditional quantiles, moved apart by what they miss.
+//! Conformalised quantile regression (Romano, Patterson & Candès 2019): two conditional quantiles, moved apart by what
+//! they miss.
 
 use ndarray::{Array1, ArrayView2, Zip};
 use serde::{Deserialize, Serialize};
@@ -13,8 +14,8 @@ use crate::rows::{Intervals, Level, RegressionInputs, RegressionRows};
 
 /// \[q_lo(x) − Q, q_hi(x) + Q\], where Q is the conformal quantile of max(q_lo − y, y − q_hi).
 ///
-/// A small network learns the quantiles α/2 and 1 − α/2 on half of the rows, so the level is part of the fit. The network's own
-/// predictions are not used; the point prediction is the middle of the two quantiles.
+/// A small network learns the quantiles α/2 and 1 − α/2 on half of the rows, so the level is part of the fit. The
+/// network's own predictions are not used; the point prediction is the middle of the two quantiles.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cqr {
@@ -31,7 +32,8 @@ pub struct FittedCqr {
 }
 
 impl Cqr {
-    /// Learns the quantiles of this level on a random half of the rows. `tick` follows the epochs of the network and cancels the fit by returning false.
+    /// Learns the quantiles of this level on a random half of the rows. `tick` follows the epochs of the network and
+    /// cancels the fit by returning false.
     pub fn fit(&self, rows: &RegressionRows<'_>, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<FittedCqr> {
         let (fit, judge) = halves(&single(rows)?, seed.child(streams::HALVES))?;
         let tail = 0.5 * (1.0 - level.get());

@@ -1,12 +1,14 @@
-//! Bayesian linear regression on the features: the Laplace approximation of a network's last layer, which is exact for squared error.
+//! Bayesian linear regression on the features: the Laplace approximation of a network's last layer, which is exact for
+//! squared error.
 //!
-//! t = b + wᵀφ + e with b flat, w ~ N(0, I/a), e ~ N(0, σ²), on standardised features and target. With d_k, u_k the spectrum of
-//! the features and ρ = a σ² the ridge penalty, the marginal likelihood of n rows is, b integrated out and σ² at its best for ρ,
+//! t = b + wᵀφ + e with b flat, w ~ N(0, I/a), e ~ N(0, σ²), on standardised features and target. With d_k, u_k the
+//! spectrum of the features and ρ = a σ² the ridge penalty, the marginal likelihood of n rows is, b integrated out and
+//! σ² at its best for ρ,
 //!
 //! `−½ (n−1) log σ²(ρ) − ½ Σ_k log(1 + d_k/ρ)`, `(n−1) σ²(ρ) = ‖t‖² − Σ_k (u_kᵀt)² d_k/(d_k+ρ)`.
 //!
-//! Its maximiser in ρ satisfies MacKay's equations γ = a ‖m‖² and (n−1−γ) σ² = ‖t − Φm‖², γ = Σ_k d_k/(d_k+ρ). It is sought on a
-//! grid and by sections, which end always; iterating those equations need not where the best prior is w = 0.
+//! Its maximiser in ρ satisfies MacKay's equations γ = a ‖m‖² and (n−1−γ) σ² = ‖t − Φm‖², γ = Σ_k d_k/(d_k+ρ). It is
+//! sought on a grid and by sections, which end always; iterating those equations need not where the best prior is w = 0.
 
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 use serde::{Deserialize, Serialize};
@@ -20,8 +22,8 @@ use crate::sparse::ridge::Clip;
 
 /// Gaussian intervals with variance σ² + φᵀSφ, φ counting the intercept; prior and noise by marginal likelihood.
 ///
-/// All rows fit, so nothing stands behind the level but the model: linear in the features, Gaussian errors of one variance. Only
-/// the features are used, and nothing is random.
+/// All rows fit, so nothing stands behind the level but the model: linear in the features, Gaussian errors of one
+/// variance. Only the features are used, and nothing is random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Laplace;
 
@@ -43,7 +45,8 @@ pub struct FittedLaplace {
 }
 
 impl Laplace {
-    /// The posterior given all rows. The seed is there for the likeness of all baselines; `tick` cancels the fit by returning false.
+    /// The posterior given all rows. The seed is there for the likeness of all baselines; `tick` cancels the fit by
+    /// returning false.
     pub fn fit(&self, rows: &RegressionRows<'_>, _seed: Seed, tick: Ticker<'_>) -> Result<FittedLaplace> {
         let work = Work::new(1, "fits", tick);
         let rows = single(rows)?;
@@ -128,7 +131,8 @@ impl<'a> Evidence<'a> {
         -0.5 * ((self.rows - 1.0) * self.noise(penalty).ln() + volume)
     }
 
-    /// The ρ of the largest marginal likelihood between 1e-6 n, beyond which single-precision features mean nothing, and 1e8 n.
+    /// The ρ of the largest marginal likelihood between 1e-6 n, beyond which single-precision features mean nothing,
+    /// and 1e8 n.
     fn best(&self) -> f64 {
         let (top, step) = ((1e8 * self.rows).ln(), 0.5);
         let count = (1e14f64.ln() / step) as usize;

@@ -9,13 +9,14 @@
 //! | [`NetworkRefit`] | a small network on the features | a constant | half and half |
 //! | [`Laplace`] | Bayesian regression on the features | Gaussian, from the posterior | all fit |
 //!
-//! All but the last are split conformal: for exchangeable rows that the network was not trained on they cover with probability
-//! 1 − α to 1 − α + 1/(m + 1), m being the number of rows that judge; where m is below [`rows_needed`](crate::conformal::rows_needed) they
-//! are infinite. Rows of a [group](crate::rows::RegressionRows::with_groups) stay in one half and weigh one together; the probability is
-//! then that of a random row of a new group.
+//! All but the last are split conformal: for exchangeable rows that the network was not trained on they cover with
+//! probability 1 − α to 1 − α + 1/(m + 1), m being the number of rows that judge; where m is below
+//! [`rows_needed`](crate::conformal::rows_needed) they are infinite. Rows of a
+//! [group](crate::rows::RegressionRows::with_groups) stay in one half and weigh one together; the probability is then
+//! that of a random row of a new group.
 //!
-//! A baseline takes one target. Features are standardised on the rows that fit, and new ones are clipped to the range of those
-//! rows widened by one standard deviation, so that a column that hardly varies there can do no harm.
+//! A baseline takes one target. Features are standardised on the rows that fit, and new ones are clipped to the range
+//! of those rows widened by one standard deviation, so that a column that hardly varies there can do no harm.
 //!
 //! ```
 //! use ndarray::Array2;

@@ -14,8 +14,8 @@ const NAME: &str = "normalised split conformal";
 
 /// d ± s(x) · the conformal quantile of |y − d| / s(x) (Papadopoulos, Gammerman & Vovk 2008).
 ///
-/// On one half of the rows log(|y − d| + `offset` · median) is regressed on the features by ridge; s is the exponential of that,
-/// clipped to the range of its fitted values from the quantile `floor` upwards. The other half judges.
+/// On one half of the rows log(|y − d| + `offset` · median) is regressed on the features by ridge; s is the exponential
+/// of that, clipped to the range of its fitted values from the quantile `floor` upwards. The other half judges.
 ///
 /// | name | default | purpose | range |
 /// |---|---|---|---|
@@ -48,7 +48,8 @@ pub struct FittedNormalised {
 }
 
 impl Normalised {
-    /// Learns the scale on a random half of the rows, and the scores on the other; `tick` cancels the fit by returning false.
+    /// Learns the scale on a random half of the rows, and the scores on the other; `tick` cancels the fit by returning
+    /// false.
     pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedNormalised> {
         let work = Work::new(1, "fits", tick);
         self.validate()?;

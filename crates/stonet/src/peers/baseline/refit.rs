@@ -29,7 +29,8 @@ pub struct FittedRefit {
 }
 
 impl NetworkRefit {
-    /// Trains on a random half of the rows. `tick` follows the epochs of the network and cancels the fit by returning false.
+    /// Trains on a random half of the rows. `tick` follows the epochs of the network and cancels the fit by returning
+    /// false.
     pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedRefit> {
         let (fit, judge) = halves(&single(rows)?, seed.child(streams::HALVES))?;
         let network =

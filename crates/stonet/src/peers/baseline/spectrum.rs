@@ -1,4 +1,5 @@
-//! The thin singular value decomposition behind ridge regression and the evidence, from the smaller of the two Gram matrices.
+//! The thin singular value decomposition behind ridge regression and the evidence, from the smaller of the two Gram
+//! matrices.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 
@@ -26,8 +27,8 @@ impl Spectrum {
         work.check()?;
         let (values, vectors) = symmetric_eigen(gram.view()).ok_or(Error::Inconsistent { what })?;
         work.check()?;
-        // Eigenvalues of a Gram matrix are exact to less than this much of the largest. A wide centred matrix has one that is
-        // zero but for rounding; taken for a direction, it would be all noise.
+        // Eigenvalues of a Gram matrix are exact to less than this much of the largest. A wide centred matrix has one
+        // that is zero but for rounding; taken for a direction, it would be all noise.
         let order = x.nrows().max(x.ncols()) as f64;
         let least = 10.0 * order * f64::EPSILON * values.fold(f64::MIN_POSITIVE, |a, &v| a.max(v));
         let first = values.iter().take_while(|&&v| v <= least).count();

@@ -18,7 +18,8 @@ pub enum Loss {
     /// ½ the mean squared error, `1/m Σ_i ½ ‖y_i − F_i‖²`. One output per target.
     #[default]
     Squared,
-    /// Quantile regression of a single target, `1/m Σ_i Σ_l max(τ_l (y_i − F_il), (τ_l − 1)(y_i − F_il))`. One output per level.
+    /// Quantile regression of a single target, `1/m Σ_i Σ_l max(τ_l (y_i − F_il), (τ_l − 1)(y_i − F_il))`. One output
+    /// per level.
     Pinball {
         /// τ_1 < τ_2 < …, all in (0, 1).
         levels: Vec<f64>,
@@ -33,8 +34,8 @@ pub enum Loss {
         gamma: f64,
     },
     /// Cross-entropy + weight · MMCE (Kumar, Sarawagi & Jain 2018), where
-    /// `MMCE² = 1/m² Σ_ij (c_i − r_i)(c_j − r_j) exp(−|r_i − r_j| / 0.4)`, r_i is the largest probability of row i and c_i
-    /// whether that class is right. The work grows with the square of the batch.
+    /// `MMCE² = 1/m² Σ_ij (c_i − r_i)(c_j − r_j) exp(−|r_i − r_j| / 0.4)`, r_i is the largest probability of row i and
+    /// c_i whether that class is right. The work grows with the square of the batch.
     Mmce {
         /// How much the penalty counts, ≥ 0.
         weight: f64,
@@ -79,8 +80,8 @@ impl Loss {
         }
     }
 
-    /// The mean loss of rows with outputs `f` and targets `y`, and its gradient in the outputs to `g`, row by row; `scratch`
-    /// has room for three numbers per row.
+    /// The mean loss of rows with outputs `f` and targets `y`, and its gradient in the outputs to `g`, row by row;
+    /// `scratch` has room for three numbers per row.
     pub(super) fn gradient(
         &self,
         f: ArrayView2<'_, f64>,

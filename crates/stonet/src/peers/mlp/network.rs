@@ -138,7 +138,8 @@ impl Mlp {
         Ok(Mlp { layers: layers.into_iter().map(Dense::in_order).collect(), activation })
     }
 
-    /// A random start, weights and biases uniform on ±1/√fan-in. Widths run from the inputs to the outputs, all positive.
+    /// A random start, weights and biases uniform on ±1/√fan-in. Widths run from the inputs to the outputs, all
+    /// positive.
     pub(super) fn random(widths: &[usize], activation: Activation, seed: Seed) -> Self {
         let mut rng = seed.rng();
         let layers = widths.windows(2).map(|w| Dense::random(w[0], w[1], &mut rng)).collect();

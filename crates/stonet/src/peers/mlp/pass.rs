@@ -1,4 +1,5 @@
-//! A batch on its way through a perceptron, forward to the outputs and back as gradients; nothing is allocated after `new`.
+//! A batch on its way through a perceptron, forward to the outputs and back as gradients; nothing is allocated after
+//! `new`.
 
 use ndarray::ArrayView1;
 

@@ -68,7 +68,8 @@ pub struct Training {
     pub early_stopping: Option<EarlyStopping>,
 }
 
-/// Ends training when the loss on held-out rows has not fallen for a while, and returns the network where it was lowest.
+/// Ends training when the loss on held-out rows has not fallen for a while, and returns the network where it was
+/// lowest.
 ///
 /// | name | default | purpose | range |
 /// |---|---|---|---|

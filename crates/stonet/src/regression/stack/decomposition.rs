@@ -7,8 +7,8 @@ use super::fit::at;
 use crate::base::Result;
 
 impl FittedStack {
-    /// The variance at every row of the distribution that two-sided CV+ takes its ends from, μ_k(i)(x) ± |R_i| s_k(i)(x) over the scored
-    /// rows i, in its two parts: Var μ_k(x) between folds, and the mean of R_i² s_k(i)(x)².
+    /// The variance at every row of the distribution that two-sided CV+ takes its ends from, μ_k(i)(x) ± |R_i|
+    /// s_k(i)(x) over the scored rows i, in its two parts: Var μ_k(x) between folds, and the mean of R_i² s_k(i)(x)².
     pub fn variances(
         &self,
         x: ArrayView2<'_, f64>,

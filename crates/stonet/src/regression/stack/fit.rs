@@ -1,4 +1,5 @@
-//! How a stack is fitted: folds, fits outside one or two of them, choices on what they predict, and scores of the rows they held out.
+//! How a stack is fitted: folds, fits outside one or two of them, choices on what they predict, and scores of the rows
+//! they held out.
 
 use std::collections::BTreeMap;
 
@@ -138,7 +139,8 @@ impl<'a, 'd> Job<'a, 'd> {
         let folds = self.folds(rows, false)?;
         let (_, predictions) = self.out_of_fold(&folds)?;
         let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
-        // In the order of the rows, as all fits are: batches are drawn by position, and the rows of a share come shuffled.
+        // In the order of the rows, as all fits are: batches are drawn by position, and the rows of a share come
+        // shuffled.
         let whole = self.candidates(&without(rows, &[]), streams::WHOLE)?;
         let model = assemble(&whole, &choice);
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
@@ -209,8 +211,8 @@ impl<'a, 'd> Job<'a, 'd> {
         FittedStack { folds, scores: Scores::new(scores, Some(weights), sizes.len()) }
     }
 
-    /// Random folds of these rows, groups kept whole. Without groups and if `equal`, at most K − 1 rows are left out so that all folds have one
-    /// size, as the bound asks.
+    /// Random folds of these rows, groups kept whole. Without groups and if `equal`, at most K − 1 rows are left out so
+    /// that all folds have one size, as the bound asks.
     fn folds(&self, rows: &[usize], equal: bool) -> Result<Vec<Vec<usize>>> {
         let k = self.stack.folds;
         let units = self.units(rows, self.seed.child(streams::FOLDS));

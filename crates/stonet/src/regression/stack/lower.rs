@@ -1,7 +1,7 @@
 //! A stack as operations of a plan: per fold one pass over the features, whatever its members.
 //!
-//! Members of a fold that share a scale share its centring and clipping. What is wide (clipped features, first layers, ridge) is computed in
-//! single precision where that cannot be seen in the intervals; see [`FoldModel::single`].
+//! Members of a fold that share a scale share its centring and clipping. What is wide (clipped features, first layers,
+//! ridge) is computed in single precision where that cannot be seen in the intervals; see [`FoldModel::single`].
 
 use std::sync::Arc;
 
@@ -15,10 +15,11 @@ use crate::sparse::ridge::{Clip, Ridge};
 
 /// Two scales are the same if they differ by less than this part of a standard deviation.
 const SAME: f64 = 1e-13;
-/// The largest error of a mean that is allowed, as a part of the least scale. Intervals at usual levels are several scales long, so the error
-/// stays below 1e-5 of their length.
+/// The largest error of a mean that is allowed, as a part of the least scale. Intervals at usual levels are several
+/// scales long, so the error stays below 1e-5 of their length.
 const SINGLE_ERROR: f64 = 2e-5;
-/// The largest relative error of a scale that is allowed: it moves both ends together by no more than 1e-5 of the length.
+/// The largest relative error of a scale that is allowed: it moves both ends together by no more than 1e-5 of the
+/// length.
 const SINGLE_SCALE_ERROR: f64 = 1e-5;
 
 /// Sizes of weights, in units of the target, that single precision can hold with all their digits.
@@ -256,8 +257,9 @@ fn same(clip: &Clip, c: &Clamp) -> bool {
 }
 
 impl FoldModel {
-    /// Whether the wide products may be in single precision: their error in μ stays far below the least scale, and so does their relative
-    /// error in s. It depends on the fold alone, so that calibration and prediction always decide alike.
+    /// Whether the wide products may be in single precision: their error in μ stays far below the least scale, and so
+    /// does their relative error in s. It depends on the fold alone, so that calibration and prediction always decide
+    /// alike.
     fn single(&self) -> bool {
         let ScaleModel::Learned { low, .. } = &self.scale else { return false };
         let size: f64 = self.members.iter().map(|(weight, member)| weight.abs() * size(member)).sum();
@@ -276,7 +278,8 @@ fn norm(w: ArrayView1<'_, f64>) -> f64 {
 /// The error of a member's prediction in single precision, in units of [`SINGLE_ROUNDING`].
 fn size(member: &Member) -> f64 {
     let of_net = |s: &Scaled| {
-        // Errors of hidden units reach the output through the weights above; those of tanh units are at most of order one.
+        // Errors of hidden units reach the output through the weights above; those of tanh units are at most of order
+        // one.
         let layers = s.network().layers();
         let gain: f64 = layers[1..].iter().map(|l| l.weight.iter().map(|w| w * w).sum::<f64>().sqrt()).product();
         let first = layers[0].weight.outer_iter().map(norm).fold(0.0, f64::max).max(1.0);
@@ -297,7 +300,8 @@ impl ScaleModel {
         let (clip, coefficients) = (ridge.clip(), ridge.coefficients());
         let others = if *network { 3 } else { 2 };
         let Some(first) = coefficients.len().checked_sub(others) else { return f64::INFINITY };
-        // How fast the columns behind the features change with μ: μ itself, its square, and the distance to the network's prediction.
+        // How fast the columns behind the features change with μ: μ itself, its square, and the distance to the
+        // network's prediction.
         let square = clip.clamp(first + 1);
         let largest = (square.centre + square.high / square.scale).max(0.0).sqrt();
         let slopes = [1.0, 2.0 * largest, 1.0 / offset];

@@ -1,7 +1,7 @@
 //! The members of a stack: a StoNet, a StoNet that corrects the network, a ridge regression, and the network itself.
 //!
-//! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the stack picks a
-//! candidate per member and weighs the members.
+//! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the
+//! stack picks a candidate per member and weighs the members.
 
 use std::sync::Arc;
 

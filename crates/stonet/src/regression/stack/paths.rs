@@ -5,8 +5,8 @@ use ndarray::Axis;
 use super::fit::{Job, Predictions};
 use crate::train::TuningCurve;
 
-/// One path per StoNet member. `seen(j)` are predictions of fold j by fits that had not seen it; `chosen` are the candidates of every member, per
-/// choice that was made.
+/// One path per StoNet member. `seen(j)` are predictions of fold j by fits that had not seen it; `chosen` are the
+/// candidates of every member, per choice that was made.
 pub(super) fn of<'p>(
     job: &Job<'_, '_>,
     folds: &[Vec<usize>],

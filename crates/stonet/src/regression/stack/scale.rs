@@ -1,7 +1,7 @@
 //! The learned scale of residuals: where a prediction should be trusted less.
 //!
-//! Ridge regression of log(|r| + ¹⁄₁₀ of its median) on the features, the prediction and its square, and how far the prediction is from the
-//! network's; the fitted values are kept within what the rows it was learned on had.
+//! Ridge regression of log(|r| + ¹⁄₁₀ of its median) on the features, the prediction and its square, and how far the
+//! prediction is from the network's; the fitted values are kept within what the rows it was learned on had.
 
 use std::ops::Range;
 
@@ -27,7 +27,8 @@ pub enum ScaleModel {
     Constant,
     /// s = exp(fit), clipped.
     Learned {
-        /// log s on the features, the stack's prediction m, m², and log(|m − d| + offset) where the network's prediction d is known.
+        /// log s on the features, the stack's prediction m, m², and log(|m − d| + offset) where the network's
+        /// prediction d is known.
         ridge: Box<Ridge>,
         /// Keeps the logarithm finite.
         offset: f64,

@@ -12,8 +12,8 @@ const MARGIN: f64 = 4.0;
 /// The upper bound of a count of 0 (Poisson, e⁻⁸).
 const NONE: f64 = 8.0;
 
-/// Calibration rows that are copies of others. A copy on the other side of a split or fold is predicted by heart, so that intervals get too
-/// short: the rows are not exchangeable with new ones, and no guarantee holds.
+/// Calibration rows that are copies of others. A copy on the other side of a split or fold is predicted by heart, so
+/// that intervals get too short: the rows are not exchangeable with new ones, and no guarantee holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Copies {
     /// Rows that were looked at: all, or a sample of very many.
@@ -23,7 +23,8 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// More than 1 % of the rows repeat, and either inputs and target are continuous, or the rows repeat as independent rows cannot.
+    /// More than 1 % of the rows repeat, and either inputs and target are continuous, or the rows repeat as independent
+    /// rows cannot.
     ///
     /// `times[k]` is how many distinct rows come k times, up to some k.
     pub(super) fn find(counts: &FingerprintCounts, times: &[u64], rows: &[u64], parts: &[Vec<u64>]) -> Option<Self> {
@@ -43,7 +44,8 @@ impl Copies {
     }
 }
 
-/// Whether distinct rows mostly have distinct inputs and distinct targets, and are many; then equal rows are no coincidence.
+/// Whether distinct rows mostly have distinct inputs and distinct targets, and are many; then equal rows are no
+/// coincidence.
 fn continuous(rows: &[u64], parts: &[Vec<u64>]) -> bool {
     let distinct = |hashes: &[u64]| hashes.iter().collect::<HashSet<_>>().len();
     let (all, different) = (rows.len(), distinct(rows));
@@ -52,8 +54,9 @@ fn continuous(rows: &[u64], parts: &[Vec<u64>]) -> bool {
 
 /// Whether the numbers of rows that come 1, 2, 3, … times contradict independent rows.
 ///
-/// The number of times that a possible row comes is Poisson with its own mean λ, so k!·E N_k = Σ λᵏ e^−λ, which is log-convex in k whatever
-/// the means are: k/(k + 1)·(E N_k)² ≤ E N_{k−1}·E N_{k+1}. With every row twice N_2 is large, and N_1 and N_3 are 0.
+/// The number of times that a possible row comes is Poisson with its own mean λ, so k!·E N_k = Σ λᵏ e^−λ, which is
+/// log-convex in k whatever the means are: k/(k + 1)·(E N_k)² ≤ E N_{k−1}·E N_{k+1}. With every row twice N_2 is large,
+/// and N_1 and N_3 are 0.
 fn not_independent(times: &[u64]) -> bool {
     let count = |k: usize| times[k] as f64;
     let low = |n: f64| (n - MARGIN * n.sqrt()).max(0.0);

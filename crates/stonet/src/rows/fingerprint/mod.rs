@@ -1,8 +1,9 @@
 //! Fingerprints of rows: which rows a head was fitted on, and which of them are copies, in a few bytes per row.
 //!
-//! A row is hashed by its values as `f32`, so that the same row agrees between CSV, Parquet and arrays of either precision, and −0 equals 0.
-//! The hash covers the inputs and the target: rows with the same inputs and another target are other rows. That is what independent
-//! measurements of one discrete input look like, and judging a head on them is legitimate.
+//! A row is hashed by its values as `f32`, so that the same row agrees between CSV, Parquet and arrays of either
+//! precision, and −0 equals 0. The hash covers the inputs and the target: rows with the same inputs and another target
+//! are other rows. That is what independent measurements of one discrete input look like, and judging a head on them is
+//! legitimate.
 //!
 //! The callers hash what every evaluation of a head has at hand:
 //!
@@ -28,8 +29,8 @@ const START: u64 = 0x0073_746f_6e65_7431;
 /// What keeps a row of zeros from hashing to zero (the increment of SplitMix64).
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One 64-bit hash per row of its values in all `parts`, which have the same number of rows. Values count as `f32`, and −0 as 0. The hash is
-/// the same on every machine and in every version; it is not a cryptographic one.
+/// One 64-bit hash per row of its values in all `parts`, which have the same number of rows. Values count as `f32`, and
+/// −0 as 0. The hash is the same on every machine and in every version; it is not a cryptographic one.
 pub fn row_hashes(parts: &[ArrayView2<'_, f64>]) -> Result<Vec<u64>> {
     let rows = parts.first().map_or(0, ArrayView2::nrows);
     if let Some(other) = parts.iter().find(|p| p.nrows() != rows) {

@@ -67,9 +67,9 @@ impl Overlap {
         self.matched > 0 && self.share > 0.0 && poisson_tail(self.matched, mean) < CHANCE
     }
 
-    /// Whether so many rows were fitted on that the result would mislead: more than 1 %, and more than equal rows explain. The second bound
-    /// is the rate of duplicates and four standard deviations; it is 0 where no fitted row repeats. A share that is estimated from a
-    /// sample has to exceed 1 % with a confidence of 99 %.
+    /// Whether so many rows were fitted on that the result would mislead: more than 1 %, and more than equal rows
+    /// explain. The second bound is the rate of duplicates and four standard deviations; it is 0 where no fitted row
+    /// repeats. A share that is estimated from a sample has to exceed 1 % with a confidence of 99 %.
     pub fn too_many(&self) -> bool {
         let (d, n) = (self.duplicate_rate, self.checked.max(1) as f64);
         let by_chance = d + MARGIN * (d * (1.0 - d) * (1.0 / n + 1.0 / self.fitted.max(1) as f64)).sqrt();

@@ -29,9 +29,10 @@ pub struct FingerprintCounts {
 
 /// The fingerprints of the rows that a head was fitted on, without their order.
 ///
-/// Each distinct row is kept as 32 bits of its hash. Of more than 65,536 distinct rows those are kept whose hash begins with a number of zero
-/// bits, which is a random sample of the distinct rows. A row that is not in the set is found in it with a probability of
-/// [`false_positive_rate`](Self::false_positive_rate), which is below 1.6·10⁻⁵. Whoever has the set can test whether a row is in it.
+/// Each distinct row is kept as 32 bits of its hash. Of more than 65,536 distinct rows those are kept whose hash begins
+/// with a number of zero bits, which is a random sample of the distinct rows. A row that is not in the set is found in
+/// it with a probability of [`false_positive_rate`](Self::false_positive_rate), which is below 1.6·10⁻⁵. Whoever has
+/// the set can test whether a row is in it.
 ///
 /// ```
 /// use ndarray::array;
@@ -87,8 +88,8 @@ impl Fingerprints {
         self.values.len() as f64 / 2f64.powi(32)
     }
 
-    /// The share of rows that have an equal one among the others. By Good and Turing it estimates the probability that an independent new
-    /// row equals one of these.
+    /// The share of rows that have an equal one among the others. By Good and Turing it estimates the probability that
+    /// an independent new row equals one of these.
     pub fn duplicate_rate(&self) -> f64 {
         self.counts.repeated as f64 / self.counts.sampled.max(1) as f64
     }
@@ -143,8 +144,8 @@ impl FingerprintsBuilder {
         Fingerprints { counts, values }
     }
 
-    /// Rows that look like copies of others. `rows` are hashes of some or all of these rows, and `parts` of their inputs and of their
-    /// targets, each alone; none for classes.
+    /// Rows that look like copies of others. `rows` are hashes of some or all of these rows, and `parts` of their
+    /// inputs and of their targets, each alone; none for classes.
     pub fn copies(&self, rows: &[u64], parts: &[Vec<u64>]) -> Option<Copies> {
         let mut times = [0; LARGEST + 1];
         self.seen.values().for_each(|&n| times[(n as usize).min(LARGEST)] += 1);

@@ -1,7 +1,7 @@
 //! Conjugate gradients on the support of the Newton model: what visits to one class at a time reach only slowly.
 //!
-//! Where the signs stay as they are the model is a quadratic in the weights that are not zero. Its minimum is sought with every class's own
-//! Hessian as preconditioner; weights that would change their sign stop at zero.
+//! Where the signs stay as they are the model is a quadratic in the weights that are not zero. Its minimum is sought
+//! with every class's own Hessian as preconditioner; weights that would change their sign stop at zero.
 
 use ndarray::{Array2, ArrayView1, Axis};
 

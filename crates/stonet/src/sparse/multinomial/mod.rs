@@ -1,12 +1,13 @@
 //! Sparse multinomial logistic regression (`IROeq1` for a logistic output layer; also what Post-Linear fits).
 //!
-//! Minimises `−(1/n) Σ log softmax(o_i + b + W x_i)_{y_i} + Σ_ck ρ_{λ v_k}(|w_ck|)`, the intercepts b free, the offsets o_i given (0 unless
-//! said). Each pass takes the gradient of all classes at once and the minimum of a quadratic model over the columns that are not
-//! zero or should not be. The Lasso takes the Newton model, all classes coupled. SCAD and MCP take Böhning's bound ½ XᵀX/n for every
-//! class, which needs no line search and is steep enough for their concavity on standardised columns.
+//! Minimises `−(1/n) Σ log softmax(o_i + b + W x_i)_{y_i} + Σ_ck ρ_{λ v_k}(|w_ck|)`, the intercepts b free, the offsets
+//! o_i given (0 unless said). Each pass takes the gradient of all classes at once and the minimum of a quadratic model
+//! over the columns that are not zero or should not be. The Lasso takes the Newton model, all classes coupled. SCAD and
+//! MCP take Böhning's bound ½ XᵀX/n for every class, which needs no line search and is steep enough for their concavity
+//! on standardised columns.
 //!
-//! A class without rows would have its intercept at −∞. It is left out of the minimisation; its weights are 0, and its intercept is
-//! the one that gives it, over all rows together, the odds of half a row.
+//! A class without rows would have its intercept at −∞. It is left out of the minimisation; its weights are 0, and its
+//! intercept is the one that gives it, over all rows together, the odds of half a row.
 
 mod conjugate;
 mod newton;
@@ -92,7 +93,8 @@ impl SparseMultinomial {
         Ok(self.path(x, labels, classes, &[lambda])?.remove(0))
     }
 
-    /// The solution at one λ, sought from an earlier one's coefficients and intercepts; see [`SparseLinear::fit_from`](crate::sparse::SparseLinear::fit_from).
+    /// The solution at one λ, sought from an earlier one's coefficients and intercepts; see
+    /// [`SparseLinear::fit_from`](crate::sparse::SparseLinear::fit_from).
     pub fn fit_from(
         &self,
         x: ArrayView2<'_, f64>,
@@ -119,7 +121,8 @@ impl SparseMultinomial {
         self.watched_path(x, labels, classes, None, lambdas, &|| Ok(()))
     }
 
-    /// As [`lambda_max`](Self::lambda_max), with fixed logits (rows × classes) added to every row's: the intercepts are fitted beside them.
+    /// As [`lambda_max`](Self::lambda_max), with fixed logits (rows × classes) added to every row's: the intercepts are
+    /// fitted beside them.
     pub fn lambda_max_with_offset(
         &self,
         x: ArrayView2<'_, f64>,

@@ -1,8 +1,8 @@
 //! The Newton model of the multinomial Lasso, all classes coupled, minimised class by class.
 //!
-//! The Hessian is `Σ_i (diag p_i − p_i p_iᵀ) ⊗ x_i x_iᵀ / n`. For a class only the rows that it has a part in matter, few of them where
-//! there are many classes, and only the columns in use, so its part of the inputs is gathered once per model. A visit to a
-//! class then costs two products with that part and no exponentials.
+//! The Hessian is `Σ_i (diag p_i − p_i p_iᵀ) ⊗ x_i x_iᵀ / n`. For a class only the rows that it has a part in matter,
+//! few of them where there are many classes, and only the columns in use, so its part of the inputs is gathered once
+//! per model. A visit to a class then costs two products with that part and no exponentials.
 
 use ndarray::{Array1, Array2};
 
@@ -13,7 +13,8 @@ use crate::linalg::elementwise::{axpy, axpy_single, dot_single};
 use crate::network::Penalty;
 use crate::sparse::coordinate::{descend, violation};
 
-/// Rows whose p(1 − p) is below this part of its mean are left out of a class's model; together they weigh less than this.
+/// Rows whose p(1 − p) is below this part of its mean are left out of a class's model; together they weigh less than
+/// this.
 const NEGLIGIBLE_PART: f64 = 0.01;
 /// Curvature per unit of XᵀX/n that every class has at least: a step must not run away where every row is certain.
 const LEAST_WEIGHT: f64 = 1e-6;
@@ -32,7 +33,8 @@ pub(super) struct Block {
     /// Rows that matter, and p there.
     rows: Vec<usize>,
     p: Vec<f64>,
-    /// The inputs of these, columns first. Products with them wait for memory, and a model of the loss needs no more than seven digits.
+    /// The inputs of these, columns first. Products with them wait for memory, and a model of the loss needs no more
+    /// than seven digits.
     x: Array2<f32>,
     /// The Hessian in this class's weights.
     pub hessian: Array2<f64>,
@@ -77,7 +79,8 @@ impl Model {
         self.w
     }
 
-    /// The model's value at its weights, and minus its gradient there without the penalty; the logits' shifts are brought up to date.
+    /// The model's value at its weights, and minus its gradient there without the penalty; the logits' shifts are
+    /// brought up to date.
     pub(super) fn value(&mut self) -> (f64, Vec<Vec<f64>>) {
         let moved: Vec<Vec<f64>> = self.blocks.iter().map(Block::moved).collect();
         self.mean_shift.fill(0.0);
@@ -159,8 +162,8 @@ impl Block {
         self.rows.iter().zip(&self.p).zip(shift).for_each(|((&i, &p), &s)| mean[i] += p * s);
     }
 
-    /// This class's part of the Hessian times a direction that shifts its rows by `shift` and, with all classes', the mean by `mean`;
-    /// where the direction is 0 it is left out on request.
+    /// This class's part of the Hessian times a direction that shifts its rows by `shift` and, with all classes', the
+    /// mean by `mean`; where the direction is 0 it is left out on request.
     fn curvature(&self, direction: &[f64], shift: &[f64], mean: &Array1<f64>, on_support: bool) -> Vec<f64> {
         let n = mean.len() as f64;
         let each = self.rows.iter().zip(&self.p).zip(shift);

@@ -11,8 +11,8 @@ use crate::network::Penalty;
 use crate::network::likelihood::log_sum_exp;
 use crate::sparse::coordinate::{descend, violation};
 
-/// A step that moves no logit by more than this needs no check: the curvature changes along it by less than a factor e, and the
-/// model's minimum keeps more than a quarter of the decrease it promises.
+/// A step that moves no logit by more than this needs no check: the curvature changes along it by less than a factor e,
+/// and the model's minimum keeps more than a quarter of the decrease it promises.
 const SAFE_SHIFT: f64 = 0.5;
 /// A model is minimised to this part of the violation it starts from; the next one is better.
 const INNER: f64 = 0.1;

@@ -1,10 +1,12 @@
-//! The eigenbasis of a standardised design Z, from the smaller of its two product matrices: ZᵀZ where there are at least as many rows as
-//! columns, and the kernel ZZᵀ where there are more columns, so that nothing of order p × p is made.
+//! The eigenbasis of a standardised design Z, from the smaller of its two product matrices: ZᵀZ where there are at
+//! least as many rows as columns, and the kernel ZZᵀ where there are more columns, so that nothing of order p × p is
+//! made.
 //!
-//! With Z = U diag(√d) Vᵀ and a centred response y, a penalty λ gives coefficients V diag(√d/(d+λ)) Uᵀy, a residual r, and the leverage
-//! h_i = Σ_k u_ik² d_k/(d_k+λ) of row i. Its error when it is left out is r_i/(1 − 1/n − h_i); 1/n is the leverage of the intercept. Where the
-//! rows are fewer than the columns, the n − 1 vectors u_k span all that is orthogonal to the intercept, and both parts come without cancellation,
-//! which matters for small λ: r = U diag(λ/(d+λ)) Uᵀy and 1 − 1/n − h_i = Σ_k u_ik² λ/(d_k+λ).
+//! With Z = U diag(√d) Vᵀ and a centred response y, a penalty λ gives coefficients V diag(√d/(d+λ)) Uᵀy, a residual r,
+//! and the leverage h_i = Σ_k u_ik² d_k/(d_k+λ) of row i. Its error when it is left out is r_i/(1 − 1/n − h_i); 1/n is
+//! the leverage of the intercept. Where the rows are fewer than the columns, the n − 1 vectors u_k span all that is
+//! orthogonal to the intercept, and both parts come without cancellation, which matters for small λ: r = U
+//! diag(λ/(d+λ)) Uᵀy and 1 − 1/n − h_i = Σ_k u_ik² λ/(d_k+λ).
 
 use std::ops::Range;
 
@@ -20,7 +22,8 @@ use crate::linalg::dense::{matmul, symmetric_eigen};
 const FEW: usize = 8;
 /// Rows per block of the kernel: two blocks of a wide design are held at once by every thread.
 const KERNEL_BLOCK: usize = 256;
-/// The least 1 − 1/n − h_i. A leverage of 1 means that the row alone decides its fit; rounding must not turn that into a perfect prediction.
+/// The least 1 − 1/n − h_i. A leverage of 1 means that the row alone decides its fit; rounding must not turn that into
+/// a perfect prediction.
 const LEAST_LEFT: f64 = 1e-6;
 /// The same where it is a sum without cancellation: only zero is excluded.
 const LEAST_LEFT_KERNEL: f64 = 1e-200;
@@ -107,8 +110,8 @@ impl Basis {
             }
         }
         work.check()?;
-        // The columns of Z are centred, so the constant vector has eigenvalue 0 but for rounding. Moved beyond all others, it is the last, and
-        // the rest is orthogonal to it.
+        // The columns of Z are centred, so the constant vector has eigenvalue 0 but for rounding. Moved beyond all
+        // others, it is the last, and the rest is orthogonal to it.
         let beyond = 2.0 * kernel.diag().sum();
         kernel += if beyond > 0.0 { beyond / n as f64 } else { 1.0 };
         let eigen = symmetric_eigen(kernel.view());
