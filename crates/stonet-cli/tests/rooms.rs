@@ -36,18 +36,17 @@ fn words(text: &str) -> Vec<&str> {
 
 /// The modules of a `lib.rs` in their order, those of tests left out.
 fn modules(lib: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut lines = lib.lines().map(str::trim).peekable();
-    let mut only_tests = false;
-    while let Some(line) = lines.next() {
-        only_tests = line == "#[cfg(test)]" || (only_tests && line.starts_with("#["));
+    let (mut found, mut only_tests) = (Vec::new(), false);
+    for line in lib.lines().map(str::trim) {
+        if line.starts_with("#[") {
+            only_tests |= line == "#[cfg(test)]";
+            continue;
+        }
         let declared = line.trim_start_matches("pub ").strip_prefix("mod ").and_then(|l| l.strip_suffix(';'));
         if let (Some(name), false) = (declared, only_tests) {
             found.push(name.to_owned());
         }
-        if declared.is_some() {
-            only_tests = false;
-        }
+        only_tests = false;
     }
     found
 }
