@@ -36,10 +36,10 @@ impl<T> Raise<T> for stonet::Result<T> {
 
 impl<T> Raise<T> for stonet_io::Result<T> {
     fn raise(self) -> PyResult<T> {
-        use stonet_io::Error;
-        self.map_err(|e| match e {
-            Error::NoFile { .. } => PyFileNotFoundError::new_err(e.to_string()),
-            Error::Unreadable { ref source, .. } | Error::Unwritable { ref source, .. } => {
+        use stonet_io::{Error, Problem};
+        self.map_err(|e| match (&e, e.problem()) {
+            (_, Some(Problem::NoFile)) => PyFileNotFoundError::new_err(e.to_string()),
+            (_, Some(Problem::Unreadable { source })) | (Error::Unwritable { source, .. }, _) => {
                 // The kind chooses FileNotFoundError, PermissionError, …
                 PyErr::from(std::io::Error::new(source.kind(), e.to_string()))
             }

@@ -8,7 +8,7 @@ use crate::header::Header;
 use crate::location::damaged;
 use crate::pieces::{Opened, Piece, Pieces, check_finite};
 use crate::reading::{Ask, Chosen};
-use crate::{Error, Result};
+use crate::{Error, Place, Problem, Result};
 
 /// Columns that a table may have: far more than features, and few enough to give each a name.
 const MOST_COLUMNS: usize = 1 << 20;
@@ -73,13 +73,12 @@ pub(crate) fn open(path: &Path, format: &'static str, layout: Layout, values: Va
     let header = Header::new(path, ask.array_names(width))?;
     let chosen = ask.choose(&header)?;
     if let (true, Some(&column)) = (layout.element.is_text(), chosen.numbers.first()) {
-        return Err(Error::ColumnType {
-            path: path.into(),
-            column: header.names[column].clone(),
+        return Err(Problem::ColumnType {
             kind: "an array of words".into(),
             wanted: "numbers",
             remedy: "name the column as one of text, or leave it out",
-        });
+        }
+        .at(path, Place::Column(header.names[column].clone())));
     }
     let [names, text_names] =
         [&chosen.numbers, &chosen.text].map(|columns| columns.iter().map(|&c| header.names[c].clone()).collect());
@@ -193,7 +192,7 @@ impl Array {
     /// The entry in this row of the piece and in the column of text with this place.
     fn missing(&self, row: usize, place: usize) -> Error {
         let column = self.text_names[place].clone();
-        Error::MissingEntry { path: self.path.clone(), row: (self.row + row) as u64, column }
+        Problem::MissingEntry.at(self.path.clone(), Place::Entry((self.row + row) as u64, column))
     }
 
     fn failed(&self, source: io::Error) -> Error {
@@ -202,7 +201,7 @@ impl Array {
             UnexpectedEof | InvalidData | InvalidInput => {
                 damaged(&self.path, self.format, format_args!("the values break off or are damaged ({source})"))
             }
-            _ => Error::Unreadable { path: self.path.clone(), source },
+            _ => Problem::Unreadable { source }.of(self.path.clone()),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::header::Header;
 use crate::pattern::list;
 use crate::pieces::{Opened, Piece, Pieces};
-use crate::{Error, Reading, Result, Table};
+use crate::{Error, Problem, Reading, Result, Table};
 
 /// Open files, of which rows are taken in step.
 struct Beside {
@@ -27,7 +27,7 @@ pub(crate) fn join(first: Opened, others: Vec<Opened>, reading: &Reading) -> Res
     reading.choose(&header)?;
     if let Some(unused) = parts.iter().find(|p| p.numbers.is_empty() && p.texts.is_empty()) {
         let known = list(unused.header.iter().map(String::as_str));
-        return Err(Error::NothingChosen { path: unused.source.clone(), known });
+        return Err(Problem::NothingChosen { known }.of(unused.source.clone()));
     }
     let all = |of: fn(&Opened) -> &Vec<String>| parts.iter().flat_map(|p| of(p).clone()).collect();
     let (numbers, texts, left_out) = (all(|p| &p.numbers), all(|p| &p.texts), all(|p| &p.left_out));

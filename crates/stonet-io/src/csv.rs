@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::header::Header;
 use crate::pieces::{Opened, Piece, Pieces};
 use crate::reading::{Ask, Chosen};
-use crate::{Error, Result, Row, Rows};
+use crate::{Error, Place, Problem, Result, Row, Rows};
 
 /// Bytes of rows that are handed over at once.
 const CHUNK: u64 = 1 << 25;
@@ -23,7 +23,7 @@ struct Text {
 /// Reads the header; the rows come later.
 pub(crate) fn open(path: &Path, ask: &Ask<'_>) -> Result<Opened> {
     let mut rows = Rows::open(path)?;
-    let first = rows.advance()?.ok_or_else(|| Error::Empty { path: path.into() })?;
+    let first = rows.advance()?.ok_or_else(|| Problem::Empty.of(path))?;
     let mut header = Header::new(path, names(&first, path)?)?;
     if first.width() > 1 && first.text(0).is_empty() && first.cells().skip(1).all(|name| !name.is_empty()) {
         // Row names: pandas and R write nothing above them.
@@ -65,11 +65,11 @@ impl Text {
     /// An error about one cell that is no number, or about all columns of text where this and the next rows show
     /// several.
     fn text_columns(&mut self, error: Error, mut found: BTreeSet<usize>) -> Error {
-        let Error::NotANumber { path, .. } = &error else { return error };
-        if found.is_empty() {
+        let Error::File(file) = &error else { return error };
+        if found.is_empty() || !matches!(file.problem, Problem::NotANumber { .. }) {
             return error;
         }
-        let path = path.clone();
+        let path = file.path.clone();
         for _ in 0..LOOK {
             let Ok(Some(row)) = self.rows.advance() else { break };
             found.extend(row.words(&self.chosen.numbers));
@@ -77,7 +77,7 @@ impl Text {
         if found.len() < 2 {
             return error;
         }
-        Error::TextColumns { path, columns: found.into_iter().map(|i| self.names[i].clone()).collect() }
+        Problem::TextColumns { columns: found.into_iter().map(|i| self.names[i].clone()).collect() }.of(path)
     }
 }
 
@@ -87,7 +87,7 @@ fn names(header: &Row<'_>, path: &Path) -> Result<Vec<String>> {
     // 0, 1, 2 … is what pandas writes above an array without names.
     let counts_up = header.cells().enumerate().all(|(i, text)| text.parse() == Ok(i));
     if numbers_only && !counts_up {
-        return Err(Error::NoHeader { path: path.into() });
+        return Err(Problem::NoHeader.at(path, Place::Line(1)));
     }
     let name = |(i, text): (usize, &str)| if text.is_empty() { format!("column{}", i + 1) } else { text.to_owned() };
     Ok(header.cells().enumerate().map(name).collect())

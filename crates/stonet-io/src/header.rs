@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::pattern::{LISTED, list, matches, nearest, nearest_of};
-use crate::{Error, Result};
+use crate::{Error, Place, Problem, Result};
 
 /// Distinct names, in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ impl Header {
         for (i, name) in names.iter().enumerate() {
             if let Some(first) = seen.insert(name, i) {
                 let (path, name) = (source.to_owned(), name.clone());
-                return Err(Error::DuplicateColumn { path, name, first: first + 1, second: i + 1 });
+                return Err(Problem::DuplicateColumn { name, first: first + 1, second: i + 1 }.at(path, Place::Line(1)));
             }
         }
         let row_numbers = (0..names.len()).filter(|&i| is_row_number(&names[i])).collect();
@@ -79,7 +79,7 @@ impl Header {
         let shown: Vec<String> = names.iter().take(LISTED).map(|n| near(n)).collect();
         let more = names.len() - shown.len();
         let missing = if more == 0 { shown.join(", ") } else { format!("{} and {more} more", shown.join(", ")) };
-        Error::MissingColumns { path: self.source.clone(), count: names.len(), missing }
+        Problem::MissingColumns { count: names.len(), missing }.of(self.source.clone())
     }
 
     /// The names as a list for a message.
@@ -101,14 +101,14 @@ impl Header {
         let found: Vec<usize> = (0..self.names.len()).filter(|&i| matches(pattern, &self.names[i])).collect();
         if found.is_empty() {
             let known = nearest(pattern, &self.names);
-            return Err(Error::NoMatch { path: self.source.clone(), pattern: pattern.into(), known });
+            return Err(Problem::NoMatch { pattern: pattern.into(), known }.of(self.source.clone()));
         }
         Ok(found)
     }
 
     fn unknown(&self, name: &str) -> Error {
         let known = nearest(name, &self.names);
-        Error::UnknownColumn { path: self.source.clone(), name: name.into(), known }
+        Problem::UnknownColumn { name: name.into(), known }.of(self.source.clone())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::element::{self, Element};
 use crate::open::{Source, open};
 use crate::pieces::Opened;
 use crate::reading::Ask;
-use crate::{Error, Result, memory};
+use crate::{Place, Problem, Result, memory};
 
 /// An array of any number of dimensions, none of them empty; its rows are what the first dimension counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,18 +96,18 @@ impl Idx {
         let mut file = Counted { bytes, read: 0 };
         let failed = |stop| match stop {
             Stop::Failed(read, source) => origin.failed(format_args!("byte {read}"), source),
-            Stop::Short(found) => Error::IdxShort { path: path.into(), found },
+            Stop::Short(found) => Problem::IdxShort { found }.of(path),
         };
         let magic = file.take(4).map_err(failed)?;
         let kind = match magic[..] {
             [0, 0, code, dimensions] if dimensions > 0 => Kind::of(code),
             _ => None,
         };
-        let Some(kind) = kind else { return Err(Error::NotIdx { path: path.into(), found: magic }) };
+        let Some(kind) = kind else { return Err(Problem::NotIdx { found: magic }.of(path)) };
         let sizes = file.take(4 * u64::from(magic[3])).map_err(failed)?;
         let shape: Vec<usize> = sizes.as_chunks::<4>().0.iter().map(|&c| u32::from_be_bytes(c) as usize).collect();
         let Some(count) = size(&shape, kind.bytes()) else {
-            return Err(Error::IdxShape { path: path.into(), shape });
+            return Err(Problem::IdxShape { shape }.of(path));
         };
         // Values other than bytes are held as f64.
         let limit = memory::limit() / if kind == Kind::U8 { 1 } else { 8 / kind.bytes() as u64 + 1 };
@@ -115,7 +115,7 @@ impl Idx {
         memory::check(path, shape[0] as u64, count, limit)?;
         // Compressed data end with their checksum, which is looked at only by whoever asks for more.
         match file.take(1) {
-            Ok(_) => Err(Error::IdxLong { path: path.into(), expected: file.read - 1 }),
+            Ok(_) => Err(Problem::IdxLong { expected: file.read - 1 }.of(path)),
             Err(Stop::Short(_)) => Ok(Idx { source: path.into(), shape, values: kind.values(values) }),
             Err(stop) => Err(failed(stop)),
         }
@@ -155,7 +155,7 @@ impl Idx {
     /// The values as class numbers; the array must have one dimension and hold whole numbers from 0.
     pub fn labels(&self) -> Result<Vec<usize>> {
         if self.shape.len() != 1 {
-            return Err(Error::IdxNotLabels { path: self.source.clone(), dimensions: self.shape.len() });
+            return Err(Problem::IdxNotLabels { dimensions: self.shape.len() }.of(self.source.clone()));
         }
         match &self.values {
             Values::Bytes(v) => Ok(v.iter().map(|&v| v.into()).collect()),
@@ -168,7 +168,7 @@ impl Idx {
         if value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value) {
             return Ok(value as usize);
         }
-        Err(Error::IdxLabel { path: self.source.clone(), row, value })
+        Err(Problem::IdxLabel { value }.at(self.source.clone(), Place::Row(row as u64)))
     }
 }
 

@@ -73,7 +73,7 @@ use reading::Ask;
 
 pub use batches::{Ahead, Batches};
 pub use caught::caught;
-pub use error::{Error, Result};
+pub use error::{Error, FileError, Place, Problem, Result};
 pub use idx::Idx;
 pub use missing::{Dropped, Dropping};
 pub use model::{Head, Model, ModelColumns, class_hashes, regression_hashes, regression_parts};
@@ -146,11 +146,11 @@ impl Ask<'_> {
             #[cfg(feature = "parquet")]
             Format::Arrow => arrow::ipc::open(at, self),
             #[cfg(not(feature = "parquet"))]
-            Format::Parquet | Format::Folder | Format::Arrow => Err(Error::Unsupported {
-                path: at.path.clone(),
+            Format::Parquet | Format::Folder | Format::Arrow => Err(Problem::Unsupported {
                 what: "Parquet and Arrow files are".into(),
                 remedy: "build stonet-io with its feature `parquet`, or write the table as CSV or npy",
-            }),
+            }
+            .of(at.path.clone())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Result};
+use crate::{Error, Problem, Result};
 
 /// What can be read, for messages.
 const FORMATS: &str = ".csv, .tsv, .txt and .data, each also with .gz, .parquet, .arrow, .feather, .ipc, .npy, .npz, \
@@ -40,7 +40,7 @@ impl Location {
             return Ok(Location { path: path.into(), file: path.into(), member: None, format: Format::Folder });
         }
         let (file, member) = split(path);
-        let format = format(&file).ok_or_else(|| Error::UnknownFormat { path: path.into(), known: FORMATS })?;
+        let format = format(&file).ok_or_else(|| Problem::UnknownFormat { known: FORMATS }.of(path))?;
         Ok(Location { path: path.into(), file, member, format })
     }
 
@@ -58,7 +58,7 @@ impl Location {
 
 /// An error about bytes that are not what the ending announces.
 pub(crate) fn damaged(path: &Path, format: &'static str, why: impl ToString) -> Error {
-    Error::Damaged { path: path.into(), format, why: why.to_string() }
+    Problem::Damaged { format, why: why.to_string() }.of(path)
 }
 
 impl Format {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Error, Result};
+use crate::{Problem, Result};
 
 /// A fit holds a table about three times: as read, as the chosen columns, and standardised.
 const SHARE: u64 = 4;
@@ -55,7 +55,7 @@ fn left_of_addresses(limits: &str, status: &str) -> Option<u64> {
 /// Fails where the rows of a table that were read so far take more than the limit.
 pub(crate) fn check(path: &Path, rows: u64, needed: u64, limit: u64) -> Result<()> {
     match needed > limit {
-        true => Err(Error::TooLarge { path: path.into(), rows, limit: limit >> 20 }),
+        true => Err(Problem::TooLarge { rows, limit: limit >> 20 }.of(path)),
         false => Ok(()),
     }
 }
@@ -85,6 +85,8 @@ mod tests {
         assert_eq!(share(Some(0)), LEAST);
         assert_eq!(share(None), u64::MAX);
         assert!(check(Path::new("t.csv"), 7, 10, 10).is_ok());
-        assert!(matches!(check(Path::new("t.csv"), 7, 11, 10), Err(Error::TooLarge { rows: 7, .. })));
+        assert!(
+            matches!(check(Path::new("t.csv"), 7, 11, 10), Err(e) if matches!(e.problem(), Some(Problem::TooLarge { rows: 7, .. })))
+        );
     }
 }

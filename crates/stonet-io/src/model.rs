@@ -16,7 +16,7 @@ use stonet::{Fingerprints, FittedClassifier, FittedRegressor, InputKind, Labels,
 
 use crate::table::columns_of;
 use crate::write::write_whole;
-use crate::{Error, Result, Table, open};
+use crate::{Error, Problem, Result, Table, open};
 use fingerprint::Fnv;
 
 pub use seen::{class_hashes, regression_hashes, regression_parts};
@@ -235,7 +235,7 @@ impl Model {
     pub fn load(path: &Path) -> Result<Self> {
         let (file, length) = open::file(path)?;
         let mut bytes = Vec::new();
-        file.take(length).read_to_end(&mut bytes).map_err(|source| Error::Unreadable { path: path.into(), source })?;
+        file.take(length).read_to_end(&mut bytes).map_err(|source| Problem::Unreadable { source }.of(path))?;
         sections::read(path, &bytes)
     }
 

@@ -8,7 +8,7 @@ use crate::element::{Element, Kind};
 use crate::location::Location;
 use crate::pieces::Opened;
 use crate::reading::Ask;
-use crate::{Error, Result, open};
+use crate::{Problem, Result, open};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Longest header that is read; numpy itself stops at 10 000 bytes.
@@ -73,7 +73,7 @@ pub(crate) fn header(at: &Location, stream: &mut impl Read) -> Result<(Layout, u
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::UnexpectedEof => at.damaged("the header breaks off"),
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => at.damaged(source),
-        _ => Error::Unreadable { path: at.path.clone(), source },
+        _ => Problem::Unreadable { source }.of(at.path.clone()),
     };
     let mut start = [0; 8];
     stream.read_exact(&mut start).map_err(failed)?;
@@ -106,11 +106,11 @@ fn parse(at: &Location, text: &str) -> Result<Layout> {
     };
     let descr = value("descr").ok_or_else(bad)?;
     if descr.starts_with('[') {
-        return Err(Error::Unsupported {
-            path: at.path.clone(),
+        return Err(Problem::Unsupported {
             what: "records of several fields are".into(),
             remedy: "save each field as an array, or the records as CSV or Parquet",
-        });
+        }
+        .of(at.path.clone()));
     }
     let descr = descr.strip_prefix('\'').and_then(|d| d.split_once('\'')).ok_or_else(bad)?.0;
     let fortran = match value("fortran_order").ok_or_else(bad)? {
@@ -152,15 +152,15 @@ fn element(at: &Location, descr: &str) -> Result<Element> {
     match (found, order) {
         (Some(kind), "<" | "|" | "=") => Ok(Element { kind, big_endian: false }),
         (Some(kind), ">") => Ok(Element { kind, big_endian: true }),
-        _ if descr.contains('O') => Err(Error::Unsupported {
-            path: at.path.clone(),
+        _ if descr.contains('O') => Err(Problem::Unsupported {
             what: "an array of Python objects is".into(),
             remedy: "save an array of numbers: array.astype(float)",
-        }),
-        _ => Err(Error::Unsupported {
-            path: at.path.clone(),
+        }
+        .of(at.path.clone())),
+        _ => Err(Problem::Unsupported {
             what: format!("the type `{}` is", descr.chars().take(20).collect::<String>()),
             remedy: "save an array of numbers: array.astype(float)",
-        }),
+        }
+        .of(at.path.clone())),
     }
 }

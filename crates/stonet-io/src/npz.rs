@@ -8,7 +8,7 @@ use crate::pattern::{list, nearest};
 use crate::pieces::Opened;
 use crate::reading::Ask;
 use crate::zip::{self, Member};
-use crate::{Error, Result, memory, npy};
+use crate::{Problem, Result, memory, npy};
 
 /// Opens the array that the path names, or the only one.
 pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
@@ -41,16 +41,14 @@ fn plain(member: &Member) -> &str {
 pub(crate) fn choose(at: &Location, names: &[String]) -> Result<usize> {
     match (&at.member, names) {
         (_, []) => Err(at.damaged("there is no array in it")),
-        (Some(wanted), _) => names.iter().position(|n| n == wanted).ok_or_else(|| Error::NoMember {
-            path: at.file.clone(),
-            member: wanted.clone(),
-            known: nearest(wanted, names),
+        (Some(wanted), _) => names.iter().position(|n| n == wanted).ok_or_else(|| {
+            Problem::NoMember { member: wanted.clone(), known: nearest(wanted, names) }.of(at.file.clone())
         }),
         (None, [_]) => Ok(0),
-        (None, [first, ..]) => Err(Error::SeveralMembers {
-            path: at.file.clone(),
-            first: first.clone(),
+        (None, [first, ..]) => Err(Problem::SeveralMembers {
+            first: format!("{}:{first}", at.file.display()),
             known: list(names.iter().map(String::as_str)),
-        }),
+        }
+        .of(at.file.clone())),
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::{Error, Result};
+use crate::{Error, Problem, Result};
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// Bytes per read.
@@ -34,9 +34,9 @@ impl Origin {
         let path = self.path.clone();
         match source.kind() {
             UnexpectedEof | InvalidInput | InvalidData if self.compressed => {
-                Error::BrokenGzip { path, after: after.to_string(), source }
+                Problem::BrokenGzip { after: after.to_string(), source }.of(path)
             }
-            _ => Error::Unreadable { path, source },
+            _ => Problem::Unreadable { source }.of(path),
         }
     }
 }
@@ -49,8 +49,8 @@ pub(crate) fn file(path: &Path) -> Result<(File, u64)> {
         if about.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok((file, about.len())) }
     });
     opened.map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => Error::NoFile { path: path.to_owned() },
-        _ => Error::Unreadable { path: path.to_owned(), source },
+        io::ErrorKind::NotFound => Problem::NoFile.of(path.to_owned()),
+        _ => Problem::Unreadable { source }.of(path.to_owned()),
     })
 }
 

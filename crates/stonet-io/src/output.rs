@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::location::split;
-use crate::{Error, Result};
+use crate::{Problem, Result};
 
 /// Fails where writing `output` would replace one of `inputs`: the same path, a symbolic or hard link to it, the
 /// archive that `data.npz:features` is in, or a Parquet file in a folder that is read. `-` is no file.
@@ -13,7 +13,7 @@ pub fn check_output(output: &Path, inputs: &[&Path]) -> Result<()> {
     }
     let replaced = inputs.iter().find(|input| **input != Path::new("-") && replaces(output, input));
     match replaced {
-        Some(input) => Err(Error::OutputIsInput { path: output.into(), input: input.to_path_buf() }),
+        Some(input) => Err(Problem::OutputIsInput { input: input.to_path_buf() }.of(output)),
         None => Ok(()),
     }
 }

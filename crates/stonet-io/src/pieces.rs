@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::header::Header;
 use crate::missing::{Dropping, Whole};
 use crate::reading::Chosen;
-use crate::{Error, Result, Table, memory};
+use crate::{Error, Place, Problem, Result, Table, memory};
 
 /// Rows per call while a whole file is read.
 const ROWS: usize = 1 << 16;
@@ -184,9 +184,9 @@ impl Opened {
     fn no_rows(&self) -> Error {
         let dropped = self.dropping().so_far();
         if dropped.rows > 0 {
-            return Error::NothingComplete { path: self.source.clone(), dropped };
+            return Problem::NothingComplete { dropped }.of(self.source.clone());
         }
-        Error::HeaderOnly { path: self.source.clone(), columns: self.header.len() }
+        Problem::HeaderOnly { columns: self.header.len() }.of(self.source.clone())
     }
 
     fn table(&self, piece: Piece) -> Result<Table> {
@@ -213,8 +213,8 @@ pub(crate) fn check_finite<'c>(
     let Some((place, k, value)) = bad.min_by_key(|&(row, k, _)| (row, k)) else { return Ok(()) };
     let (path, row, column) = (path.to_owned(), row + place as u64, names[k].clone());
     Err(match value.is_nan() {
-        true => Error::MissingEntry { path, row, column },
-        false => Error::InfiniteEntry { path, row, column },
+        true => Problem::MissingEntry.at(path, Place::Entry(row, column)),
+        false => Problem::InfiniteEntry.at(path, Place::Entry(row, column)),
     })
 }
 

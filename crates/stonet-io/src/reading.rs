@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::header::Header;
 use crate::pattern::matches;
-use crate::{Error, Result};
+use crate::{Problem, Result};
 
 /// The columns to read; by default all, as numbers. What stands in the others does not matter.
 ///
@@ -130,7 +130,7 @@ impl Reading {
     pub(crate) fn choose(&self, header: &Header) -> Result<Chosen> {
         let chosen = self.find(header)?;
         if chosen.numbers.is_empty() && chosen.text.is_empty() {
-            return Err(Error::NoInputs { path: header.source.clone() });
+            return Err(Problem::NoInputs.of(header.source.clone()));
         }
         Ok(chosen)
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ::csv::{ErrorKind, Reader, ReaderBuilder, StringRecord};
 
 use crate::open::{BUFFER, Origin, Source, open};
-use crate::{Error, Result};
+use crate::{Error, Place, Problem, Result};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// What may stand between cells; where two occur equally often, the earlier one.
@@ -78,19 +78,19 @@ impl Rows {
         let read = self.reader.read_record(&mut self.record);
         let line = self.line();
         if self.left.load(Ordering::Relaxed) == 0 && !matches!(read, Ok(true)) {
-            return Err(Error::LongRow { path: self.origin.path.clone(), line: next, limit: LONGEST >> 20 });
+            return Err(Problem::LongRow { limit: LONGEST >> 20 }.at(self.origin.path.clone(), Place::Line(next)));
         }
         if !read.map_err(|e| self.failed(e, line))? {
             return Ok(None);
         }
         if self.record.len() > MOST_COLUMNS {
             let (path, found) = (self.origin.path.clone(), self.record.len());
-            return Err(Error::WideRow { path, line, found, most: MOST_COLUMNS });
+            return Err(Problem::WideRow { found, most: MOST_COLUMNS }.at(path, Place::Line(line)));
         }
         let (path, cells) = (self.origin.path.as_path(), &self.record);
         let expected = *self.width.get_or_insert(cells.len());
         if cells.len() != expected {
-            return Err(Error::Ragged { path: path.into(), line, expected, found: cells.len() });
+            return Err(Problem::Ragged { expected, found: cells.len() }.at(path, Place::Line(line)));
         }
         Ok(Some(Row { path, line, cells }))
     }
@@ -104,7 +104,7 @@ impl Rows {
         match error.into_kind() {
             ErrorKind::Io(source) => self.origin.failed(format_args!("line {line}"), source),
             // The only other failure of a flexible reader.
-            _ => Error::NotText { path: self.origin.path.clone(), line },
+            _ => Problem::NotText.at(self.origin.path.clone(), Place::Line(line)),
         }
     }
 }
@@ -210,10 +210,10 @@ impl<'a> Row<'a> {
             text.to_owned()
         };
         if says_missing(text) {
-            return Error::MissingValue { path, line, column, text: shown };
+            return Problem::MissingValue { text: shown }.at(path, Place::Cell(line, column));
         }
         if text.parse::<f64>().is_ok() {
-            return Error::InfiniteValue { path, line, column, text: shown };
+            return Problem::InfiniteValue { text: shown }.at(path, Place::Cell(line, column));
         }
         let remedy = match comma(text) {
             Some(Comma::Thousands) => {
@@ -222,7 +222,7 @@ impl<'a> Row<'a> {
             Some(Comma::Decimal) => "write a point for the decimal comma",
             None => "code it as numbers, or exclude the column",
         };
-        Error::NotANumber { path, line, column, text: shown, remedy }
+        Problem::NotANumber { text: shown, remedy }.at(path, Place::Cell(line, column))
     }
 }
 

@@ -7,7 +7,7 @@ use stonet::Dataset;
 
 use crate::header::Header;
 use crate::pattern::list;
-use crate::{Dropped, Error, Result};
+use crate::{Dropped, Problem, Result};
 
 /// Rows that are turned from columns into rows, or back, at once: few enough to stay in the cache.
 const BLOCK: usize = 64;
@@ -118,10 +118,9 @@ impl Table {
     /// The entries of the column of text with this name; it must have been [read](crate::Reading) as text.
     pub fn text(&self, name: &str) -> Result<&[String]> {
         let found = self.texts.iter().find(|(n, _)| n == name).map(|(_, texts)| texts.as_slice());
-        found.ok_or_else(|| Error::NoText {
-            path: self.header.source.clone(),
-            name: name.into(),
-            known: list(self.texts.iter().map(|(n, _)| n.as_str())),
+        found.ok_or_else(|| {
+            Problem::NoText { name: name.into(), known: list(self.texts.iter().map(|(n, _)| n.as_str())) }
+                .of(self.header.source.clone())
         })
     }
 
@@ -149,10 +148,10 @@ impl Table {
         };
         chosen.retain(|i| !targets.contains(i) && !excluded.contains(i));
         if targets.is_empty() {
-            return Err(Error::NoTarget { path: self.header.source.clone(), known: self.header.list() });
+            return Err(Problem::NoTarget { known: self.header.list() }.of(self.header.source.clone()));
         }
         if chosen.is_empty() {
-            return Err(Error::NoInputs { path: self.header.source.clone() });
+            return Err(Problem::NoInputs.of(self.header.source.clone()));
         }
         Ok(Choice { inputs: chosen, targets })
     }

@@ -13,7 +13,7 @@ use crate::npz::choose;
 use crate::open::{self, BUFFER};
 use crate::pieces::Opened;
 use crate::reading::Ask;
-use crate::{Error, Result, explain};
+use crate::{Problem, Result, explain};
 
 /// Longest header that is read, as in the `safetensors` package.
 pub(crate) const LONGEST: u64 = 100_000_000;
@@ -25,16 +25,16 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let name = &names[choose(at, &names)?];
     let info = metadata.info(name).ok_or_else(|| at.damaged("its header is damaged"))?;
     let Some(kind) = kind(info.dtype) else {
-        return Err(Error::Unsupported {
-            path: at.path.clone(),
+        return Err(Problem::Unsupported {
             what: format!("the type {:?} of tensor `{name}` is", info.dtype),
             remedy: "save it as float32 or float64",
-        });
+        }
+        .of(at.path.clone()));
     };
     let layout = Layout { shape: info.shape.clone(), element: Element { kind, big_endian: false }, fortran: false };
     let (from, to) = info.data_offsets;
     file.seek(SeekFrom::Start(start + from as u64))
-        .map_err(|source| Error::Unreadable { path: at.path.clone(), source })?;
+        .map_err(|source| Problem::Unreadable { source }.of(at.path.clone()))?;
     let values = BufReader::with_capacity(BUFFER, file.take((to - from) as u64));
     array::open(&at.path, at.format.name(), layout, Values::Stream(Box::new(values)), ask)
 }
@@ -42,7 +42,7 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
 /// The header of a file whose length is exactly what the header says, and where the tensors begin.
 pub(crate) fn header(at: &Location) -> Result<(Metadata, File, u64)> {
     let (mut file, length) = open::file(&at.file)?;
-    let unreadable = |source| Error::Unreadable { path: at.path.clone(), source };
+    let unreadable = |source| Problem::Unreadable { source }.of(at.path.clone());
     let mut size = [0; 8];
     if length < 8 {
         return Err(at.damaged(format_args!("it has {length} bytes")));

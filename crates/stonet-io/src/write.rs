@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use ndarray::ArrayView1;
 
 use crate::header::Header;
-use crate::{Error, Result};
+use crate::{Error, Place, Problem, Result};
 pub(crate) use temporary::Temporary;
 pub use temporary::{discard_unfinished_files, write_whole};
 
@@ -156,13 +156,12 @@ impl Writer {
             }
             let as_text = column.kind.as_text();
             if as_text != matches!(cells, Cells::Text(_)) {
-                return Err(Error::ColumnType {
-                    path: self.path.clone(),
-                    column: column.name.clone(),
+                return Err(Problem::ColumnType {
                     kind: if as_text { "numbers".into() } else { "text".into() },
                     wanted: if as_text { "text" } else { "numbers" },
                     remedy: "write what the column was created for",
-                });
+                }
+                .at(self.path.clone(), Place::Column(column.name.clone())));
             }
         }
         self.rows += rows as u64;
@@ -193,13 +192,13 @@ fn opener(path: &Path, columns: &[Column]) -> Result<Opener> {
     match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("csv") => Ok(|file, columns| text::open(file, columns, false)),
         Some("npy") => match columns.iter().find(|c| c.kind.as_text()) {
-            Some(column) => Err(Error::NumbersOnly { path: path.into(), column: column.name.clone() }),
+            Some(column) => Err(Problem::NumbersOnly { column: column.name.clone() }.of(path)),
             None => Ok(npy::open),
         },
         #[cfg(feature = "parquet")]
         Some("parquet" | "pq") => Ok(columnar::parquet),
         #[cfg(feature = "parquet")]
         Some("arrow" | "feather" | "ipc") => Ok(columnar::ipc),
-        _ => Err(Error::UnknownOutput { path: path.into(), known: FORMATS }),
+        _ => Err(Problem::UnknownOutput { known: FORMATS }.of(path)),
     }
 }

@@ -52,7 +52,7 @@ fn read_at(file: &mut File, place: u64, length: u64) -> io::Result<Vec<u8>> {
 /// The members as the directory at the end of the archive lists them.
 pub(crate) fn members(at: &Location) -> Result<Vec<Member>> {
     let (mut file, length) = open::file(&at.file)?;
-    let unreadable = |source| crate::Error::Unreadable { path: at.path.clone(), source };
+    let unreadable = |source| crate::Problem::Unreadable { source }.of(at.path.clone());
     let tail = length.min(TAIL);
     let end = read_at(&mut file, length - tail, tail).map_err(unreadable)?;
     let (place, size) = directory(&mut file, length, &end)
@@ -134,7 +134,7 @@ fn entry(bytes: &[u8]) -> Option<(Option<Member>, &[u8])> {
 /// The contents of a member; its length and checksum are checked at its end.
 pub(crate) fn open(at: &Location, member: &Member) -> Result<Contents> {
     let (mut file, length) = open::file(&at.file)?;
-    let unreadable = |source| crate::Error::Unreadable { path: at.path.clone(), source };
+    let unreadable = |source| crate::Problem::Unreadable { source }.of(at.path.clone());
     let own = read_at(&mut file, member.place, 30).map_err(unreadable)?;
     let skip = u16_at(&own, 26).zip(u16_at(&own, 28)).filter(|_| own.starts_with(b"PK\x03\x04"));
     let start = skip.and_then(|(name, extra)| member.place.checked_add(30 + name + extra));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use ndarray::array;
-use stonet_io::{Error, Reading, Table, read};
+use stonet_io::{Error, Place, Problem, Reading, Table, read};
 use tempfile::TempDir;
 
 fn file(name: &str, bytes: &[u8]) -> (TempDir, PathBuf) {
@@ -57,7 +57,7 @@ fn safetensors(header: &str, values: &[u8]) -> Vec<u8> {
 
 fn damaged(result: Result<Table, Error>, why: &str) {
     match result {
-        Err(e @ Error::Damaged { .. }) => assert!(e.to_string().contains(why), "{e}"),
+        Err(e) if matches!(e.problem(), Some(Problem::Damaged { .. })) => assert!(e.to_string().contains(why), "{e}"),
         other => panic!("{why}: {other:?}"),
     }
 }
@@ -108,7 +108,9 @@ fn numbers_have_to_be_finite() {
     let reading = Reading { exclude: vec!["c0".into()], ..Reading::default() };
     assert_eq!(reading.read(&file("a.npy", &nan).1).unwrap().values(), array![[2.0], [4.0]]);
     let reading = Reading { numbers: Some(vec![]), text: vec!["c0".into()], ..Reading::default() };
-    assert!(matches!(reading.read(&file("a.npy", &nan).1), Err(Error::MissingEntry { row: 1, .. })));
+    assert!(
+        matches!(reading.read(&file("a.npy", &nan).1), Err(e) if matches!(e.problem(), Some(Problem::MissingEntry)) && e.place() == Some(&Place::Row(1)))
+    );
 }
 
 #[test]
@@ -124,7 +126,9 @@ fn archives_that_lie() {
         let central = good.windows(4).position(|w| w == b"PK\x01\x02").unwrap();
         bad[central + 16] ^= 1; // … the one in the directory is.
         damaged(parse("a.npz", &bad), "the checksum is wrong");
-        assert!(matches!(parse("a.npz", &zip("x.npy", &array, deflate, size + 8)), Err(Error::Damaged { .. })));
+        assert!(
+            matches!(parse("a.npz", &zip("x.npy", &array, deflate, size + 8)), Err(e) if matches!(e.problem(), Some(Problem::Damaged { .. })))
+        );
     }
     damaged(parse("a.npz", &zip("x.npy", &array, true, u32::MAX - 1)), "cannot be in a file of");
     // 64 MiB of zeros in 64 kB, behind a header that promises two numbers, and one that promises them all.
@@ -189,6 +193,8 @@ fn files_under_the_wrong_ending() {
             assert!(e.contains(name) && e.contains("check the ending of the name"), "{e}");
         }
     }
-    assert!(matches!(read(Path::new("no.npz:x")), Err(Error::NoFile { .. })));
-    assert!(matches!(read(Path::new("no.parquet")), Err(Error::NoFile { .. } | Error::Unsupported { .. })));
+    assert!(matches!(read(Path::new("no.npz:x")), Err(e) if matches!(e.problem(), Some(Problem::NoFile))));
+    assert!(
+        matches!(read(Path::new("no.parquet")), Err(e) if matches!(e.problem(), Some(Problem::NoFile | Problem::Unsupported { .. })))
+    );
 }

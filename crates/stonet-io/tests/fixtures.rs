@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ndarray::{Array2, array};
-use stonet_io::{Error, Reading, Table, read};
+use stonet_io::{Error, Problem, Reading, Table, read};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -67,7 +67,9 @@ fn what_numpy_saves_and_a_table_does_not_hold() {
     assert!(m.contains("two.npz: there is no array `feature` in the file; there are `features`"), "{m}");
     assert!(message(read(&fixture("records.npy"))).contains("records of several fields are not supported"));
     assert!(message(read(&fixture("words.npy"))).contains("column `c0`: an array of words cannot be read as numbers"));
-    assert!(matches!(read(&fixture("none.npy")), Err(Error::HeaderOnly { columns: 4, .. })));
+    assert!(
+        matches!(read(&fixture("none.npy")), Err(e) if matches!(e.problem(), Some(Problem::HeaderOnly { columns: 4, .. })))
+    );
     assert!(message(choose("f8.npy", &["c9"], &[])).contains("no column `c9`; there are `c0`"));
 }
 
@@ -82,8 +84,12 @@ fn tensors_of_every_type() {
         let table = read(&fixture(&format!("types.safetensors:{name}"))).unwrap();
         assert_eq!(table.values(), expected, "{name}");
     }
-    assert!(matches!(read(&fixture("types.safetensors")), Err(Error::SeveralMembers { .. })));
-    assert!(matches!(read(&fixture("types.safetensors:f")), Err(Error::NoMember { .. })));
+    assert!(
+        matches!(read(&fixture("types.safetensors")), Err(e) if matches!(e.problem(), Some(Problem::SeveralMembers { .. })))
+    );
+    assert!(
+        matches!(read(&fixture("types.safetensors:f")), Err(e) if matches!(e.problem(), Some(Problem::NoMember { .. })))
+    );
 }
 
 #[cfg(feature = "zstd")]
@@ -157,7 +163,9 @@ mod columnar {
         assert_eq!(table.column("decimal").unwrap(), array![1.25, -0.5, 3.0]);
         assert_eq!(table.text("kind").unwrap(), ["b", "a", "b"]);
         assert_eq!(table.select(&table.columns(&words(&["embedding_*"])).unwrap()), floats());
-        assert!(matches!(choose("none.parquet", &["int8"], &[]), Err(Error::HeaderOnly { columns: 25, .. })));
+        assert!(
+            matches!(choose("none.parquet", &["int8"], &[]), Err(e) if matches!(e.problem(), Some(Problem::HeaderOnly { columns: 25, .. })))
+        );
     }
 
     #[test]

@@ -11,8 +11,8 @@ use heads::{classification, level, names, noise, regression, rows};
 use ndarray::{Array2, Axis, concatenate, s};
 use stonet::{ClassInputs, ClassMethod, InputKind, Kind, Level, RegressionInputs, RegressionRows, Seed, Side};
 use stonet_io::{
-    Cells, Column, Error, Head, Model, ModelColumns, ModelScorer, Reading, ScoreSettings, Setting, Table, Type, Writer,
-    read, score_file,
+    Cells, Column, Error, Head, Model, ModelColumns, ModelScorer, Problem, Reading, ScoreSettings, Setting, Table,
+    Type, Writer, read, score_file,
 };
 
 fn scorer(model: &Model, settings: ScoreSettings) -> ModelScorer {
@@ -138,7 +138,7 @@ fn all_missing_columns_are_named_at_once_with_the_nearest() {
     let (input, output) = (dir.path().join("new.csv"), dir.path().join("out.csv"));
     std::fs::write(&input, "F0,f1,F2x,g\n1,2,3,4\n").unwrap();
     let e = score_file(&scorer, &input, &[], &output, &[], 10, &|_, _| true).unwrap_err();
-    assert!(matches!(&e, Error::MissingColumns { count: 4, .. }), "{e}");
+    assert!(matches!(e.problem(), Some(Problem::MissingColumns { count: 4, .. })), "{e}");
     assert!(!output.exists());
 }
 

@@ -28,7 +28,7 @@ impl Network {
     /// Reads a file. Weights that are stored beside it are taken from its own folder only.
     pub fn open(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => stonet_io::Error::NoFile { path: path.into() }.into(),
+            std::io::ErrorKind::NotFound => stonet_io::Problem::NoFile.of(path).into(),
             _ => Error::Unreadable { path: path.into(), source },
         })?;
         Self::from_bytes(bytes, path)

@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2};
 use serde::Serialize;
 use stonet::base::Cancelled;
 use stonet::metrics::top_class;
-use stonet_io::{Cells, Column, Reading, Type, Writer};
+use stonet_io::{Cells, Column, Problem, Reading, Type, Writer};
 use stonet_onnx::{Features as Said, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
 use crate::args::{FORMATS, MissingArg, WithArg};
@@ -285,11 +285,12 @@ impl Features {
 
     /// The flags that help where cells do not fit; `all` where every column goes in.
     fn hint(&self, error: stonet_io::Error, all: bool) -> Error {
-        use stonet_io::Error as File;
-        let hint = match &error {
-            File::TextColumns { .. } | File::NotANumber { .. } | File::ColumnType { wanted: "numbers", .. } if all => {
-                "; --inputs names the columns that go into the network, and --keep those that are copied"
-            }
+        let hint = match error.problem() {
+            Some(
+                Problem::TextColumns { .. }
+                | Problem::NotANumber { .. }
+                | Problem::ColumnType { wanted: "numbers", .. },
+            ) if all => "; --inputs names the columns that go into the network, and --keep those that are copied",
             _ => return hints::missing_values(error.into()),
         };
         Error::Hint { source: Box::new(error), hint: hint.into() }

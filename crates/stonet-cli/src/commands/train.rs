@@ -16,7 +16,7 @@ use stonet::rows::{Scaling, Standardizer};
 use stonet::train::Stop;
 use stonet::{Activation, Dataset, Labels, Seed};
 use stonet_compare::files;
-use stonet_io::{Cells, Column, ModelColumns, Reading, Table, Type, Writer};
+use stonet_io::{Cells, Column, ModelColumns, Problem, Reading, Table, Type, Writer};
 use stonet_onnx::perceptron;
 
 use crate::args::{FORMATS, MissingArg, SeedArg, Task, WithArg};
@@ -158,11 +158,14 @@ impl Train {
         output::check_named("--output", &self.output, "onnx", "network.onnx", &taken)?;
         for held in &self.hold_out {
             output::check(&held.path, &taken).map_err(|e| match e {
-                Error::File(stonet_io::Error::OutputIsInput { path, input }) => {
-                    let (path, input) = (path.display(), input.display());
-                    let why = format!("names {path}, which is {input}, read or written already; name another file");
-                    Error::flag("--hold-out", why)
-                }
+                Error::File(stonet_io::Error::File(file)) => match &file.problem {
+                    Problem::OutputIsInput { input } => {
+                        let (path, input) = (file.path.display(), input.display());
+                        let why = format!("names {path}, which is {input}, read or written already; name another file");
+                        Error::flag("--hold-out", why)
+                    }
+                    _ => Error::File(stonet_io::Error::File(file)),
+                },
                 e => e,
             })?;
             taken.push(&held.path);
@@ -277,7 +280,7 @@ impl Train {
         let targets = table.columns(&numbers)?;
         columns.retain(|c| !targets.contains(c));
         if columns.is_empty() {
-            return Err(stonet_io::Error::NoInputs { path: self.rows.clone() }.into());
+            return Err(Problem::NoInputs.of(self.rows.clone()).into());
         }
         let target = match (self.task, &self.target[..]) {
             (Task::Regression, _) => Target::Numbers(table.select(&targets)),

@@ -190,7 +190,7 @@ impl ClassFile {
             (Some(z), None) => ClassInputs::logits(z.view()),
             (Some(z), Some(f)) => ClassInputs::logits(z.view()).and_then(|i| i.with_features(f.view())),
             (None, Some(f)) => ClassInputs::features(f.view()),
-            (None, None) => return Err(stonet_io::Error::NoInputs { path: self.path.clone() }.into()),
+            (None, None) => return Err(stonet_io::Problem::NoInputs.of(self.path.clone()).into()),
         };
         inputs.map_err(Error::rows(&self.path))
     }

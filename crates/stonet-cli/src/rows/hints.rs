@@ -1,6 +1,6 @@
 //! What to do about columns that do not fit, in the flags of the command.
 
-use stonet_io::Error as File;
+use stonet_io::{FileError, Place, Problem};
 
 use crate::error::{Error, Result};
 
@@ -21,10 +21,12 @@ pub fn not_targets(flag: &'static str, columns: &[String], targets: &[String]) -
 /// Columns of text, with the flags that leave them out; `targets` cannot be left out.
 pub fn text_columns(error: Error, targets: &[String]) -> Error {
     with_hint(error, |error| {
-        let columns = match error {
-            File::TextColumns { columns, .. } => columns.clone(),
-            File::NotANumber { column, remedy, .. } if remedy.contains("exclude") => vec![column.clone()],
-            File::ColumnType { column, wanted: "numbers", .. } => vec![column.clone()],
+        let columns = match (&error.problem, &error.place) {
+            (Problem::TextColumns { columns }, _) => columns.clone(),
+            (Problem::NotANumber { remedy, .. }, Place::Cell(_, column)) if remedy.contains("exclude") => {
+                vec![column.clone()]
+            }
+            (Problem::ColumnType { wanted: "numbers", .. }, Place::Column(column)) => vec![column.clone()],
             _ => return None,
         };
         if let Some(target) = columns.iter().find(|c| targets.contains(c)) {
@@ -38,8 +40,8 @@ pub fn text_columns(error: Error, targets: &[String]) -> Error {
 
 /// Missing values, for commands that can leave out such rows.
 pub fn missing_values(error: Error) -> Error {
-    with_hint(error, |error| match error {
-        File::MissingValue { .. } | File::MissingEntry { .. } => {
+    with_hint(error, |error| match error.problem {
+        Problem::MissingValue { .. } | Problem::MissingEntry => {
             Some("; --drop-missing leaves out every row with a missing value".into())
         }
         _ => None,
@@ -49,9 +51,9 @@ pub fn missing_values(error: Error) -> Error {
 /// A target that is not there: the flag, and how `features` copies it.
 pub fn absent_target(error: Error, targets: &[String]) -> Error {
     with_hint(error, |error| {
-        let (name, known) = match error {
-            File::UnknownColumn { name, known, .. } => (name, known),
-            File::NoMatch { pattern, known, .. } => (pattern, known),
+        let (name, known) = match &error.problem {
+            Problem::UnknownColumn { name, known } => (name, known),
+            Problem::NoMatch { pattern, known } => (pattern, known),
             _ => return None,
         };
         if !targets.contains(name) {
@@ -76,22 +78,17 @@ pub fn absent_target(error: Error, targets: &[String]) -> Error {
 /// A table that does not fit into memory, for the command that can fit a part of it.
 pub fn too_large(error: Error) -> Error {
     with_hint(error, |error| {
-        match error {
-        File::TooLarge { .. } => Some(
-            ": --inputs chooses columns, --sample N fits a part of the rows, and of a folder of Parquet files a sample \
-             is fitted"
-                .into(),
-        ),
-        _ => None,
-    }
+        let hint = ": --inputs chooses columns, --sample N fits a part of the rows, and of a folder of Parquet files a \
+                    sample is fitted";
+        matches!(error.problem, Problem::TooLarge { .. }).then(|| hint.into())
     })
 }
 
-fn with_hint(error: Error, hint: impl FnOnce(&File) -> Option<String>) -> Error {
+fn with_hint(error: Error, hint: impl FnOnce(&FileError) -> Option<String>) -> Error {
     match error {
-        Error::File(source) => match hint(&source) {
-            Some(hint) => Error::Hint { source: Box::new(source), hint },
-            None => Error::File(source),
+        Error::File(stonet_io::Error::File(file)) => match hint(&file) {
+            Some(hint) => Error::Hint { source: Box::new(stonet_io::Error::File(file)), hint },
+            None => Error::File(stonet_io::Error::File(file)),
         },
         error => error,
     }

@@ -11,7 +11,7 @@ use crate::header::Header;
 use crate::location::Location;
 use crate::pieces::{Piece, check_finite};
 use crate::reading::{Ask, Chosen, Gaps};
-use crate::{Error, Result};
+use crate::{Error, Place, Problem, Result};
 
 /// Rows that are decoded at once.
 pub(crate) const ROWS: usize = 1024;
@@ -136,11 +136,12 @@ impl Columns {
 
     fn ragged(&self, row: u64, leaf: &Leaf, found: usize) -> Error {
         let column = leaf.name.clone();
-        Error::ListLength { path: self.at.path.clone(), row, column, expected: leaf.place.map_or(0, |p| p.1), found }
+        Problem::ListLength { expected: leaf.place.map_or(0, |p| p.1), found }
+            .at(self.at.path.clone(), Place::Entry(row, column))
     }
 
     fn missing(&self, row: u64, leaf: &Leaf) -> Error {
-        Error::MissingEntry { path: self.at.path.clone(), row, column: leaf.name.clone() }
+        Problem::MissingEntry.at(self.at.path.clone(), Place::Entry(row, leaf.name.clone()))
     }
 }
 
@@ -281,17 +282,14 @@ fn is_text_only(kind: &DataType) -> bool {
 
 fn check_types(at: &Location, schema: &Schema, numbers: &[Leaf], texts: &[Leaf]) -> Result<()> {
     let kind = |leaf: &Leaf| schema.field(leaf.column).data_type();
-    let wrong = |leaf: &Leaf, wanted, remedy| Error::ColumnType {
-        path: at.path.clone(),
-        column: leaf.name.clone(),
-        kind: format!("the type {}", kind(leaf)),
-        wanted,
-        remedy,
+    let wrong = |leaf: &Leaf, wanted, remedy| {
+        Problem::ColumnType { kind: format!("the type {}", kind(leaf)), wanted, remedy }
+            .at(at.path.clone(), Place::Column(leaf.name.clone()))
     };
     let words: Vec<String> =
         numbers.iter().filter(|l| l.place.is_none() && is_text_only(kind(l))).map(|l| l.name.clone()).collect();
     if words.len() > 1 {
-        return Err(Error::TextColumns { path: at.path.clone(), columns: words });
+        return Err(Problem::TextColumns { columns: words }.of(at.path.clone()));
     }
     if let Some(leaf) = numbers.iter().find(|l| l.place.is_none() && !is_number(kind(l))) {
         let remedy = match kind(leaf) {

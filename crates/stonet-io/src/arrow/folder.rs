@@ -10,7 +10,7 @@ use super::parquet::{self, Footer};
 use crate::location::{Format, Location};
 use crate::pieces::{Opened, Piece, Pieces};
 use crate::reading::Ask;
-use crate::{Error, Reading, Result};
+use crate::{Error, Place, Problem, Reading, Result};
 
 /// The files that are left, and the one that is being read.
 struct Folder {
@@ -68,7 +68,7 @@ pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
         left.push(file);
     }
     let Some(Opened { header, left_out, .. }) = first.or(empty) else {
-        return Err(Error::HeaderOnly { path: at.path.clone(), columns: 0 });
+        return Err(Problem::HeaderOnly { columns: 0 }.of(at.path.clone()));
     };
     let (numbers, texts) = (wanted.numbers.clone(), wanted.texts.clone());
     let folder = Folder { part: None, left: left.into_iter(), wanted, rows };
@@ -95,14 +95,14 @@ fn files(at: &Location) -> Result<Vec<Location>> {
     collect(&at.file, &mut found)?;
     found.sort();
     if found.is_empty() {
-        return Err(Error::NoParquet { path: at.path.clone() });
+        return Err(Problem::NoParquet.of(at.path.clone()));
     }
     let location = |path: PathBuf| Location { file: path.clone(), path, member: None, format: Format::Parquet };
     Ok(found.into_iter().map(location).collect())
 }
 
 fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    let unreadable = |source| Error::Unreadable { path: folder.to_owned(), source };
+    let unreadable = |source| Problem::Unreadable { source }.of(folder.to_owned());
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let (path, name) = (entry.path(), entry.file_name());
@@ -159,7 +159,9 @@ impl Wanted {
         for (column, found) in lists(schema, &opened.header) {
             match self.lists.get(&column) {
                 Some(&expected) if expected != found && self.numbers.contains(&format!("{column}_0")) => {
-                    return Err(Error::ListLength { path: opened.source.clone(), row: 0, column, expected, found });
+                    return Err(
+                        Problem::ListLength { expected, found }.at(opened.source.clone(), Place::Entry(0, column))
+                    );
                 }
                 _ => {}
             }
@@ -179,7 +181,7 @@ fn lists(schema: &Schema, header: &[String]) -> HashMap<String, usize> {
 /// A wanted name that holds a `*` was taken for a pattern, and fits something else.
 fn unknown(at: &Location, name: &str, opened: &Opened) -> Error {
     let known = crate::nearest(name, &opened.header);
-    Error::UnknownColumn { path: at.path.clone(), name: name.into(), known }
+    Problem::UnknownColumn { name: name.into(), known }.of(at.path.clone())
 }
 
 impl Part {

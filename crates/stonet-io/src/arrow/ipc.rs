@@ -20,7 +20,7 @@ use crate::location::Location;
 use crate::open::{self, BUFFER};
 use crate::pieces::{Opened, Piece, Pieces};
 use crate::reading::Ask;
-use crate::{Error, Result};
+use crate::{Error, Problem, Result};
 
 const MAGIC: &[u8; 6] = b"ARROW1";
 /// In front of every length since version 0.15 of the format.
@@ -196,7 +196,7 @@ impl Messages {
 
     fn open(at: &Location) -> Result<Self> {
         let (mut file, length) = open::file(&at.file)?;
-        let unreadable = |source| Error::Unreadable { path: at.path.clone(), source };
+        let unreadable = |source| Problem::Unreadable { source }.of(at.path.clone());
         let (mut start, mut end) = ([0; 8], [0; 10]);
         if length >= 18 {
             file.read_exact(&mut start).map_err(unreadable)?;
@@ -273,6 +273,6 @@ impl Messages {
     }
 
     fn failed(&self, source: io::Error) -> Error {
-        Error::Unreadable { path: self.at.path.clone(), source }
+        Problem::Unreadable { source }.of(self.at.path.clone())
     }
 }

@@ -11,7 +11,7 @@ use super::container::{self, Parts};
 use super::numbers::{self, Tensor, Tensors};
 use super::{About, Head, Model, Task, seen};
 use crate::location::damaged;
-use crate::{Error, Result, explain};
+use crate::{Problem, Result, explain};
 
 /// The latest format version, which is written.
 const VERSION: u64 = 2;
@@ -82,13 +82,13 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
         1 => model(&metadata, tensors, |_| false).map_err(bad),
         2 => {
             if let Some(section) = unknown(&metadata).map_err(bad)? {
-                return Err(Error::NewerSection { path: path.into(), section, needs: needs()?, here: Model::VERSION });
+                return Err(Problem::NewerSection { section, needs: needs()?, here: Model::VERSION }.of(path));
             }
             model(&metadata, tensors, |tensor| ignored(&metadata, tensor)).map_err(bad)
         }
         _ => {
-            let (path, needs) = (path.into(), needs()?);
-            Err(Error::NewerModel { path, found, needs, here: Model::VERSION, known: VERSION })
+            let needs = needs()?;
+            Err(Problem::NewerModel { found, needs, here: Model::VERSION, known: VERSION }.of(path))
         }
     }
 }

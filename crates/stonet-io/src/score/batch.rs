@@ -14,7 +14,7 @@ use crate::pattern::matches;
 use crate::pieces::Piece;
 use crate::reading::Ask;
 use crate::write::columnar;
-use crate::{Error, Model, ModelColumns, Reading, Result, Table};
+use crate::{Error, Model, ModelColumns, Problem, Reading, Result, Table};
 
 /// Which columns of record batches go in, by name or pattern.
 #[derive(Debug, Clone, PartialEq)]
@@ -223,7 +223,7 @@ impl BatchScorer {
     }
 
     fn wrong(&self, why: impl ToString) -> Error {
-        Error::Damaged { path: self.source.clone(), format: Format::Arrow.name(), why: why.to_string() }
+        Problem::Damaged { format: Format::Arrow.name(), why: why.to_string() }.of(self.source.clone())
     }
 
     fn table(&self, batch: &RecordBatch, first_row: u64) -> Result<Table> {
@@ -280,7 +280,7 @@ impl Shown {
         let kept = all.exact(keep)?;
         let outputs = columnar::schema(scorer.outputs());
         if let Some(both) = outputs.fields().iter().find(|f| keep.contains(f.name())) {
-            return Err(Error::KeptOutput { path: at.path.clone(), name: both.name().clone() });
+            return Err(Problem::KeptOutput { name: both.name().clone() }.of(at.path.clone()));
         }
         let mut fields: Vec<Field> = kept.iter().map(|&i| schema.field(i).clone()).collect();
         fields.extend(outputs.fields().iter().map(|f| f.as_ref().clone()));

@@ -133,7 +133,7 @@ impl Layout {
             }
         }
         if values.is_empty() {
-            return Err(stonet_io::Error::Empty { path: path.into() }.into());
+            return Err(stonet_io::Problem::Empty.of(path).into());
         }
         let shape = (values.len() / self.output.len(), self.output.len());
         let mut values = Array2::from_shape_vec(shape, values).expect("a value per row and column");

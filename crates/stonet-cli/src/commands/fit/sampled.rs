@@ -128,11 +128,9 @@ impl Drawn {
             }
             match seen == self.total {
                 true => Ok(head),
-                false => Err(Error::from(stonet_io::Error::Changed {
-                    path: source.path.clone(),
-                    first: self.total,
-                    second: seen,
-                })),
+                false => Err(Error::from(
+                    stonet_io::Problem::Changed { first: self.total, second: seen }.of(source.path.clone()),
+                )),
             }
         })
     }
