@@ -1,13 +1,12 @@
 //! The regression baselines.
 
 use numpy::{IntoPyArray, PyArray2, PyArray4};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stonet::peers::baseline::{
-    Cqr, FittedBaseline, FittedCqr, FittedLaplace, FittedNormalised, FittedPostLinear, FittedRefit,
+    Baseline as Method, Cqr, FittedBaseline, FittedCqr, FittedLaplace, FittedNormalised, FittedPostLinear, FittedRefit,
     FittedSplitConformal, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
 };
 use stonet::{Level, RegressionInputs, Seed, Ticker};
@@ -67,19 +66,21 @@ impl Baseline {
         seed: u64,
         n_jobs: Option<i64>,
     ) -> PyResult<Self> {
+        let name = name.parse::<Method>().raise()?;
         let held = HeldRows::new(&x, &y, &prediction, &groups)?;
         seen::regression_rows(py, &held.calibration()?, groups.is_some())?;
         let (level, seed) = (Level::new(level).raise()?, Seed::new(seed));
         let fit = move |tick: Ticker<'_>| {
             let (rows, settings) = (held.calibration()?, settings.as_str());
-            Ok(match name.as_str() {
-                "split" => Kind::Split(SplitConformal.fit(&rows, seed, tick).raise()?),
-                "normalised" => Kind::Normalised(plain::<Normalised>(settings)?.fit(&rows, seed, tick).raise()?),
-                "cqr" => Kind::Cqr(plain::<Cqr>(settings)?.fit(&rows, level, seed, tick).raise()?),
-                "post-linear" => Kind::PostLinear(plain::<PostLinear>(settings)?.fit(&rows, seed, tick).raise()?),
-                "refit" => Kind::Refit(plain::<NetworkRefit>(settings)?.fit(&rows, seed, tick).raise()?),
-                "laplace" => Kind::Laplace(Laplace.fit(&rows, seed, tick).raise()?),
-                _ => return Err(PyValueError::new_err(format!("there is no baseline `{name}`"))),
+            Ok(match name {
+                Method::SplitConformal => Kind::Split(SplitConformal.fit(&rows, seed, tick).raise()?),
+                Method::NormalisedConformal => {
+                    Kind::Normalised(plain::<Normalised>(settings)?.fit(&rows, seed, tick).raise()?)
+                }
+                Method::Cqr => Kind::Cqr(plain::<Cqr>(settings)?.fit(&rows, level, seed, tick).raise()?),
+                Method::PostLinear => Kind::PostLinear(plain::<PostLinear>(settings)?.fit(&rows, seed, tick).raise()?),
+                Method::RefitConformal => Kind::Refit(plain::<NetworkRefit>(settings)?.fit(&rows, seed, tick).raise()?),
+                Method::Laplace => Kind::Laplace(Laplace.fit(&rows, seed, tick).raise()?),
             })
         };
         work::follow(py, work::jobs(n_jobs)?, None, fit).map(Baseline)

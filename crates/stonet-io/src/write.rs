@@ -21,6 +21,7 @@ const FORMATS: &str = ".csv and .csv.gz, .parquet, .arrow, .feather and .ipc, .n
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Type {
     /// Numbers in full.
     F64,

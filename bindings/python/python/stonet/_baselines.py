@@ -143,7 +143,7 @@ class SplitConformal(_Baseline):
     array([-12., 22.])
     """
 
-    _name = "split"
+    _name = "split-conformal"
     _own_score = True
     _needs_features = False
     _has_settings = False
@@ -153,7 +153,7 @@ class SplitConformal(_Baseline):
 class NormalisedConformal(_Baseline):
     """Intervals around the network's own predictions, longer where a regression on the features expects larger errors."""
 
-    _name = "normalised"
+    _name = "normalised-conformal"
     _own_score = True
 
 
@@ -168,7 +168,7 @@ class CQR(_Baseline):
 class RefitConformal(_Baseline):
     """A small network refitted on half of the rows, split conformal on the other half."""
 
-    _name = "refit"
+    _name = "refit-conformal"
 
 
 @_documented("``lambdas``, ``smallest`` and ``folds`` of the path.")

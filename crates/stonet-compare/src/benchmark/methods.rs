@@ -7,7 +7,9 @@ use std::time::Instant;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{coverage, coverage_by_width, mean_length, mean_sd, median_length, winkler, winkler_scores};
-use stonet::peers::baseline::{Cqr, FittedBaseline, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal};
+use stonet::peers::baseline::{
+    Baseline, Cqr, FittedBaseline, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
+};
 use stonet::{Intervals, Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side, Ticker};
 use stonet_report::real;
 
@@ -19,21 +21,12 @@ pub const DEFAULT: &str = "stack";
 
 /// A way to intervals: one of ours, or a baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
     /// A post-StoNet.
     Post(Kind),
-    /// Split conformal on the network's own errors.
-    SplitConformal,
-    /// Split conformal with a learned scale.
-    NormalisedConformal,
-    /// Conformalised quantile regression.
-    Cqr,
-    /// A small network refitted on half of the rows.
-    RefitConformal,
-    /// A Lasso on the features.
-    PostLinear,
-    /// Bayesian regression on the features.
-    Laplace,
+    /// A baseline.
+    Baseline(Baseline),
 }
 
 impl Method {
@@ -45,24 +38,19 @@ impl Method {
         Method::Post(Kind::Paper),
         Method::Post(Kind::Fast),
         Method::Post(Kind::Split),
-        Method::SplitConformal,
-        Method::NormalisedConformal,
-        Method::Cqr,
-        Method::RefitConformal,
-        Method::PostLinear,
-        Method::Laplace,
+        Method::Baseline(Baseline::SplitConformal),
+        Method::Baseline(Baseline::NormalisedConformal),
+        Method::Baseline(Baseline::Cqr),
+        Method::Baseline(Baseline::RefitConformal),
+        Method::Baseline(Baseline::PostLinear),
+        Method::Baseline(Baseline::Laplace),
     ];
 
     /// The name in tables and flags.
     pub fn name(self) -> &'static str {
         match self {
             Method::Post(kind) => kind.name(),
-            Method::SplitConformal => "split-conformal",
-            Method::NormalisedConformal => "normalised-conformal",
-            Method::Cqr => "cqr",
-            Method::RefitConformal => "refit-conformal",
-            Method::PostLinear => "post-linear",
-            Method::Laplace => "laplace",
+            Method::Baseline(baseline) => baseline.name(),
         }
     }
 
@@ -74,18 +62,20 @@ impl Method {
         seed: Seed,
         tick: Ticker<'_>,
     ) -> Result<Intervals> {
-        let fitted: Box<dyn FittedBaseline> = match self {
+        let baseline = match self {
             Method::Post(kind) => {
-                let fitted =
-                    PostStoNetRegressor { kind, level, ..PostStoNetRegressor::default() }.fit(rows, seed, tick)?;
-                return Ok(fitted.intervals(new, level, Side::Both)?);
+                let settings = PostStoNetRegressor { kind, level, ..PostStoNetRegressor::default() };
+                return Ok(settings.fit(rows, seed, tick)?.intervals(new, level, Side::Both)?);
             }
-            Method::SplitConformal => Box::new(SplitConformal.fit(rows, seed, tick)?),
-            Method::NormalisedConformal => Box::new(Normalised::default().fit(rows, seed, tick)?),
-            Method::Cqr => Box::new(Cqr::default().fit(rows, level, seed, tick)?),
-            Method::RefitConformal => Box::new(NetworkRefit::default().fit(rows, seed, tick)?),
-            Method::PostLinear => Box::new(PostLinear::default().fit(rows, seed, tick)?),
-            Method::Laplace => Box::new(Laplace.fit(rows, seed, tick)?),
+            Method::Baseline(baseline) => baseline,
+        };
+        let fitted: Box<dyn FittedBaseline> = match baseline {
+            Baseline::SplitConformal => Box::new(SplitConformal.fit(rows, seed, tick)?),
+            Baseline::NormalisedConformal => Box::new(Normalised::default().fit(rows, seed, tick)?),
+            Baseline::Cqr => Box::new(Cqr::default().fit(rows, level, seed, tick)?),
+            Baseline::RefitConformal => Box::new(NetworkRefit::default().fit(rows, seed, tick)?),
+            Baseline::PostLinear => Box::new(PostLinear::default().fit(rows, seed, tick)?),
+            Baseline::Laplace => Box::new(Laplace.fit(rows, seed, tick)?),
         };
         Ok(fitted.intervals(new, level)?)
     }

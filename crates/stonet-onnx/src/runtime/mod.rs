@@ -13,6 +13,7 @@ use crate::{Error, Network, Result};
 
 /// The program that runs a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Runtime {
     /// `rten`: built in.
     #[default]

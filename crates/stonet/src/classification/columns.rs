@@ -45,6 +45,7 @@ pub struct ClassColumns {
 
 /// Something about columns and classes that a user should know.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum ClassNote {
     /// Fewer classes occur than there are columns, and what the columns are was decided by how often the largest one is
     /// the label.

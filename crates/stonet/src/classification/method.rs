@@ -7,6 +7,7 @@ use crate::base::names::named;
 /// How probabilities are made from a classifier's outputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
 pub enum ClassMethod {
     /// `none`: softmax(z).
     None,

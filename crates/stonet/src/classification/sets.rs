@@ -15,6 +15,7 @@ use crate::rows::{ClassInputs, ClassRows, Level, complement};
 /// Who judges the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum SetScheme {
     /// A share of the rows fits, the others judge: exact 1 − α, but fewer rows for both.
     Split {

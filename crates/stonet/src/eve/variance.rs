@@ -14,6 +14,7 @@ use crate::train::{Trainer, check_sizes};
 /// How the variance of the residuals is estimated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Variance {
     /// The mean squared training residual, as `alg:CI` prints it: too small by what the fit has learned of the noise.
     Train,

@@ -13,6 +13,7 @@ use crate::base::{Error, Result};
 /// The shape of the penalty; its strength λ (the trainer's κ) is an argument of every method.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Penalty {
     /// ρ = λ|w|.
     #[default]

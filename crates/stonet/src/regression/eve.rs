@@ -22,6 +22,7 @@ pub(super) const PAPER_GRID: [f64; 11] = [5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.
 /// How κ is chosen from its path over k folds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Select {
     /// The smallest out-of-fold error.
     Error,

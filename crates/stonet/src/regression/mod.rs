@@ -31,6 +31,7 @@ use stack::FittedStack;
 /// The intervals, by the names users type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
 pub enum Kind {
     /// `paper`: Eve's law with the training variance, κ by the paper's coverage rule.
     Paper,

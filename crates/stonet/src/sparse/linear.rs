@@ -26,6 +26,7 @@ const WIDE: usize = 4096;
 /// Which Gram matrix is formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Solver {
     /// Whichever should cost less.
     #[default]

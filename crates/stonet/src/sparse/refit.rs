@@ -12,6 +12,7 @@ use crate::linalg::dense::{matmul, symmetric_eigen};
 /// How Var(ŵ) is computed on the support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Refit {
     /// Ordinary least squares; linearly dependent inputs are an error.
     Ols,

@@ -35,6 +35,7 @@ const SWEEPS: usize = 200;
 /// The transition kernel of the imputation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Kernel {
     /// A gradient step and noise.
     #[default]
@@ -46,6 +47,7 @@ pub enum Kernel {
 /// What a layer's regression has as its inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Design {
     /// The activations of the forward pass through the layers below, as just regressed (D9).
     #[default]

@@ -16,6 +16,7 @@ use crate::network::StoNet;
 
 /// Which weights count as selected.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[non_exhaustive]
 pub enum Rule {
     /// Those that are not exactly zero.
     Zeros,

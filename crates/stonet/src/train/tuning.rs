@@ -12,6 +12,7 @@ use crate::rows::{Dataset, complement, folds};
 /// Where the fit at the next κ begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Walk {
     /// At the network of the κ before it, with half the epochs and rates that fall from the beginning. A large κ met
     /// cold kills every unit at once; met warm it keeps what matters.

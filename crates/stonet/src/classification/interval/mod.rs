@@ -47,6 +47,7 @@ const LEAST_SCALE: f64 = 1e-15;
 /// Where the variance of the labels is taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Covariance {
     /// From the fitted probabilities: the inverse observed information, where there is one member.
     #[default]
@@ -59,6 +60,7 @@ pub enum Covariance {
 /// On which scale an interval is p̂ ± z times a standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum IntervalScale {
     /// log p/(1 − p): ends stay inside (0, 1).
     #[default]
@@ -98,6 +100,7 @@ impl Default for Wald {
 /// What may be expected of intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Trust {
     /// The estimate is a maximum of the likelihood with few parameters.
     Likelihood,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The score that a prediction set is cut at; the larger, the less the class conforms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum SetScore {
     /// 1 − p_y (Sadinle, Lei & Wasserman 2019): the smallest sets on average, the same threshold for easy and hard
     /// rows.

@@ -35,6 +35,7 @@
 mod cqr;
 mod halves;
 mod laplace;
+mod method;
 mod normalised;
 mod post_linear;
 mod refit;
@@ -46,6 +47,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 
 pub use cqr::{Cqr, FittedCqr};
 pub use laplace::{FittedLaplace, Laplace};
+pub use method::Baseline;
 pub use normalised::{FittedNormalised, Normalised};
 pub use post_linear::{FittedPostLinear, PostLinear};
 pub use refit::{FittedRefit, NetworkRefit};

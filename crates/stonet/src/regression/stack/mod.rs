@@ -35,6 +35,7 @@ pub(crate) const NAME: &str = "a stack that was fitted with them";
 /// How held-out scores come about.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Scheme {
     /// Everything chosen inside the fold: the CV+ bound holds. 15 fits of the members for 5 folds.
     Nested,
