@@ -4,7 +4,8 @@
     compare-env/bin/python benches/compare/asghmc_step.py [--json FILE]
 
 Both take the same step: batch 50 of 500 rows, tanh, Langevin with one sweep, proximal Lasso, no noise, one thread.
-`hand` writes the latent gradients out; `autograd` asks torch for them, layer by layer, as one would from the algorithm box.
+`hand` writes the latent gradients out; `autograd` asks torch for them, layer by layer, as one would from the algorithm
+box.
 """
 
 import argparse

@@ -3,8 +3,9 @@
     python benches/compare/engines.py --data DIR --rows 4000000 --out docs/results/engines/overhead
     python benches/compare/engines.py --data DIR --rows 20000000 --brief --out docs/results/engines/20-million
 
-DIR gets the rows (Parquet, 100 features of 32 bits: 8 GB for 20 million rows) and is not emptied. Needs the package with its extras `spark` and
-`ray`, and Java 17. Every finished piece is kept in OUT/engines.json; the same command goes on where it was.
+DIR gets the rows (Parquet, 100 features of 32 bits: 8 GB for 20 million rows) and is not emptied. Needs the package
+with its extras `spark` and `ray`, and Java 17. Every finished piece is kept in OUT/engines.json; the same command goes
+on where it was.
 """
 
 from __future__ import annotations

@@ -9,9 +9,10 @@
     stonet export head.stonet -o joined.onnx --network net.onnx
     joined-env/bin/python benches/compare/joined.py joined.onnx new.csv predicted.csv --inputs x1,x2,x3
 
-For classes, add --task classification and leave --prediction out; inputs are then 'z*'. Columns of the rows go into the network
-in the order of --inputs, which is that of the file it was trained on. Ends the program with 1 where numbers differ by more than --tolerance,
-relative to the larger of 1 and the number, or where an interval of the graph is narrower than the one that was predicted.
+For classes, add --task classification and leave --prediction out; inputs are then 'z*'. Columns of the rows go into the
+network in the order of --inputs, which is that of the file it was trained on. Ends the program with 1 where numbers
+differ by more than --tolerance, relative to the larger of 1 and the number, or where an interval of the graph is
+narrower than the one that was predicted.
 """
 
 import argparse

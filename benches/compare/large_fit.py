@@ -4,12 +4,14 @@
     cargo build --release -p stonet-cli
     env/bin/python benches/compare/large_fit.py --data DIR        # 4.2 GB of room in DIR, written once
 
-The folder has 20 files of a million rows: 50 features, the network's own prediction and `y`, 32 bits each. y = mean(x) + sd(x) · normal, both
-nonlinear and known. The head from the folder and heads from independent files of 200,000 rows
+The folder has 20 files of a million rows: 50 features, the network's own prediction and `y`, 32 bits each. y = mean(x)
++ sd(x) · normal, both nonlinear and known. The head from the folder and heads from independent files of 200,000 rows
 (`--interval split`, so that 140,000 are fitted) are judged on the same fresh rows. The program ends with 1 where
 
-- coverage of the folder's head is further than 4.5 binomial standard errors from the level (its calibration rows are too many to add to that),
-- its mean length is further from the mean of the others than 4.5 standard deviations of them, widened for their own mean, or
+- coverage of the folder's head is further than 4.5 binomial standard errors from the level (its calibration rows are
+too many to add to that),
+- its mean length is further from the mean of the others than 4.5 standard deviations of them, widened for their own
+mean, or
 - it took 2 GiB of memory or more.
 """
 
@@ -39,9 +41,9 @@ cargo build --release -p stonet-cli
 python benches/compare/large_fit.py --data DIR     # numpy and pyarrow; {gb:.1f} GB of room in DIR
 ```
 
-`stonet fit FOLDER --task regression --prediction prediction` on {gb:.1f} GB of Parquet files, beside fits in memory (`--interval split`) on independent files; {cores} cores.
-All heads are judged on the same fresh rows, at 90 %. Seconds and memory are those of `stonet fit` as a whole; on the
-clock they depend on what else the machine does.
+`stonet fit FOLDER --task regression --prediction prediction` on {gb:.1f} GB of Parquet files, beside fits in memory
+(`--interval split`) on independent files; {cores} cores. All heads are judged on the same fresh rows, at 90 %. Seconds
+and memory are those of `stonet fit` as a whole; on the clock they depend on what else the machine does.
 
 {table}
 """

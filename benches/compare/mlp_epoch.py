@@ -3,9 +3,10 @@
     python -m venv compare-env && compare-env/bin/pip install torch
     compare-env/bin/python benches/compare/mlp_epoch.py [--runs N] [--json FILE]
 
-Both train the same network: tanh, squared error, Adam at rate 1e-3, batches of 50 of 2000 rows in a new random order each epoch,
-single precision, one thread. Torch runs with each of its three Adams; the ratio is to the fastest of them. A run times all
-four in turn, three times over, so that a busy moment of the machine does not meet one of them alone; several runs show the spread.
+Both train the same network: tanh, squared error, Adam at rate 1e-3, batches of 50 of 2000 rows in a new random order
+each epoch, single precision, one thread. Torch runs with each of its three Adams; the ratio is to the fastest of them.
+A run times all four in turn, three times over, so that a busy moment of the machine does not meet one of them alone;
+several runs show the spread.
 """
 
 import argparse

@@ -3,9 +3,9 @@
     python -m venv compare-env && compare-env/bin/pip install onnx onnxruntime numpy
     compare-env/bin/python benches/compare/onnx_heads.py [--directory DIR]
 
-`cargo run --example heads` fits a model of every form and writes its graph, rows, and its own answers; here the graphs are checked by
-onnx.checker and run. Exact forms have to agree to 1e-4 of the answer or of 1; compressed intervals must not be narrower, and at most 0.5 %
-wider on average. The exit code is 1 if one fails.
+`cargo run --example heads` fits a model of every form and writes its graph, rows, and its own answers; here the graphs
+are checked by onnx.checker and run. Exact forms have to agree to 1e-4 of the answer or of 1; compressed intervals must
+not be narrower, and at most 0.5 % wider on average. The exit code is 1 if one fails.
 """
 
 import argparse

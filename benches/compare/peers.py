@@ -1,11 +1,11 @@
 """StoNet beside MAPIE, crepes, laplace-torch and netcal: the same network, the same rows, the same levels, one table.
 
-    python -m venv peers && peers/bin/pip install mapie crepes scikit-learn netcal laplace-torch   # the last two bring torch
-    peers/bin/pip install bindings/python
-    peers/bin/python benches/compare/peers.py
+    python -m venv peers && peers/bin/pip install mapie crepes scikit-learn netcal laplace-torch   # the last two bring
+    torch peers/bin/pip install bindings/python peers/bin/python benches/compare/peers.py
 
-A peer that is not installed is left out with a message. The program ends with 1 where our split conformal differs from MAPIE's or crepes' by more
-than 1e-9, or our calibration error from netcal's. Seconds are those of fit and prediction together, on whatever this machine has.
+A peer that is not installed is left out with a message. The program ends with 1 where our split conformal differs from
+MAPIE's or crepes' by more than 1e-9, or our calibration error from netcal's. Seconds are those of fit and prediction
+together, on whatever this machine has.
 """
 
 import sys

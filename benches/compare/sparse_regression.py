@@ -3,9 +3,9 @@
     python -m venv compare-env && compare-env/bin/pip install scikit-learn skglm celer adelie
     compare-env/bin/python benches/compare/sparse_regression.py [--json FILE]
 
-Three problems: 20 responses on one 2000 x 100 design; one response on 20000 x 1000; a path of 100 lambdas on 2000 x 100.
-All run on one thread; ours also on all cores, since it spreads over rows and responses by itself.
-Every solver's objective at the (last) lambda is printed relative to ours, so that speed is not bought with precision.
+Three problems: 20 responses on one 2000 x 100 design; one response on 20000 x 1000; a path of 100 lambdas on 2000 x
+100. All run on one thread; ours also on all cores, since it spreads over rows and responses by itself. Every solver's
+objective at the (last) lambda is printed relative to ours, so that speed is not bought with precision.
 """
 
 import argparse

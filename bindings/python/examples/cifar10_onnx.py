@@ -1,10 +1,8 @@
 # %% [markdown]
 # # Calibrated probabilities for a ResNet on CIFAR-10, by ONNX
-# The network is an ONNX file and the images are CIFAR-10's binary file of test images, which the network was not trained on:
-#
-#     python cifar10_onnx.py resnet.onnx cifar-10-batches-bin/test_batch.bin
-#
-# Nothing but numpy and stonet is needed: the wheel brings what runs the network.
+# The network is an ONNX file and the images are CIFAR-10's binary file of test images, which the network was not
+# trained on:      python cifar10_onnx.py resnet.onnx cifar-10-batches-bin/test_batch.bin  Nothing but numpy and stonet
+# is needed: the wheel brings what runs the network.
 
 # %%
 import sys

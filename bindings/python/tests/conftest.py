@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 # A shell starts background processes with SIGINT ignored, and tests of Ctrl-C would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Engines need a pytest of their own: a thread of Ray Data outlives `ray.shutdown()` and goes on to format tracebacks. Formatting parses
-# source, and CPython 3.11 has one counter of depth for all threads that parse: pytest, which parses to show an expected failure, ended
-# with "SystemError: AST constructor recursion depth mismatch". A file that is named on the command line is collected all the same.
+# Engines need a pytest of their own: a thread of Ray Data outlives `ray.shutdown()` and goes on to format tracebacks.
+# Formatting parses source, and CPython 3.11 has one counter of depth for all threads that parse: pytest, which parses
+# to show an expected failure, ended with "SystemError: AST constructor recursion depth mismatch". A file that is named
+# on the command line is collected all the same.
 ENGINES = ["test_ray.py", "test_spark.py"]
 collect_ignore = ENGINES
 # Threads that libraries keep for later, which never parse: the monitor of tqdm.

@@ -113,8 +113,9 @@ print("what was left behind has ended")
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the threads of the process")
 def test_ctrl_c_is_heard_inside_a_factorisation() -> None:
-    # One eigen-decomposition of order 3000, inside which nothing can be asked. The exception comes whether the signal arrives inside it, so that
-    # the work is left behind, or before it, where the work ends by itself: that depends on the machine.
+    # One eigen-decomposition of order 3000, inside which nothing can be asked. The exception comes whether the signal
+    # arrives inside it, so that the work is left behind, or before it, where the work ends by itself: that depends on
+    # the machine.
     run = subprocess.run([sys.executable, "-c", FACTORISATION], capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stderr
     assert re.search(r"interrupted while \d+ threads work", run.stdout), run.stdout

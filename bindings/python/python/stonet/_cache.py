@@ -14,14 +14,16 @@ _V = TypeVar("_V")
 class Kept(Generic[_K, _V]):
     """At most so many values; the one that was not used for the longest time is dropped first.
 
-    A value is made while the lock is held, so that threads that ask for the same key at once get the same object and it is made once.
+    A value is made while the lock is held, so that threads that ask for the same key at once get the same object and it
+    is made once.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.RLock()
         self._values: dict[_K, _V] = {}
-        # Values of the parent process may own threads that a fork lacks; dropping such a value would wait for them for ever.
+        # Values of the parent process may own threads that a fork lacks; dropping such a value would wait for them for
+        # ever.
         self._inherited: list[dict[_K, _V]] = []
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._forked)

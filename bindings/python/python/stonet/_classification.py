@@ -32,25 +32,29 @@ class PostStoNetClassifier(Calibrator):
     Parameters
     ----------
     method : str, default="stack"
-        How probabilities are made: ``stack`` (a weighted mean of the others), ``skip``, ``skip-prob``, ``skip-linear``, ``stonet``,
-        ``paper``, ``post-linear``, ``temperature``, ``vector``, ``matrix``, ``matrix-odir``, ``isotonic`` or ``none``.
+        How probabilities are made: ``stack`` (a weighted mean of the others), ``skip``, ``skip-prob``, ``skip-linear``,
+        ``stonet``, ``paper``, ``post-linear``, ``temperature``, ``vector``, ``matrix``, ``matrix-odir``, ``isotonic``
+        or ``none``.
     kind : {"auto", "logits", "log-probabilities", "probabilities", "features"}, default="auto"
-        What the columns of X are. ``auto``: with as many columns as ``classes`` names, or as there are classes in y, they are the outputs
-        of the network: probabilities where every row is one, otherwise logits. Where y holds whole numbers from 0, or the names of the
-        columns, and fewer classes than there are columns, X are outputs only if the largest column is that of the label clearly more often
-        than chance (one-sided binomial test, p < 1e-6). One column with two classes is the output of a binary classifier, for the second
-        class, under the same test. In all other cases X are features. A warning tells what was decided where there
-        is a doubt; ``kind_`` holds it.
+        What the columns of X are. ``auto``: with as many columns as ``classes`` names, or as there are classes in y,
+        they are the outputs of the network: probabilities where every row is one, otherwise logits. Where y holds whole
+        numbers from 0, or the names of the columns, and fewer classes than there are columns, X are outputs only if the
+        largest column is that of the label clearly more often than chance (one-sided binomial test, p < 1e-6). One
+        column with two classes is the output of a binary classifier, for the second class, under the same test. In all
+        other cases X are features. A warning tells what was decided where there is a doubt; ``kind_`` holds it.
     sets : {"cv+", "split"} or dict, optional
-        Whether sets of classes are fitted too, and who judges: every row by folds (five more fits), or 30 % of the rows (one more).
+        Whether sets of classes are fitted too, and who judges: every row by folds (five more fits), or 30 % of the rows
+        (one more).
     intervals : bool, default=False
-        Whether the probabilities get intervals. Where no honest one is known, ``fit`` warns and `predict_proba_interval` raises the reason.
+        Whether the probabilities get intervals. Where no honest one is known, ``fit`` warns and
+        `predict_proba_interval` raises the reason.
     level : float, default=0.9
         Coverage of sets and intervals where none is asked for.
     folds : int, optional
         Folds of every cross-validation.
     settings : dict, optional
-        Any other setting, by the names of the TOML files of the command, such as ``{"members": ["temperature", "skip"]}``.
+        Any other setting, by the names of the TOML files of the command, such as
+        ``{"members": ["temperature", "skip"]}``.
     progress : bool or callable, optional
         True for a bar (by tqdm if it is installed), or a function of (done, total); what it raises ends the fit.
     n_jobs : int, optional
@@ -58,26 +62,27 @@ class PostStoNetClassifier(Calibrator):
     random_state : int, RandomState or Generator, optional
         Random seed; None is 1, so that results can always be repeated.
     classes : array-like of shape (n_classes,), optional
-        All classes in the order of the columns of X, or of the probabilities where X are features; classes without a row may be among
-        them. If not given, the names of the columns tell where they hold the labels, whole numbers are the numbers of the columns, and
-        other labels are put in order. A warning shows a better order where the largest column is that of the label much more often in it.
-        Scores of scikit-learn that look at probabilities, such as ``neg_log_loss``, expect sorted classes; those of `stonet.metrics` take
-        ``classes=head.classes_``.
+        All classes in the order of the columns of X, or of the probabilities where X are features; classes without a
+        row may be among them. If not given, the names of the columns tell where they hold the labels, whole numbers are
+        the numbers of the columns, and other labels are put in order. A warning shows a better order where the largest
+        column is that of the label much more often in it. Scores of scikit-learn that look at probabilities, such as
+        ``neg_log_loss``, expect sorted classes; those of `stonet.metrics` take ``classes=head.classes_``.
     fingerprints : bool, default=True
-        Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that were fitted on. Whoever
-        has the file can test whether a row is among them.
+        Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that
+        were fitted on. Whoever has the file can test whether a row is among them.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, in the order of the probabilities: that of ``classes`` if given, otherwise sorted. Where X are outputs of the network
-        and the classes are numbers from 0, those without a row are among them.
+        The classes, in the order of the probabilities: that of ``classes`` if given, otherwise sorted. Where X are
+        outputs of the network and the classes are numbers from 0, those without a row are among them.
     kind_ : str
         What X was taken for.
     members_ : list of dict
         ``method``, ``weight``, chosen ``setting``, ``cv_nll`` and ``converged`` of every member in use.
     cv_results_ : list of dict
-        What cross-validation saw of every member that had something to choose: ``label``, ``setting``, ``kappas``, ``loss``, ``se``, ``chosen``.
+        What cross-validation saw of every member that had something to choose: ``label``, ``setting``, ``kappas``,
+        ``loss``, ``se``, ``chosen``.
     trust_ : str or None
         What may be expected of the intervals.
     n_features_in_ : int

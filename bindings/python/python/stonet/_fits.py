@@ -27,8 +27,8 @@ class Fit(NamedTuple):
 class Fits(Sequence[Fit]):
     """Fits in the order of the estimators and, for each, of the splits.
 
-    Regression is scored by ``coverage``, ``mean_length``, ``median_length``, ``winkler`` (the interval score) and ``rmse``; classification
-    by ``accuracy``, ``nll``, ``brier``, ``ece``, ``class_wise_ece`` and ``adaptive_ece``.
+    Regression is scored by ``coverage``, ``mean_length``, ``median_length``, ``winkler`` (the interval score) and
+    ``rmse``; classification by ``accuracy``, ``nll``, ``brier``, ``ece``, ``class_wise_ece`` and ``adaptive_ece``.
     """
 
     def __init__(self, fits: Sequence[Fit]) -> None:

@@ -203,8 +203,8 @@ class IntervalRegressor(Estimator):
     def predict_std(self, X: Any, prediction: Any = None) -> NDArray[np.float64]:
         """Predict the standard deviation of the target around its prediction.
 
-        It is half the length of the interval at 68.27 %: the standard deviation where errors are normal, and one that is robust against
-        heavy tails where they are not.
+        It is half the length of the interval at 68.27 %: the standard deviation where errors are normal, and one that
+        is robust against heavy tails where they are not.
 
         Parameters
         ----------
@@ -259,7 +259,8 @@ class IntervalRegressor(Estimator):
         Parameters
         ----------
         prediction, groups : bool, str or None
-            True to be given the argument, False to go without, None for an error where it is given, or another name to look it up by.
+            True to be given the argument, False to go without, None for an error where it is given, or another name to
+            look it up by.
 
         Returns
         -------

@@ -32,8 +32,8 @@ def fit_many(
     Parameters
     ----------
     estimators : estimator, list of estimators, or dict of them by name
-        `PostStoNetRegressor` and the regression baselines, or `PostStoNetClassifier` and the calibrators. They are copied and stay as they are;
-        without names they are called by their ``repr``.
+        `PostStoNetRegressor` and the regression baselines, or `PostStoNetClassifier` and the calibrators. They are
+        copied and stay as they are; without names they are called by their ``repr``.
     X : array-like of shape (n_samples, n_features)
         Rows that the network has not seen, as ``fit`` takes them.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
@@ -45,7 +45,8 @@ def fit_many(
     groups : array-like of shape (n_samples,), optional
         Groups such as subjects: no split cuts one.
     splits : int, splitter of scikit-learn, or iterable of (train rows, test rows), optional
-        So many folds in random order, or others, such as ``KFold(5).split(X)``. If not given, there is one fit on all rows and no score.
+        So many folds in random order, or others, such as ``KFold(5).split(X)``. If not given, there is one fit on all
+        rows and no score.
     level : float, optional
         Coverage that all are fitted for and judged at; each estimator's own if not given.
     keep_heads : bool, optional
@@ -60,7 +61,8 @@ def fit_many(
     Returns
     -------
     Fits
-        A list of records ``name``, ``split``, ``scores``, ``seconds`` and ``estimator``, with ``table()`` and ``summary()`` for data frames.
+        A list of records ``name``, ``split``, ``scores``, ``seconds`` and ``estimator``, with ``table()`` and
+        ``summary()`` for data frames.
 
     Raises
     ------
@@ -114,8 +116,9 @@ def benchmark(
 ) -> dict[str, Any]:
     """Compare every interval method by the paper's protocol: 40 % of the rows train a network, 40 % calibrate, 20 % test.
 
-    It is `stonet benchmark`, with the same numbers and files. Every finished split is saved at once in ``out/benchmark.jsonl``; after a
-    kill, the same call goes on where it was, or where the command was. `stonet.spark.benchmark` and `stonet.ray.benchmark` spread the splits.
+    It is `stonet benchmark`, with the same numbers and files. Every finished split is saved at once in
+    ``out/benchmark.jsonl``; after a kill, the same call goes on where it was, or where the command was.
+    `stonet.spark.benchmark` and `stonet.ray.benchmark` spread the splits.
 
     Parameters
     ----------

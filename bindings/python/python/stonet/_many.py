@@ -1,7 +1,8 @@
 """Many fits at once on the workers of any engine, which is a function that spreads tasks.
 
-``spread(function, shared, tasks)`` yields ``(i, function(shared, tasks[i]))`` in whatever order they finish. ``shared`` goes to every worker
-once; tasks and results are small. Functions stand in this module, so that workers find them by name.
+``spread(function, shared, tasks)`` yields ``(i, function(shared, tasks[i]))`` in whatever order they finish. ``shared``
+goes to every worker once; tasks and results are small. Functions stand in this module, so that workers find them by
+name.
 """
 
 from __future__ import annotations

@@ -31,11 +31,12 @@ class PostStoNet:
     features : callable or OnnxNetwork
         From inputs to the last hidden layer, (n, n_features). An `OnnxNetwork` gives the outputs too.
     output : callable, optional
-        From inputs to the network's predictions, (n,) or (n, n_outputs), or to its logits, (n, n_classes). Needed for classes.
+        From inputs to the network's predictions, (n,) or (n, n_outputs), or to its logits, (n, n_classes). Needed for
+        classes.
     task : {"regression", "classification"}, optional
-        If not given: a parameter that only classifiers have, such as ``method=``, makes it a classification. Otherwise targets that are
-        floats are regressed; texts and booleans are classes; whole numbers of an integer type are classes where the network has one output
-        per class, otherwise they are regressed, with a warning.
+        If not given: a parameter that only classifiers have, such as ``method=``, makes it a classification. Otherwise
+        targets that are floats are regressed; texts and booleans are classes; whole numbers of an integer type are
+        classes where the network has one output per class, otherwise they are regressed, with a warning.
     **parameters
         Of `PostStoNetRegressor` or `PostStoNetClassifier`.
 
@@ -46,7 +47,8 @@ class PostStoNet:
 
     Examples
     --------
-    With Keras ``features`` is ``keras.Model(model.input, model.layers[-2].output).predict`` and ``output`` is ``model.predict``.
+    With Keras ``features`` is ``keras.Model(model.input, model.layers[-2].output).predict`` and ``output`` is
+    ``model.predict``.
 
     >>> import numpy as np
     >>> from stonet import PostStoNet

@@ -62,9 +62,9 @@ class OnnxNetwork:
     --------
     ::
 
-        network = stonet.OnnxNetwork("resnet.onnx", scale=1 / 255, mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225])
-        features, logits, _ = network(images)
-        head = stonet.PostStoNetClassifier().fit(logits, labels, features=features)
+        network = stonet.OnnxNetwork("resnet.onnx", scale=1 / 255, mean=[0.485, 0.456, 0.406], std=[0.229, 0.224,
+        0.225]) features, logits, _ = network(images) head = stonet.PostStoNetClassifier().fit(logits, labels,
+        features=features)
     """
 
     path: str | PathLike[str]
@@ -115,8 +115,8 @@ class OnnxNetwork:
         Parameters
         ----------
         x : array-like of shape (n_samples, ...)
-            Inputs with the axes that the network takes. Of a frame, the columns that a network of ``stonet train`` was trained on are
-            found by name.
+            Inputs with the axes that the network takes. Of a frame, the columns that a network of ``stonet train`` was
+            trained on are found by name.
         n_jobs : int, optional
             Threads; all cores if None or -1.
 

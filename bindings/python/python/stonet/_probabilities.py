@@ -50,7 +50,8 @@ class Calibrator(Estimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples, n_features)
-            The network's outputs, one column per class in the order of ``classes``, or its last hidden layer; see ``kind``.
+            The network's outputs, one column per class in the order of ``classes``, or its last hidden layer; see
+            ``kind``.
         y : array-like of shape (n_samples,)
             The true classes.
         features : array-like of shape (n_samples, any), optional
@@ -168,9 +169,10 @@ class Calibrator(Estimator):
     def ready(self) -> _core.Ready:
         """Return a light object that gives the probabilities of one row, or of a few, without the checks of an estimator.
 
-        ``ready(x)``, or ``ready(x, features=f)`` where the fit had features, returns the array of `predict_proba`, bit by bit. ``x`` is one
-        row of shape (n_features_in_,) or several. Names of columns are not looked at, and a NaN or an infinity is an error only in a column
-        that is used. The object is safe between threads; it is not pickled: pickle the head.
+        ``ready(x)``, or ``ready(x, features=f)`` where the fit had features, returns the array of `predict_proba`, bit
+        by bit. ``x`` is one row of shape (n_features_in_,) or several. Names of columns are not looked at, and a NaN or
+        an infinity is an error only in a column that is used. The object is safe between threads; it is not pickled:
+        pickle the head.
 
         Returns
         -------
@@ -252,7 +254,8 @@ class Calibrator(Estimator):
         path : path-like
             Where to; the file appears whole or not at all.
         network : path-like or OnnxNetwork, optional
-            The network to put the head behind: one file from its raw inputs to probabilities. The head alone if not given.
+            The network to put the head behind: one file from its raw inputs to probabilities. The head alone if not
+            given.
         tap : str, optional
             The tensor with the features; the last hidden layer if not given.
         output : str, optional
@@ -268,7 +271,8 @@ class Calibrator(Estimator):
         Parameters
         ----------
         features : bool, str or None
-            True to be given the argument, False to go without, None for an error where it is given, or another name to look it up by.
+            True to be given the argument, False to go without, None for an error where it is given, or another name to
+            look it up by.
 
         Returns
         -------

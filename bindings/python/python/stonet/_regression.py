@@ -38,15 +38,16 @@ class Guarantee(NamedTuple):
 class PostStoNetRegressor(IntervalRegressor):
     """Prediction intervals from the last hidden layer of a trained network.
 
-    Fit it on rows that the network was **not** trained on: on rows it has seen its errors are too small, and so are the intervals.
+    Fit it on rows that the network was **not** trained on: on rows it has seen its errors are too small, and so are the
+    intervals.
 
     Parameters
     ----------
     level : float, default=0.9
         Coverage to aim at where none is asked for.
     interval : {"stack", "cv+", "cv", "paper", "fast", "split"}, default="stack"
-        Which intervals: nested CV+ around all members, CV+ around the StoNet alone, Eve's law with the out-of-fold variance, the paper's own,
-        nested CV+ without a StoNet, or split conformal.
+        Which intervals: nested CV+ around all members, CV+ around the StoNet alone, Eve's law with the out-of-fold
+        variance, the paper's own, nested CV+ without a StoNet, or split conformal.
     kappa : "cv", float or list of float, default="cv"
         Strength of the penalty: chosen from the usual values, given, or chosen from these.
     hidden : tuple of int, default=(20,)
@@ -56,7 +57,8 @@ class PostStoNetRegressor(IntervalRegressor):
     folds : int, default=5
         Folds of every cross-fitting.
     prediction_column : int, str or list of them, optional
-        Columns of X, by number or name, that hold the network's own prediction: pipelines and grid searches carry it along.
+        Columns of X, by number or name, that hold the network's own prediction: pipelines and grid searches carry it
+        along.
     settings : dict, optional
         Any other setting, by the names of the TOML files of the command, such as ``{"stonet": {"steps": 1000}}``.
     progress : bool or callable, optional
@@ -66,27 +68,30 @@ class PostStoNetRegressor(IntervalRegressor):
     random_state : int, RandomState or Generator, optional
         Random seed; None is 1, so that results can always be repeated.
     fingerprints : bool, default=True
-        Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that were fitted on. Whoever
-        has the file can test whether a row is among them.
+        Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that
+        were fitted on. Whoever has the file can test whether a row is among them.
     train_error : float, optional
-        The network's root mean squared error on its training rows; ``fit`` warns where the rows of the fit look like training rows.
-        Needs the network's own predictions.
+        The network's root mean squared error on its training rows; ``fit`` warns where the rows of the fit look like
+        training rows. Needs the network's own predictions.
 
     Attributes
     ----------
     kappa_ : ndarray
-        The values of κ that were chosen: one for ``paper`` and ``cv``, otherwise one per output, StoNet member and fold; infinity stands
-        for no StoNet. Empty for ``fast``.
+        The values of κ that were chosen: one for ``paper`` and ``cv``, otherwise one per output, StoNet member and
+        fold; infinity stands for no StoNet. Empty for ``fast``.
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
-        Mean slope of the prediction in every feature, the network's own prediction held fixed: central differences at up to 50 rows of the fit.
-        For a head that is linear these are its coefficients. Computed when it is asked for; heads that were loaded have no rows for it.
+        Mean slope of the prediction in every feature, the network's own prediction held fixed: central differences at
+        up to 50 rows of the fit. For a head that is linear these are its coefficients. Computed when it is asked for;
+        heads that were loaded have no rows for it.
     selected_features_ : ndarray of shape (n_features,)
-        The fraction of the StoNets in use that select a feature; empty where there is none. Of columns beside ``prediction_column``.
+        The fraction of the StoNets in use that select a feature; empty where there is none. Of columns beside
+        ``prediction_column``.
     cv_results_ : dict of ndarray
-        What the choice of κ saw, a row per member, output and κ: ``member``, ``output``, ``kappa``, ``loss``, ``se`` and ``chosen``, the
-        fraction of folds that chose it. ``pandas.DataFrame(cv_results_)`` is a table.
+        What the choice of κ saw, a row per member, output and κ: ``member``, ``output``, ``kappa``, ``loss``, ``se``
+        and ``chosen``, the fraction of folds that chose it. ``pandas.DataFrame(cv_results_)`` is a table.
     weights_ : dict of ndarray or None
-        Mean weight per output of the members ``stonet``, ``corrected`` (the network corrected by a StoNet), ``ridge`` and ``network``.
+        Mean weight per output of the members ``stonet``, ``corrected`` (the network corrected by a StoNet), ``ridge``
+        and ``network``.
     guarantee_ : Guarantee
         What holds at ``level``: ``coverage`` and ``text``.
     n_features_in_ : int
@@ -281,10 +286,11 @@ class PostStoNetRegressor(IntervalRegressor):
     def ready(self, confidence_level: Any = None, side: Side = "both", joint: bool = False) -> _core.Ready:
         """Return a light object that gives the intervals of one row, or of a few, without the checks of an estimator.
 
-        ``ready(x)``, or ``ready(x, prediction=d)`` where the fit had a prediction, returns the arrays of `predict_interval` at these levels,
-        bit by bit. ``x`` is one row of shape (n_features_in_,) or several of shape (n_samples, n_features_in_), and ``prediction`` a number,
-        one row or several. Names of columns are not looked at, and a NaN or an infinity is an error only in a column that is used. The
-        warning about infinite intervals comes here and not per call. The object is safe between threads; it is not pickled: pickle the head.
+        ``ready(x)``, or ``ready(x, prediction=d)`` where the fit had a prediction, returns the arrays of
+        `predict_interval` at these levels, bit by bit. ``x`` is one row of shape (n_features_in_,) or several of shape
+        (n_samples, n_features_in_), and ``prediction`` a number, one row or several. Names of columns are not looked
+        at, and a NaN or an infinity is an error only in a column that is used. The warning about infinite intervals
+        comes here and not per call. The object is safe between threads; it is not pickled: pickle the head.
 
         Parameters
         ----------
@@ -339,7 +345,8 @@ class PostStoNetRegressor(IntervalRegressor):
     ) -> None:
         """Write an ONNX file with the outputs ``prediction``, ``lower`` and ``upper``, in standard operators.
 
-        With several levels the ends are called ``lower_80``, ``upper_80`` and so on. Each output has one column per target.
+        With several levels the ends are called ``lower_80``, ``upper_80`` and so on. Each output has one column per
+        target.
 
         Parameters
         ----------

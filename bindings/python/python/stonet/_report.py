@@ -29,8 +29,8 @@ def report(
 ) -> dict[str, Any]:
     """Judge a head on rows that neither it nor the network has seen, and write a page with figures.
 
-    Rows that the head was fitted on are refused where they are more than 1 %, and more than rows that equal each other by chance; fewer
-    are a warning. Heads without fingerprints cannot tell.
+    Rows that the head was fitted on are refused where they are more than 1 %, and more than rows that equal each other
+    by chance; fewer are a warning. Heads without fingerprints cannot tell.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def report(
     Returns
     -------
     dict
-        What `stonet evaluate --json` prints as `evaluation`, and ``verdict``, one sentence. ``seen`` tells how many rows were fitted
-        on; it is None where the head cannot tell.
+        What `stonet evaluate --json` prints as `evaluation`, and ``verdict``, one sentence. ``seen`` tells how many
+        rows were fitted on; it is None where the head cannot tell.
     """
     heading = title or f"{type(estimator).__name__} on {len(y)} rows"
     where = None if path is None else fspath(path)

@@ -216,19 +216,22 @@ def score(
 ) -> Any:
     """Predict for a record batch, table, frame or stream that speaks Arrow; no column is copied on its way in.
 
-    Columns are found by name. They are those that ``stonet predict`` writes: ``prediction``, ``lower_90``, ``upper_90``, … or ``class`` and
-    ``p_<label>``, row by row the same numbers; ``class`` has the kind of the labels: text, int64, bool, date32, timestamp or double.
+    Columns are found by name. They are those that ``stonet predict`` writes: ``prediction``, ``lower_90``,
+    ``upper_90``, … or ``class`` and ``p_<label>``, row by row the same numbers; ``class`` has the kind of the labels:
+    text, int64, bool, date32, timestamp or double.
 
     Parameters
     ----------
     data : pyarrow, polars, pandas or DuckDB object, or any other with ``__arrow_c_array__`` or ``__arrow_c_stream__``
-        The rows. A stream such as ``pyarrow.RecordBatchReader`` is read as its result is, so it may be longer than memory.
+        The rows. A stream such as ``pyarrow.RecordBatchReader`` is read as its result is, so it may be longer than
+        memory.
     head : estimator, path or bytes
         A fitted head or its ``.stonet`` file; a `PostStoNet` brings its network along.
     inputs : str or sequence of str, optional
-        What the head sees, by name or pattern such as ``"f*"``: features for intervals, logits for classes. Other names than those of the fit
-        stand for the head's inputs one by one, in the order given; the names of the fit are found by name. With ``network``, what the network
-        sees, in the order given. By the names of the fit if not given. The name of a column of lists stands for all its places.
+        What the head sees, by name or pattern such as ``"f*"``: features for intervals, logits for classes. Other names
+        than those of the fit stand for the head's inputs one by one, in the order given; the names of the fit are found
+        by name. With ``network``, what the network sees, in the order given. By the names of the fit if not given. The
+        name of a column of lists stands for all its places.
     prediction : str or sequence of str, optional
         The network's own prediction, one column per target.
     features : str or sequence of str, optional
@@ -244,15 +247,16 @@ def score(
     keep : sequence of str
         Columns that stand in front of the predictions.
     network : path-like, OnnxNetwork or callable, optional
-        What turns raw inputs into features: an ONNX file, or a function from an array (n, n_inputs) to features, or to features and outputs.
+        What turns raw inputs into features: an ONNX file, or a function from an array (n, n_inputs) to features, or to
+        features and outputs.
     n_jobs : int, optional
         Threads; all cores if None or -1.
 
     Returns
     -------
     object
-        As what came: pyarrow for pyarrow, polars for polars, pandas for pandas; for anything else an object with ``__arrow_c_array__`` or
-        ``__arrow_c_stream__``.
+        As what came: pyarrow for pyarrow, polars for polars, pandas for pandas; for anything else an object with
+        ``__arrow_c_array__`` or ``__arrow_c_stream__``.
 
     Examples
     --------

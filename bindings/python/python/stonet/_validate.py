@@ -69,7 +69,8 @@ def refuse_nonfinite(array: NDArray[Any], name: str) -> None:
 def matrix(values: Any, name: str = "X", min_rows: int = 1, min_columns: int = 1, plain: bool = True) -> Matrix:
     """Return rows of finite numbers; copied only where they are not so already.
 
-    They have 64 bits and lie row by row in memory, unless `plain` is false: then floats of 32 bits and any layout stay as they are.
+    They have 64 bits and lie row by row in memory, unless `plain` is false: then floats of 32 bits and any layout stay
+    as they are.
     """
     array = _array(values, name, plain)
     if array.ndim == 0:

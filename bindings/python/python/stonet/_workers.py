@@ -70,7 +70,8 @@ def work(
 def columns(plan: Plan, schema: Any, source: str) -> tuple[Any, list[str]]:
     """Return the schema of the predictions and the columns that have to be sent to workers for them.
 
-    Columns that are missing or of a wrong type are errors here, before any work is done; only how long lists are is known to workers alone.
+    Columns that are missing or of a wrong type are errors here, before any work is done; only how long lists are is
+    known to workers alone.
     """
     import pyarrow
 

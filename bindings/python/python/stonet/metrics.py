@@ -1,7 +1,7 @@
 """Numbers that judge intervals and class probabilities: those of the Rust crate.
 
-Intervals are arrays as `predict_interval` returns them, (n, 2), (n, 2, n_levels) or (n, n_outputs, 2, n_levels); several levels give an
-array of scores, one per level.
+Intervals are arrays as `predict_interval` returns them, (n, 2), (n, 2, n_levels) or (n, n_outputs, 2, n_levels);
+several levels give an array of scores, one per level.
 
 >>> import numpy as np
 >>> from stonet import metrics
@@ -156,8 +156,9 @@ def adaptive_ece(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -
 def judge(y_true: Any, proba: Any, bins: int = 15, classes: Any = None, random_state: int = 1) -> dict[str, Any]:
     """Return every score with a 95 % confidence interval and its noise floor: what a perfectly calibrated model would show.
 
-    The interval of a calibration error covers the error over the same bins that infinitely many rows would show. It always holds the
-    ``value``, which is the plain binned error; ``low == 0`` means that the rows do not exclude perfect calibration.
+    The interval of a calibration error covers the error over the same bins that infinitely many rows would show. It
+    always holds the ``value``, which is the plain binned error; ``low == 0`` means that the rows do not exclude perfect
+    calibration.
     """
     found: dict[str, Any] = json.loads(_core.judge_classes(*_labels(y_true, proba, classes), bins, random_state))
     return found

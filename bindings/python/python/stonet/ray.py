@@ -28,8 +28,8 @@ def score(
 ) -> Any:
     """Predict for the rows of a Dataset, block by block where they lie.
 
-    Every worker makes the head ready once. The numbers of a row are exactly those of `stonet.score` and of ``stonet predict``, however the rows
-    are divided.
+    Every worker makes the head ready once. The numbers of a row are exactly those of `stonet.score` and of ``stonet
+    predict``, however the rows are divided.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def score(
     Returns
     -------
     ray.data.Dataset
-        Not computed yet. Columns that are missing or of a wrong type are errors at once; what is wrong with a row is an error of whatever
-        computes it, which names the block, the row in it and the column. It is set to keep the order of rows, as is ``dataset`` then: otherwise
-        Ray may lose rows when a node is lost.
+        Not computed yet. Columns that are missing or of a wrong type are errors at once; what is wrong with a row is an
+        error of whatever computes it, which names the block, the row in it and the column. It is set to keep the order
+        of rows, as is ``dataset`` then: otherwise Ray may lose rows when a node is lost.
     """
     import pyarrow
     from ray import cloudpickle
@@ -65,7 +65,8 @@ def score(
     asked = {"num_cpus": 1, **(options or {}), "batch_format": "pyarrow", "zero_copy_batch": True}
     threads = max(1, int(asked["num_cpus"]))
     scored = dataset.select_columns(needed).map_batches(_score, fn_args=(packed, threads), **asked)
-    # When a node is lost Ray lists files again, by default in whatever order: some rows would come twice, and others not at all.
+    # When a node is lost Ray lists files again, by default in whatever order: some rows would come twice, and others
+    # not at all.
     scored.context.execution_options.preserve_order = True
     return scored
 

@@ -32,8 +32,8 @@ def score(
 ) -> Any:
     """Predict for the rows of a DataFrame, partition by partition where they lie.
 
-    Only the columns that are needed leave the JVM. Every Python worker makes the head ready once. The numbers of a row are exactly those of
-    `stonet.score` and of ``stonet predict``, however the rows are divided.
+    Only the columns that are needed leave the JVM. Every Python worker makes the head ready once. The numbers of a row
+    are exactly those of `stonet.score` and of ``stonet predict``, however the rows are divided.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def score(
     Returns
     -------
     pyspark.sql.DataFrame
-        Not computed yet. Columns that are missing or of a wrong type are errors at once; what is wrong with a row is an error of the action
-        that computes it, which names the partition, the row in it and the column.
+        Not computed yet. Columns that are missing or of a wrong type are errors at once; what is wrong with a row is an
+        error of the action that computes it, which names the partition, the row in it and the column.
     """
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 

@@ -25,9 +25,11 @@ def features(model: Any, data: Any, layer: str | None = None, batch_size: int = 
     model : torch.nn.Module
         The trained network; its mode, its gradients and its hooks are afterwards what they were.
     data : tensor, array or iterable of batches
-        Inputs, cut into batches; or batches as a DataLoader gives them: inputs, (inputs, targets), or a dict of arguments.
+        Inputs, cut into batches; or batches as a DataLoader gives them: inputs, (inputs, targets), or a dict of
+        arguments.
     layer : str, optional
-        A module by its name in ``model.named_modules()``, whose output is taken. If not given, the input of the ``Linear`` that runs last.
+        A module by its name in ``model.named_modules()``, whose output is taken. If not given, the input of the
+        ``Linear`` that runs last.
     batch_size : int
         Rows per batch, where data is one tensor or array.
 
@@ -74,8 +76,8 @@ class PostStoNet(_PostStoNet):
     batch_size : int
         See `features`.
     task : {"regression", "classification"}, optional
-        If not given: targets that are floats are regressed; those of an integer type are classes where the module has one output per class,
-        otherwise they are regressed, with a warning.
+        If not given: targets that are floats are regressed; those of an integer type are classes where the module has
+        one output per class, otherwise they are regressed, with a warning.
     **parameters
         Of `PostStoNetRegressor` or `PostStoNetClassifier`.
 
