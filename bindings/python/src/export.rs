@@ -13,7 +13,7 @@ use crate::error::Raise;
 
 /// Where a head goes, and the network in front of it.
 pub struct Wanted<'a> {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// The network's bytes and its name in messages.
     pub network: Option<(&'a [u8], PathBuf)>,

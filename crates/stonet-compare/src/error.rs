@@ -20,7 +20,7 @@ pub enum Error {
     /// A file could not be read or written.
     #[error("{path}: cannot {action}: {source}", path = path.display())]
     Io {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// What was tried.
         action: &'static str,
@@ -74,7 +74,7 @@ pub enum Error {
     /// A file whose rows are not what a calibration needs.
     #[error("{path}: {source}", path = path.display())]
     File {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// What is wrong with its rows.
         source: stonet::Error,
@@ -88,7 +88,7 @@ pub enum Error {
     /// A row that belongs neither to the validation nor to the test part.
     #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
     Part {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// Row, from 0.
         row: usize,
@@ -100,7 +100,7 @@ pub enum Error {
     /// A part without rows.
     #[error("{path}: no row of column `{column}` is {part}; write 0 or `validation`, and 1 or `test`", path = path.display())]
     EmptyPart {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// The column.
         column: String,

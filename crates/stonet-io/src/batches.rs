@@ -53,7 +53,7 @@ impl Batches {
         memory::check(self.opened.source(), *rows, rows.saturating_mul(*bytes), *limit)
     }
 
-    /// The file.
+    /// The file that is read.
     pub fn source(&self) -> &Path {
         self.opened.source()
     }

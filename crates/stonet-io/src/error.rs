@@ -15,11 +15,11 @@ pub enum Error {
     /// A name that two files side by side both have.
     #[error("{path} and {other} both have a column `{name}`; rename it in one of them", path = path.display(), other = other.display())]
     SameColumn {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// The file before it.
         other: PathBuf,
-        /// The name.
+        /// The name in question.
         name: String,
     },
     /// Files side by side with different numbers of rows.
@@ -37,9 +37,9 @@ pub enum Error {
     /// A file that cannot be written, or not to its end.
     #[error("{}", unwritable(path, source))]
     Unwritable {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
     /// A setting that cannot be used, or that this head has no use for.
@@ -117,7 +117,7 @@ pub enum Problem {
     /// A file that the system does not let us read.
     #[error("cannot be read: {source}")]
     Unreadable {
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
     /// A name whose ending announces no format that can be read.
@@ -157,7 +157,7 @@ pub enum Problem {
     /// A name that stands twice in the header.
     #[error("columns {first} and {second} are both called `{name}`; rename one of them")]
     DuplicateColumn {
-        /// The name.
+        /// The name in question.
         name: String,
         /// Column of its first use, from 1.
         first: usize,
@@ -207,7 +207,7 @@ pub enum Problem {
     /// Several columns that are not there.
     #[error("{count} columns are missing: {missing}; add or rename them")]
     MissingColumns {
-        /// How many.
+        /// The number of them.
         count: usize,
         /// Their names, each with the nearest one there is.
         missing: String,
@@ -236,7 +236,7 @@ pub enum Problem {
     /// A column to keep that is called as one of the predictions.
     #[error("`{name}` is to be kept, and one of the columns of predictions is called so too; rename it in the rows")]
     KeptOutput {
-        /// The name.
+        /// The name in question.
         name: String,
     },
     /// A file of which no column is wanted.
@@ -298,7 +298,7 @@ pub enum Problem {
     Damaged {
         /// What its ending announces.
         format: &'static str,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// A sound file with something in it that is not read.
@@ -392,7 +392,7 @@ pub enum Problem {
     /// A column of another type than numbers or text.
     #[error("{kind} cannot be read as {wanted}; {remedy}")]
     ColumnType {
-        /// Its type.
+        /// The type of the column.
         kind: String,
         /// `numbers` or `text`.
         wanted: &'static str,

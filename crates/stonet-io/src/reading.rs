@@ -51,7 +51,7 @@ pub struct Reading {
 /// A file whose columns stand beside those of another; as text `FILE` or `NAME=FILE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beside {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// What the columns of an array are called after, if not after the file.
     pub name: Option<String>,

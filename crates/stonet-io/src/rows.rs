@@ -65,7 +65,7 @@ impl Rows {
         Ok(Rows { reader, left, record: StringRecord::new(), origin, crlf, width: None })
     }
 
-    /// The file.
+    /// The file that is read.
     pub fn path(&self) -> &Path {
         &self.origin.path
     }

@@ -49,9 +49,9 @@ impl Type {
 /// A column of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: String,
-    /// Its type.
+    /// The type of the column.
     pub kind: Type,
     /// Whether values may be missing: NaN and empty text are written as such, in Parquet and Arrow files as null.
     pub gaps: bool,

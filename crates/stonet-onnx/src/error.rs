@@ -12,23 +12,23 @@ pub enum Error {
     /// A file that cannot be read.
     #[error("{path}: cannot be read: {source}", path = path.display())]
     Unreadable {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
-        /// Why.
+        /// What the system said.
         source: std::io::Error,
     },
     /// Bytes that are no ONNX model.
     #[error("{path}: not a sound ONNX file: {what}; export the network or fetch the file again", path = path.display())]
     NotOnnx {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// Weights beside the file, in a place that is not looked into.
     #[error("{path}: tensor `{tensor}` is stored in `{location}`, which is not in the network's own folder; save the network as one file, or its data beside it", path = path.display())]
     ExternalPath {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// The tensor.
         tensor: String,
@@ -38,19 +38,19 @@ pub enum Error {
     /// Weights beside the file that are not there, or too few.
     #[error("{path}: tensor `{tensor}` cannot be read from `{location}` beside the network: {what}; keep the data file beside the network, under the name it was saved with", path = path.display())]
     ExternalData {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// The tensor.
         tensor: String,
         /// The data file.
         location: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// A tap that is not there.
     #[error("{path}: no tensor or node is called `{name}`; there are {known}", path = path.display())]
     UnknownTap {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// What was asked for.
         name: String,
@@ -60,7 +60,7 @@ pub enum Error {
     /// A network whose last hidden layer does not show.
     #[error("{path}: the last hidden layer was not found, because no output comes from a linear layer (Gemm or MatMul) behind others; name a tensor as the tap, such as one of {known}", path = path.display())]
     NoTap {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// Some of the last tensors.
         known: String,
@@ -68,9 +68,9 @@ pub enum Error {
     /// A network whose inputs cannot be filled from one row.
     #[error("{path}: the network has {count} inputs ({names}), and {why}", path = path.display())]
     Inputs {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
-        /// How many.
+        /// The number of them.
         count: usize,
         /// Their names, types and axes.
         names: String,
@@ -80,11 +80,11 @@ pub enum Error {
     /// An input of a type that numbers are not cast to.
     #[error("{path}: input `{name}` takes {found}, and rows can be given as f32, f64, f16, u8, i32 or i64; export the network with such an input", path = path.display())]
     InputType {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// The input.
         name: String,
-        /// Its type.
+        /// The type that was found.
         found: String,
     },
     /// A number that an input cannot take.
@@ -124,13 +124,13 @@ pub enum Error {
         expected: String,
         /// What there is.
         found: String,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// The runtime refused or failed.
     #[error("{path}: {runtime} cannot run the network: {what}", path = path.display())]
     Runtime {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// Which runtime.
         runtime: &'static str,
@@ -154,7 +154,7 @@ pub enum Error {
         "onnxruntime cannot be used: {what}; install it (`pip install onnxruntime`) and let ORT_DYLIB_PATH name its library (…/onnxruntime/capi/libonnxruntime.so.*), or use the runtime rten"
     )]
     NoOnnxruntime {
-        /// Why.
+        /// The reason.
         what: String,
     },
     /// The work was cancelled.
@@ -173,7 +173,7 @@ pub enum Error {
     /// A file that is no CIFAR binary.
     #[error("{path}: {bytes} bytes are not a whole number of CIFAR images (1 or 2 label bytes and 3072 bytes of pixels each); fetch the file again, or use another format", path = path.display())]
     NotCifar {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// Its size.
         bytes: usize,
@@ -181,7 +181,7 @@ pub enum Error {
     /// A network of operators too old or too new to be joined to.
     #[error("{path}: the network uses operator set {found}, and a head can be joined to sets {lowest} to {highest}; convert it (onnx.version_converter), or export the head alone", path = path.display())]
     Opset {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// The network's.
         found: i64,
@@ -195,7 +195,7 @@ pub enum Error {
     HeadInput {
         /// The head's input.
         input: &'static str,
-        /// What to do.
+        /// The remedy.
         remedy: &'static str,
     },
     /// A tensor of another size than the head was fitted on.
@@ -217,7 +217,7 @@ pub enum Error {
     NotExportable {
         /// The model.
         what: String,
-        /// Why.
+        /// The reason.
         why: String,
         /// What to do instead.
         remedy: &'static str,

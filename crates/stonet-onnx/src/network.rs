@@ -54,7 +54,7 @@ impl Network {
         Ok(Network { path: path.into(), bytes, summary, writers, stored })
     }
 
-    /// The file.
+    /// The file that is read.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -131,7 +131,7 @@ pub(crate) fn shape_text(shape: &[Axis]) -> String {
 /// An input or output of a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
-    /// Its name.
+    /// The name in the network.
     pub name: String,
     /// The type of its numbers; none where the file does not say, or where it is no tensor.
     pub element: Option<ElementType>,
@@ -150,7 +150,7 @@ impl fmt::Display for TensorInfo {
 /// A stored tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initialiser {
-    /// Its name.
+    /// The name in the network.
     pub name: String,
     /// The type of its numbers.
     pub element: ElementType,

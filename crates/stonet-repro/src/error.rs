@@ -15,7 +15,7 @@ pub enum Error {
     /// A file of data with another number of columns than its name promises.
     #[error("{path}: {found} columns, where {layout} has {expected}; is it another file of that name?", path = path.display())]
     Columns {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// The layout that was expected.
         layout: String,
@@ -27,7 +27,7 @@ pub enum Error {
     /// A cell of a raw file that its description does not allow.
     #[error("{path}, line {line}, column `{column}`: `{text}` is not {expected}; fetch the file again, or correct the cell", path = path.display())]
     Cell {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// Line, from 1.
         line: u64,
@@ -41,7 +41,7 @@ pub enum Error {
     /// A workbook, which has to be exported first.
     #[error("{path}: workbooks are not read; save its first sheet as {wanted} in the same directory", path = path.display())]
     Workbook {
-        /// The file.
+        /// The file with the fault.
         path: PathBuf,
         /// The name of the export.
         wanted: &'static str,

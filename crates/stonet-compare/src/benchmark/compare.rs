@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// One method on the test rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Compared {
-    /// Its name.
+    /// The name of the method.
     pub name: &'static str,
     /// What it shows.
     #[serde(flatten)]
@@ -24,7 +24,7 @@ pub struct Compared {
 /// A method that these rows do not allow, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// Its name.
+    /// The name of the method.
     pub name: &'static str,
     /// The reason.
     pub reason: String,

@@ -43,7 +43,7 @@ pub struct Summary {
 /// A method's means over splits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MethodSummary {
-    /// Its name.
+    /// The name of the method.
     pub name: &'static str,
     /// Mean coverage.
     pub coverage: f64,

@@ -26,7 +26,7 @@ impl Runtime {
     /// All of them.
     pub const ALL: [Runtime; 2] = [Runtime::Rten, Runtime::Onnxruntime];
 
-    /// The name.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Runtime::Rten => "rten",

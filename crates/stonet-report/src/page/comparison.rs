@@ -56,7 +56,7 @@ pub struct Score {
 /// One method and its numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Method {
-    /// Its name.
+    /// The name of the method.
     pub name: String,
     /// Whether it is what the page is about.
     pub ours: bool,

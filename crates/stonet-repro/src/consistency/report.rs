@@ -35,7 +35,7 @@ pub struct Row {
     pub kappa: f64,
     /// Whether that is an end of the grid.
     pub kappa_at_edge: bool,
-    /// n.
+    /// The number of rows, n.
     pub rows: usize,
     /// Mean of E(μ̂ − μ)² over training sets.
     pub error: f64,

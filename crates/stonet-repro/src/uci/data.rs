@@ -117,7 +117,7 @@ impl FromStr for UciSet {
 pub struct Loaded {
     /// Inputs and the one target.
     pub data: Dataset,
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
     /// How it differs from what the paper prints, and what was done about missing cells.
     pub note: Option<String>,

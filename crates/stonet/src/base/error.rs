@@ -166,7 +166,7 @@ pub enum Error {
         row: usize,
         /// The label.
         label: usize,
-        /// K.
+        /// The number of classes, K.
         classes: usize,
     },
     /// Inputs that look like probabilities where logits were promised.
@@ -231,7 +231,7 @@ pub enum Error {
     TooManyClasses {
         /// Different labels.
         found: usize,
-        /// K.
+        /// The number of classes, K.
         classes: usize,
         /// Some of them.
         names: String,
@@ -243,7 +243,7 @@ pub enum Error {
     AbsentClasses {
         /// Different labels.
         found: usize,
-        /// K.
+        /// The number of classes, K.
         classes: usize,
         /// Some of them.
         names: String,
@@ -269,7 +269,7 @@ pub enum Error {
     /// Two classes of one name.
     #[error("classes {first} and {second} (from 0) are both called `{name}`; give each class a name of its own")]
     DuplicateClass {
-        /// The name.
+        /// The name in question.
         name: String,
         /// Class of its first use, from 0.
         first: usize,
@@ -391,7 +391,7 @@ pub enum NoInterval {
         "there are {classes} classes, and beyond {limit} no interval known to us has been seen to cover as it says; report the probabilities without"
     )]
     ManyClasses {
-        /// K.
+        /// The number of classes, K.
         classes: usize,
         /// The most that intervals are given for.
         limit: usize,

@@ -25,7 +25,7 @@ use crate::sparse::ridge::Clip;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum View {
-    /// z.
+    /// The logits z as they are.
     Raw,
     /// (z − its mean over classes) / T.
     Centred,
@@ -125,7 +125,7 @@ impl SkipModel {
         Ok(SkipModel { classes, temperature, correction })
     }
 
-    /// K.
+    /// The number of classes, K.
     pub fn classes(&self) -> usize {
         self.classes
     }

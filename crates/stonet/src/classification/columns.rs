@@ -58,7 +58,7 @@ pub enum ClassNote {
         classes: usize,
         /// Rows in which the largest column is that of the label.
         hits: usize,
-        /// Rows.
+        /// The number of rows.
         rows: usize,
         /// The share of such rows that chance gives.
         chance: f64,
@@ -76,7 +76,7 @@ pub enum ClassNote {
         hits: usize,
         /// The same in the better order, found on one half of the rows and counted on the other.
         better: usize,
-        /// Rows.
+        /// The number of rows.
         rows: usize,
         /// That order.
         order: Labels,

@@ -58,7 +58,7 @@ impl ClassMethod {
         ClassMethod::Stack,
     ];
 
-    /// The name.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             ClassMethod::None => "none",

@@ -173,7 +173,7 @@ impl FittedClassifier {
         &self.settings
     }
 
-    /// K.
+    /// The number of classes, K.
     pub fn classes(&self) -> usize {
         self.classes
     }

@@ -223,7 +223,7 @@ impl StoNet {
         std::iter::once(self.inputs()).chain(self.layers.iter().map(|l| l.weight.nrows())).collect()
     }
 
-    /// p.
+    /// The number of input columns, p.
     pub fn inputs(&self) -> usize {
         self.layers[0].weight.ncols()
     }

@@ -52,7 +52,7 @@ impl Kind {
     /// All of them.
     pub const ALL: [Kind; 6] = [Kind::Stack, Kind::CvPlus, Kind::Cv, Kind::Paper, Kind::Fast, Kind::Split];
 
-    /// The name.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Paper => "paper",
@@ -99,7 +99,7 @@ named!(Kind, "interval");
 pub struct PostStoNetRegressor {
     /// Which intervals.
     pub kind: Kind,
-    /// K.
+    /// The number of folds, K.
     pub folds: usize,
     /// Whether the width varies with the row.
     pub learned_scale: bool,

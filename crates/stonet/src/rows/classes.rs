@@ -39,7 +39,7 @@ impl InputKind {
     /// The least probability that a logarithm is taken of.
     pub const LEAST_PROBABILITY: f64 = 1e-12;
 
-    /// The name.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             InputKind::Logits => "logits",
@@ -178,7 +178,7 @@ impl<'a> ClassInputs<'a> {
         Ok(ClassInputs { features: with.features, ..self })
     }
 
-    /// n.
+    /// The number of rows, n.
     pub fn rows(&self) -> usize {
         self.logits.or(self.features).map_or(0, |a| a.nrows())
     }
@@ -226,12 +226,12 @@ impl<'a> ClassRows<'a> {
         }
     }
 
-    /// n.
+    /// The number of rows, n.
     pub fn rows(&self) -> usize {
         self.labels.len()
     }
 
-    /// K.
+    /// The number of classes, K.
     pub fn classes(&self) -> usize {
         self.classes
     }

@@ -52,12 +52,12 @@ impl Dataset {
         Self::new(x, y)
     }
 
-    /// n.
+    /// The number of rows, n.
     pub fn rows(&self) -> usize {
         self.x.nrows()
     }
 
-    /// p.
+    /// The number of input columns, p.
     pub fn inputs(&self) -> usize {
         self.x.ncols()
     }

@@ -40,7 +40,7 @@ impl LabelKind {
         LabelKind::Float,
     ];
 
-    /// The name.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             LabelKind::Text => "text",

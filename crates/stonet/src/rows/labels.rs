@@ -205,7 +205,7 @@ impl Labels {
         &self.names
     }
 
-    /// K.
+    /// The number of classes, K.
     pub fn classes(&self) -> usize {
         self.names.len()
     }

@@ -45,7 +45,7 @@ impl<'a> RegressionRows<'a> {
         Ok(RegressionRows { groups: Some(groups), ..self })
     }
 
-    /// n.
+    /// The number of rows, n.
     pub fn rows(&self) -> usize {
         self.y.nrows()
     }

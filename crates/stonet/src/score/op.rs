@@ -122,7 +122,7 @@ pub enum Op {
     },
     /// ψ′(y), from a = ψ(y).
     Slope {
-        /// a.
+        /// What the operation is applied to.
         of: Node,
         /// ψ.
         activation: Activation,
@@ -138,9 +138,9 @@ pub enum Op {
     Product(Node, Node),
     /// ln(|a − b| + offset) of two columns.
     LogDistance {
-        /// a.
+        /// The first column.
         a: Node,
-        /// b.
+        /// The second column.
         b: Node,
         /// Keeps the logarithm finite.
         offset: f64,
@@ -161,7 +161,7 @@ pub enum Op {
     },
     /// Quadratic forms, one column each.
     Quadratic {
-        /// a.
+        /// What the operation is applied to.
         of: Node,
         /// One per result.
         forms: Vec<Form>,
@@ -186,7 +186,7 @@ pub enum Op {
     },
     /// exp(z) over its sum across the columns.
     Softmax {
-        /// z.
+        /// What the operation is applied to.
         of: Node,
     },
     /// Every column less the mean of all.
@@ -196,14 +196,14 @@ pub enum Op {
     },
     /// ln max(x, least).
     Log {
-        /// x.
+        /// What the operation is applied to.
         of: Node,
         /// The least argument.
         least: f64,
     },
     /// ln max(1 − exp(x), least).
     LogRest {
-        /// x.
+        /// What the operation is applied to.
         of: Node,
         /// The least argument.
         least: f64,

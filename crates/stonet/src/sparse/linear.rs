@@ -86,7 +86,7 @@ pub struct LinearFit {
     pub lambda: f64,
     /// W, responses × columns.
     pub coefficients: Array2<f64>,
-    /// b.
+    /// The intercepts b.
     pub intercepts: Array1<f64>,
     /// The largest violation of the optimality conditions, in units of the gradient (those of λ).
     pub kkt_residual: f64,

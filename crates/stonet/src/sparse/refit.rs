@@ -48,7 +48,7 @@ impl InverseGram {
         &self.inverse
     }
 
-    /// n.
+    /// The number of rows, n.
     pub fn rows(&self) -> usize {
         self.rows
     }

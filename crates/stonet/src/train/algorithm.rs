@@ -22,7 +22,7 @@ impl Algorithm {
     /// All of them.
     pub const ALL: [Algorithm; 3] = [Algorithm::Asghmc, Algorithm::Iro, Algorithm::Polished];
 
-    /// The name.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Algorithm::Asghmc => "asghmc",

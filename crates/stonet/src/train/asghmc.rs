@@ -85,7 +85,7 @@ pub struct Decay {
 /// m estimates: the end of training, then snapshots of a continued run (`alg:CI` averages over them).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Collection {
-    /// m.
+    /// The number of estimates, m.
     pub estimates: usize,
     /// Epochs between two estimates.
     pub spacing: usize,

@@ -93,7 +93,7 @@ pub struct Iro {
     pub hidden_sd: f64,
     /// τ of the first iteration.
     pub noise: f64,
-    /// m.
+    /// The number of estimates, m.
     pub estimates: usize,
 }
 

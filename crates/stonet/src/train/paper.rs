@@ -103,7 +103,7 @@ impl Preset {
         })
     }
 
-    /// Its name.
+    /// The name that users type.
     pub fn name(&self) -> &'static str {
         self.name
     }

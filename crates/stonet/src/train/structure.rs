@@ -46,7 +46,7 @@ pub struct Structure {
     pub inputs: Vec<usize>,
     /// Connections of the first estimate, layer by layer.
     pub connections: Vec<Connection>,
-    /// m.
+    /// The number of estimates, m.
     pub estimates: usize,
 }
 

@@ -82,7 +82,7 @@ pub struct ConfidenceBin {
 /// One class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassRow {
-    /// Its name.
+    /// The name of the class or group.
     pub name: String,
     /// Rows of the class.
     pub rows: usize,
@@ -105,7 +105,7 @@ pub struct Confusion {
     pub truth: String,
     /// The guess.
     pub guess: String,
-    /// How many.
+    /// The number of them.
     pub rows: usize,
     /// As a share of the class.
     pub share: f64,
@@ -127,7 +127,7 @@ pub struct ClassGroup {
 /// A member of a stack and its weight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MemberWeight {
-    /// Its name.
+    /// The name of the class or group.
     pub name: String,
     /// Its weight.
     pub weight: f64,
@@ -136,7 +136,7 @@ pub struct MemberWeight {
 /// Class probabilities judged on new rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClassEvaluation {
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
     /// How many of them were fitted on; none where that is not known. The caller, who has the fingerprints, sets it.
     #[serde(default)]

@@ -165,7 +165,7 @@ pub struct Subgroup {
 /// Prediction intervals judged on new rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RegressionEvaluation {
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
     /// How many of them were fitted on; none where that is not known. The caller, who has the fingerprints, sets it.
     #[serde(default)]

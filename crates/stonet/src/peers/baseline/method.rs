@@ -33,7 +33,7 @@ impl Baseline {
         Baseline::Laplace,
     ];
 
-    /// The name.
+    /// The name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Baseline::SplitConformal => "split-conformal",

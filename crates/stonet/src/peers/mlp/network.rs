@@ -161,7 +161,7 @@ impl Mlp {
         std::iter::once(self.inputs()).chain(self.layers.iter().map(Dense::outputs)).collect()
     }
 
-    /// p.
+    /// The number of input columns, p.
     pub fn inputs(&self) -> usize {
         self.layers[0].inputs()
     }

@@ -217,7 +217,7 @@ impl Fold {
         b.combine(top, sparse, false)
     }
 
-    /// s.
+    /// The scale s.
     fn scale(&mut self, b: &mut Builder, model: &ScaleModel, mean: Node) -> Node {
         let ScaleModel::Learned { ridge, offset, low, high, network, centre } = model else {
             let mut one = Sparse::default();

@@ -58,7 +58,7 @@ pub struct Stack {
     pub learned_scale: bool,
     /// Nested or same-fold CV+, or a split.
     pub scheme: Scheme,
-    /// K.
+    /// The number of folds, K.
     pub folds: usize,
     /// Of the StoNet members.
     pub stonet: StoNetSettings,
@@ -98,7 +98,7 @@ impl FoldModel {
         &self.members
     }
 
-    /// s.
+    /// The scale s.
     #[cfg(test)]
     pub(crate) fn scale_model(&self) -> &ScaleModel {
         &self.scale

@@ -59,7 +59,7 @@ pub struct MultinomialFit {
     pub lambda: f64,
     /// W, classes × columns.
     pub coefficients: Array2<f64>,
-    /// b.
+    /// The intercepts b.
     pub intercepts: Array1<f64>,
     /// The largest violation of the optimality conditions, in units of the gradient (those of λ).
     pub kkt_residual: f64,
