@@ -311,7 +311,7 @@ impl Regression {
         self.head().selected_features()
     }
 
-    /// Mean weights of StoNet, corrected network, ridge and network, per output.
+    /// Mean weights of StoNet, skip, ridge and network, per output.
     fn weights(&self) -> Option<Vec<[f64; 4]>> {
         self.head().weights()
     }

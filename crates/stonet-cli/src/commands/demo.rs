@@ -81,7 +81,7 @@ struct Summary {
     methods: Vec<MethodSummary>,
     /// What holds for the first set's intervals.
     guarantee: String,
-    /// Mean weight of StoNet, corrected network, ridge and network in the stack; none for `paper` and `cv`.
+    /// Mean weight of StoNet, skip, ridge and network in the stack; none for `paper` and `cv`.
     weights: Option<[f64; 4]>,
     files: Vec<String>,
 }

@@ -281,7 +281,7 @@ fn weights(report: &mut Report, target: &TargetEvaluation, of: &str) -> Option<F
     };
     let members = [
         ("StoNet on the features", w.stonet),
-        ("the network, corrected by a StoNet", w.corrected),
+        ("skip (the network plus a StoNet)", w.skip),
         ("ridge regression on the features", w.ridge),
         ("the network itself", w.network),
     ];

@@ -6,7 +6,9 @@
 
 mod eve;
 mod eve_plan;
+mod fit;
 mod guarantee;
+mod method;
 mod predict;
 mod sample;
 pub(crate) mod stack;
@@ -16,56 +18,17 @@ use serde::{Deserialize, Serialize};
 
 pub use eve::Select;
 pub use guarantee::{Guarantee, seen_in_training};
+pub use method::Kind;
 pub use sample::UncalibratedRegressor;
 pub use stack::{Members, Scheme, Stack, StoNetSettings};
 pub use variance::{VariancePart, VarianceSource};
 
-use crate::base::names::named;
-use crate::base::{Error, Result, Seed, Ticker, streams};
+use crate::base::{Error, Result};
 use crate::eve::EveIntervals;
-use crate::rows::{Level, RegressionRows};
+use crate::rows::Level;
 use crate::score::{Asked, Kept};
 use crate::train::TuningCurve;
 use stack::FittedStack;
-
-/// The intervals, by the names users type.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-#[non_exhaustive]
-pub enum Kind {
-    /// `paper`: Eve's law with the training variance, κ by the paper's coverage rule.
-    Paper,
-    /// `cv`: Eve's law with the out-of-fold variance, κ by out-of-fold error.
-    Cv,
-    /// `cv+`: CV+ around the StoNet alone.
-    CvPlus,
-    /// `split`: the stack by split conformal: exact 1 − α.
-    Split,
-    /// `fast`: nested CV+ around ridge and the network, no StoNet.
-    Fast,
-    /// `stack`: nested CV+ around all members with a learned scale.
-    #[default]
-    Stack,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 6] = [Kind::Stack, Kind::CvPlus, Kind::Cv, Kind::Paper, Kind::Fast, Kind::Split];
-
-    /// The name that users type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Paper => "paper",
-            Kind::Cv => "cv",
-            Kind::CvPlus => "cv+",
-            Kind::Split => "split",
-            Kind::Fast => "fast",
-            Kind::Stack => "stack",
-        }
-    }
-}
-
-named!(Kind, "interval");
 
 /// Post-StoNet regression and its settings; the value is its own configuration.
 ///
@@ -196,86 +159,6 @@ impl From<FittedRegressor> for Parts {
     }
 }
 
-impl PostStoNetRegressor {
-    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning
-    /// false.
-    pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedRegressor> {
-        self.check(rows)?;
-        let settings = self.resolved();
-        let (model, mut kappa_paths) = match settings.stack() {
-            Some(stack) => settings.stacks(&stack, rows, seed, tick)?,
-            None => settings.eve(rows, seed, tick)?,
-        };
-        kappa_paths.retain(TuningCurve::is_finite);
-        let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
-        Ok(FittedRegressor { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
-    }
-
-    /// The settings in effect: κ that are not set are those of the kind.
-    pub fn resolved(&self) -> Self {
-        let grid = match self.kind {
-            Kind::Paper => &eve::PAPER_GRID[..],
-            _ => self.stonet.kappas(),
-        };
-        let kappas = self.stonet.kappas.clone().unwrap_or_else(|| grid.to_vec());
-        PostStoNetRegressor { stonet: StoNetSettings { kappas: Some(kappas), ..self.stonet.clone() }, ..self.clone() }
-    }
-
-    /// Fails where settings or targets make no sense.
-    fn check(&self, rows: &RegressionRows<'_>) -> Result<()> {
-        self.stonet.check()?;
-        rows.check_magnitudes()?;
-        crate::rows::dataset::check_targets(rows.y())
-    }
-
-    /// The stack behind a kind; none behind those of Eve's law.
-    fn stack(&self) -> Option<Stack> {
-        let members = match self.kind {
-            Kind::Paper | Kind::Cv => return None,
-            Kind::CvPlus => Members::STONET,
-            Kind::Fast => Members::FAST,
-            Kind::Split | Kind::Stack => Members::ALL,
-        };
-        let scheme = match (self.kind, self.nested) {
-            (Kind::Split, _) => Scheme::Split { share: self.split_share },
-            (_, true) => Scheme::Nested,
-            (_, false) => Scheme::Same,
-        };
-        let (learned_scale, folds, stonet) = (self.learned_scale, self.folds, self.stonet.clone());
-        Some(Stack { members, learned_scale, scheme, folds, stonet })
-    }
-
-    fn stacks(
-        &self,
-        stack: &Stack,
-        rows: &RegressionRows<'_>,
-        seed: Seed,
-        tick: Ticker<'_>,
-    ) -> Result<(Model, Vec<TuningCurve>)> {
-        let (stacks, paths) = each_output(rows, stack.fits(), tick, |j, tick| {
-            stack.fit(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)
-        })?;
-        Ok((Model::Stacks(stacks), paths))
-    }
-}
-
-/// One output after the other, each of so many ticks, which count on.
-fn each_output<T>(
-    rows: &RegressionRows<'_>,
-    fits: usize,
-    tick: Ticker<'_>,
-    fit: impl Fn(usize, Ticker<'_>) -> Result<(T, Vec<TuningCurve>)>,
-) -> Result<(Vec<T>, Vec<TuningCurve>)> {
-    let outputs = rows.y().ncols();
-    let (mut fitted, mut paths) = (Vec::new(), Vec::new());
-    for j in 0..outputs {
-        let (one, seen) = fit(j, &|done, _| tick(j * fits + done, outputs * fits)).map_err(|e| e.of_target(j))?;
-        fitted.push(one);
-        paths.extend(seen.into_iter().map(|p| TuningCurve { output: Some(j), ..p }));
-    }
-    Ok((fitted, paths))
-}
-
 impl FittedRegressor {
     /// The settings it was fitted with.
     pub fn settings(&self) -> &PostStoNetRegressor {
@@ -312,7 +195,7 @@ impl FittedRegressor {
         guarantee::of(self, level)
     }
 
-    /// Mean weight over folds of the StoNet, the corrected network, ridge and the network, per output; none for Eve's
+    /// Mean weight over folds of the StoNet, skip, ridge and the network, per output; none for Eve's
     /// law.
     pub fn weights(&self) -> Option<Vec<[f64; 4]>> {
         match &self.model {

@@ -29,7 +29,7 @@ pub struct Summary {
     pub seconds: f64,
     /// Regression: what holds for the intervals at this level.
     pub guarantee: Option<String>,
-    /// Regression: mean weight of StoNet, corrected network, ridge and network, per target.
+    /// Regression: mean weight of StoNet, skip, ridge and network, per target.
     pub weights: Option<Vec<[f64; 4]>>,
     /// Classification: what became of every member.
     pub members: Option<Value>,
@@ -100,7 +100,7 @@ pub fn shown_columns(columns: &[ClassColumn]) -> String {
 
 /// The members of a stack that count, by weight.
 pub fn weights(w: &[f64; 4]) -> String {
-    let names = ["StoNet", "corrected network", "ridge", "network"];
+    let names = ["StoNet", "skip", "ridge", "network"];
     let parts = names.iter().zip(w).filter(|(_, w)| **w >= 0.005).map(|(n, w)| format!("{n} {w:.2}"));
     parts.collect::<Vec<_>>().join(", ")
 }

@@ -172,8 +172,8 @@ fn with_sources(
     splits: Vec<VarianceSplit>,
 ) -> Vec<TargetEvaluation> {
     targets.iter_mut().zip(splits).for_each(|(target, split)| target.variance = Some(split));
-    for (target, [stonet, corrected, ridge, network]) in targets.iter_mut().zip(fitted.weights().unwrap_or_default()) {
-        target.weights = Some(MemberWeights { stonet, corrected, ridge, network });
+    for (target, [stonet, skip, ridge, network]) in targets.iter_mut().zip(fitted.weights().unwrap_or_default()) {
+        target.weights = Some(MemberWeights { stonet, skip, ridge, network });
     }
     targets
 }

@@ -117,8 +117,9 @@ pub struct SampleRow {
 pub struct MemberWeights {
     /// A StoNet on the features.
     pub stonet: f64,
-    /// The network, corrected by a StoNet.
-    pub corrected: f64,
+    /// Skip: the network plus a StoNet.
+    #[serde(rename = "corrected")]
+    pub skip: f64,
     /// Ridge regression.
     pub ridge: f64,
     /// The network itself.

@@ -1,0 +1,88 @@
+//! The fit of a regression head: a stack per output, or Eve's law.
+
+use super::stack::{Members, Scheme, Stack, StoNetSettings};
+use super::{FittedRegressor, Kind, Model, PostStoNetRegressor, eve};
+use crate::base::{Result, Seed, Ticker, streams};
+use crate::rows::RegressionRows;
+use crate::score::Kept;
+use crate::train::TuningCurve;
+
+impl PostStoNetRegressor {
+    /// Fits on rows that the network has not seen. `tick(done, total)` follows the work and cancels it by returning
+    /// false.
+    pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedRegressor> {
+        self.check(rows)?;
+        let settings = self.resolved();
+        let (model, mut kappa_paths) = match settings.stack() {
+            Some(stack) => settings.stacks(&stack, rows, seed, tick)?,
+            None => settings.eve(rows, seed, tick)?,
+        };
+        kappa_paths.retain(TuningCurve::is_finite);
+        let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
+        Ok(FittedRegressor { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
+    }
+
+    /// The settings in effect: κ that are not set are those of the kind.
+    pub fn resolved(&self) -> Self {
+        let grid = match self.kind {
+            Kind::Paper => &eve::PAPER_GRID[..],
+            _ => self.stonet.kappas(),
+        };
+        let kappas = self.stonet.kappas.clone().unwrap_or_else(|| grid.to_vec());
+        PostStoNetRegressor { stonet: StoNetSettings { kappas: Some(kappas), ..self.stonet.clone() }, ..self.clone() }
+    }
+
+    /// Fails where settings or targets make no sense.
+    pub(super) fn check(&self, rows: &RegressionRows<'_>) -> Result<()> {
+        self.stonet.check()?;
+        rows.check_magnitudes()?;
+        crate::rows::dataset::check_targets(rows.y())
+    }
+
+    /// The stack behind a kind; none behind those of Eve's law.
+    pub(super) fn stack(&self) -> Option<Stack> {
+        let members = match self.kind {
+            Kind::Paper | Kind::Cv => return None,
+            Kind::CvPlus => Members::STONET,
+            Kind::Fast => Members::FAST,
+            Kind::Split | Kind::Stack => Members::ALL,
+        };
+        let scheme = match (self.kind, self.nested) {
+            (Kind::Split, _) => Scheme::Split { share: self.split_share },
+            (_, true) => Scheme::Nested,
+            (_, false) => Scheme::Same,
+        };
+        let (learned_scale, folds, stonet) = (self.learned_scale, self.folds, self.stonet.clone());
+        Some(Stack { members, learned_scale, scheme, folds, stonet })
+    }
+
+    fn stacks(
+        &self,
+        stack: &Stack,
+        rows: &RegressionRows<'_>,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<(Model, Vec<TuningCurve>)> {
+        let (stacks, paths) = each_output(rows, stack.fits(), tick, |j, tick| {
+            stack.fit(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)
+        })?;
+        Ok((Model::Stacks(stacks), paths))
+    }
+}
+
+/// One output after the other, each of so many ticks, which count on.
+pub(super) fn each_output<T>(
+    rows: &RegressionRows<'_>,
+    fits: usize,
+    tick: Ticker<'_>,
+    fit: impl Fn(usize, Ticker<'_>) -> Result<(T, Vec<TuningCurve>)>,
+) -> Result<(Vec<T>, Vec<TuningCurve>)> {
+    let outputs = rows.y().ncols();
+    let (mut fitted, mut paths) = (Vec::new(), Vec::new());
+    for j in 0..outputs {
+        let (one, seen) = fit(j, &|done, _| tick(j * fits + done, outputs * fits)).map_err(|e| e.of_target(j))?;
+        fitted.push(one);
+        paths.extend(seen.into_iter().map(|p| TuningCurve { output: Some(j), ..p }));
+    }
+    Ok((fitted, paths))
+}
