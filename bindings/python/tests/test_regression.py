@@ -42,7 +42,7 @@ def test_half_the_rows_tell_of_the_other_half(regression: Any) -> None:
     for level, coverage in zip((0.5, 0.9), found, strict=True):
         assert abs(coverage - level) < 4.5 * np.sqrt(2 * level * (1 - level) / 200)
     assert head.score(x[200:], y[200:], d[200:]) > 0.7
-    assert head.selected_features_.shape == (6,) and set(head.weights_) == {"stonet", "corrected", "ridge", "network"}
+    assert head.selected_features_.shape == (6,) and set(head.weights_) == {"stonet", "skip", "ridge", "network"}
     np.testing.assert_allclose(sum(head.weights_.values()), 1.0)
     assert head.kappa_.size == 10 and set(head.cv_results_["member"]) == {"stonet", "skip"}
     assert head.guarantee_.coverage < 0.9 and "CV+" in head.guarantee_.text
@@ -231,3 +231,22 @@ def test_row_numbers_of_pandas_are_a_warning(regression: Any, name: str) -> None
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             fit(plain)
+
+
+def test_known_bounds_of_the_target_cut_predictions_and_ends():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(300, 4))
+    y = np.exp(x[:, 0] + 0.5 * rng.normal(size=300))
+    plain = stonet.PostStoNetRegressor(interval="fast").fit(x[:200], y[:200])
+    head = stonet.PostStoNetRegressor(interval="fast", y_range=(0, None)).fit(x[:200], y[:200])
+    _, wide = plain.predict_interval(x[200:])
+    prediction, cut = head.predict_interval(x[200:])
+    assert wide.min() < 0 and np.array_equal(cut, np.maximum(wide, 0.0))
+    assert np.array_equal(prediction, np.maximum(plain.predict(x[200:]), 0.0))
+    with pytest.raises(ValueError, match="outside of the known range from 1 to inf"):
+        stonet.PostStoNetRegressor(interval="fast", y_range=(1, None)).fit(x[:200], y[:200])
+    for wrong in [3, (1, 2, 3), (2, 1), ("a", 1), (float("nan"), None), "ab"]:
+        with pytest.raises(ValueError, match="y_range"):
+            stonet.PostStoNetRegressor(interval="fast", y_range=wrong).fit(x[:200], y[:200])
+    with pytest.raises(ValueError, match="y_range="):
+        stonet.PostStoNetRegressor(interval="fast", settings={"y_low": 0}).fit(x[:200], y[:200])

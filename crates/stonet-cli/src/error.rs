@@ -40,6 +40,9 @@ pub enum Error {
     /// A target that varies too little.
     #[error("{path}: column `{column}` varies by {range:e} only, which is too little to fit on; multiply the column by a power of ten", path = path.display())]
     SmallRange { path: PathBuf, column: String, range: f64 },
+    /// A target outside of --range.
+    #[error("{path}: row {row} (from 0) of column `{column}` is {value}, outside of --range {low},{high}; correct the row or the flag", path = path.display())]
+    OutOfRange { path: PathBuf, row: usize, column: String, value: f64, low: f64, high: f64 },
     /// A row that belongs neither to the validation nor to the test part.
     #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
     Part { path: PathBuf, row: usize, column: String, text: String },
@@ -93,6 +96,7 @@ impl Error {
             | Error::Constant { .. }
             | Error::Magnitude { .. }
             | Error::SmallRange { .. }
+            | Error::OutOfRange { .. }
             | Error::Part { .. }
             | Error::EmptyPart { .. }
             | Error::Seen { .. }
@@ -177,6 +181,8 @@ impl Error {
                     stonet::Error::SmallRange { column, range } => {
                         name(*column).map(|column| Error::SmallRange { path: path.clone(), column, range: *range })
                     }
+                    &stonet::Error::OutOfRange { row, column, value, low, high } => name(column)
+                        .map(|column| Error::OutOfRange { path: path.clone(), row, column, value, low, high }),
                     stonet::Error::Magnitude { row, column, value, .. } => name(*column)
                         .map(|column| Error::Magnitude { path: path.clone(), row: *row, column, value: *value }),
                     _ => None,

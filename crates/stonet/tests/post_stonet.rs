@@ -330,3 +330,42 @@ fn nested_fits_need_three_folds() {
         assert!(same.fit(&train.calibration(), Seed::new(1), &|_, _| true).is_ok(), "{kind}");
     }
 }
+
+/// Known bounds cut predictions and ends of every kind and side, and nothing else changes.
+#[test]
+fn known_bounds_of_the_target_cut_predictions_and_ends() {
+    let mut draws = StandardNormal.sample_iter(Seed::new(31).rng());
+    let x: Array2<f64> = Array2::from_shape_simple_fn((160, 3), || draws.next().unwrap());
+    let y = x.map_axis(Axis(1), |r| (0.8 * r[0] + 0.5 * draws.next().unwrap()).exp()).insert_axis(Axis(1));
+    let (rows, new) = (RegressionRows::new(x.view(), y.view()).unwrap(), RegressionInputs::new(x.view()).unwrap());
+    let stonet = StoNetSettings { hidden: vec![3], steps: 60, kappas: Some(vec![0.01]), ..StoNetSettings::default() };
+    for kind in Kind::ALL {
+        let plain = PostStoNetRegressor { kind, stonet: stonet.clone(), ..PostStoNetRegressor::default() };
+        let bounded =
+            PostStoNetRegressor { y_low: Some(0.0), y_high: Some(y.fold(0.0, |a, &b| b.max(a))), ..plain.clone() };
+        let (low, high) = (bounded.y_low.unwrap(), bounded.y_high.unwrap());
+        let [plain, bounded] = [plain, bounded].map(|s| s.fit(&rows, Seed::new(3), &|_, _| true).unwrap());
+        for side in [Side::Both, Side::Lower, Side::Upper] {
+            let level = Level::new(0.9).unwrap();
+            let [wide, cut] = [&plain, &bounded].map(|f| f.intervals(&new, level, side).unwrap());
+            let clamped =
+                |a: &Array2<f64>, infinite: bool| if infinite { a.clone() } else { a.mapv(|v| v.clamp(low, high)) };
+            assert_eq!(cut.prediction, clamped(&wide.prediction, false), "{kind}");
+            assert_eq!(cut.lower, clamped(&wide.lower, side == Side::Upper), "{kind} {side:?}");
+            assert_eq!(cut.upper, clamped(&wide.upper, side == Side::Lower), "{kind} {side:?}");
+            assert!(side != Side::Both || wide.lower.iter().any(|v| *v < low), "{kind}: nothing was cut");
+        }
+        // A file keeps the bounds.
+        let read: FittedRegressor = serde_json::from_str(&serde_json::to_string(&bounded).unwrap()).unwrap();
+        assert_eq!(read.predict(&new).unwrap(), bounded.predict(&new).unwrap());
+    }
+    let fit = |y_low, y_high| {
+        PostStoNetRegressor { kind: Kind::Fast, y_low, y_high, ..PostStoNetRegressor::default() }
+            .fit(&rows, Seed::new(3), &|_, _| true)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(fit(Some(1.0), None).contains("outside of the known range from 1 to inf"));
+    assert!(fit(Some(3.0), Some(2.0)).contains("y_low must be below y_high, but is 3"));
+    assert!(fit(None, Some(f64::NAN)).contains("y_high must be a finite number"));
+}

@@ -63,6 +63,19 @@ def number(name: str, value: Any, allowed: str = "a number") -> float:
     return float(value)
 
 
+def bounds(value: Any) -> dict[str, float]:
+    """Return the known bounds of the target as settings; a bound that is None is not known."""
+    if value is None:
+        return {}
+    if isinstance(value, str) or not isinstance(value, Iterable) or len(both := list(value)) != 2:
+        raise ValueError(f"y_range is {value!r}; it must be a pair (low, high), and either may be None")
+    allowed = "a pair of finite numbers (low, high), and either may be None"
+    known = {n: number("y_range", b, allowed) for n, b in zip(("y_low", "y_high"), both, strict=True) if b is not None}
+    if len(known) == 2 and known["y_low"] >= known["y_high"]:
+        raise ValueError(f"y_range is {value!r}; its first number must be below its second")
+    return known
+
+
 def flag(name: str, value: Any) -> bool:
     """Return a truth value; texts and numbers are none."""
     if not isinstance(value, bool | np.bool_):

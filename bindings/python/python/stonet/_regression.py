@@ -25,7 +25,7 @@ from ._splits import numbered
 # Rows at which slopes are taken, and how far to either side, in standard deviations of the feature.
 SLOPE_ROWS = 50
 SLOPE_STEP = 0.1
-MEMBERS = ("stonet", "corrected", "ridge", "network")
+MEMBERS = ("stonet", "skip", "ridge", "network")
 
 
 class Guarantee(NamedTuple):
@@ -73,6 +73,9 @@ class PostStoNetRegressor(IntervalRegressor):
     train_error : float, optional
         The network's root mean squared error on its training rows; ``fit`` warns where the rows of the fit look like
         training rows. Needs the network's own predictions.
+    y_range : tuple of (float or None, float or None), optional
+        Known bounds of the target, such as ``(0, None)``: predictions and intervals are cut to them. The guarantee
+        stays, and a target outside of them is an error.
 
     Attributes
     ----------
@@ -90,8 +93,8 @@ class PostStoNetRegressor(IntervalRegressor):
         What the choice of κ saw, a row per member, output and κ: ``member``, ``output``, ``kappa``, ``loss``, ``se``
         and ``chosen``, the fraction of folds that chose it. ``pandas.DataFrame(cv_results_)`` is a table.
     weights_ : dict of ndarray or None
-        Mean weight per output of the members ``stonet``, ``corrected`` (the network corrected by a StoNet), ``ridge``
-        and ``network``.
+        Mean weight per output of the members ``stonet``, ``skip`` (the network plus a StoNet), ``ridge`` and
+        ``network``.
     guarantee_ : Guarantee
         What holds at ``level``: ``coverage`` and ``text``.
     n_features_in_ : int
@@ -135,6 +138,7 @@ class PostStoNetRegressor(IntervalRegressor):
         random_state: Any = None,
         fingerprints: bool = True,
         train_error: float | None = None,
+        y_range: tuple[float | None, float | None] | None = None,
     ) -> None:
         self.level = level
         self.interval = interval
@@ -149,6 +153,7 @@ class PostStoNetRegressor(IntervalRegressor):
         self.random_state = random_state
         self.fingerprints = fingerprints
         self.train_error = train_error
+        self.y_range = y_range
 
     def _settings(self) -> dict[str, Any]:
         """Return all that differs from the default, in the words of the Rust crate."""
@@ -157,7 +162,7 @@ class PostStoNetRegressor(IntervalRegressor):
         if not isinstance(inner_given, dict):
             raise ValueError(f"settings['stonet'] is {inner_given!r}; it must be a dict")
         stonet = dict(inner_given)
-        own = {"kind": "interval", "level": "level", "folds": "folds"}
+        own = {"kind": "interval", "level": "level", "folds": "folds", "y_low": "y_range", "y_high": "y_range"}
         inner = {"hidden": "hidden", "algorithm": "trainer", "kappas": "kappa"}
         for names, where in ((own, given), (inner, stonet)):
             for name in names.keys() & where.keys():
@@ -168,7 +173,7 @@ class PostStoNetRegressor(IntervalRegressor):
         if kappas is not None:
             stonet["kappas"] = kappas
         kind, folds = arguments.choice("interval", self.interval, Interval), arguments.whole("folds", self.folds, 2)
-        return {**given, "kind": kind, "folds": folds, "stonet": stonet}
+        return {**given, **arguments.bounds(self.y_range), "kind": kind, "folds": folds, "stonet": stonet}
 
     def fit(
         self, X: Any, y: Any, prediction: Any = None, groups: Any = None, **refused: NoReturn

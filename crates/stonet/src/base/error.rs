@@ -47,6 +47,22 @@ pub enum Error {
         /// Its largest value less its smallest.
         range: f64,
     },
+    /// A target outside of the bounds that it is said to have.
+    #[error(
+        "targets: row {row}, column {column} is {value}, outside of the known range from {low} to {high}; correct the row or the range (rows and columns count from 0)"
+    )]
+    OutOfRange {
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// The value.
+        value: f64,
+        /// The least that it may be.
+        low: f64,
+        /// The greatest that it may be.
+        high: f64,
+    },
     /// A prediction, an end of an interval, or a probability that is no number.
     #[error(
         "{what} of row {row}, column {column} is {value}: the numbers of this row are too large for double precision; check the row (rows and columns count from 0)"
@@ -488,6 +504,7 @@ impl Error {
         if let Error::NotFinite { row, .. }
         | Error::Magnitude { row, .. }
         | Error::Unbounded { row, .. }
+        | Error::OutOfRange { row, .. }
         | Error::Label { row, .. }
         | Error::NotNormalised { row, .. }
         | Error::NotAProbability { row, .. }

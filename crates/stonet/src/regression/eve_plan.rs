@@ -13,10 +13,10 @@ use crate::sparse::refit::InverseGram;
 /// Predictions of all targets, and ends at every level.
 ///
 /// A bound leaves α on one side alone, so its level has to be above one half.
-pub(super) fn plan(intervals: &EveIntervals, asked: &Asked) -> Result<Plan> {
+pub(super) fn plan(intervals: &EveIntervals, range: Option<(f64, f64)>, asked: &Asked) -> Result<Plan> {
     let scaling = intervals.scaling();
     let targets = scaling.y.columns();
-    let mut b = Builder::default();
+    let mut b = Builder::within(range);
     let z = standardised(&mut b, intervals);
     let (mut centres, mut halves) = (Vec::new(), Vec::new());
     let share = 1.0 / intervals.estimates().len() as f64;
@@ -242,7 +242,7 @@ impl PredictInterval for EveIntervals {
     fn intervals(&self, x: ArrayView2<'_, f64>, level: Level) -> Result<Intervals> {
         self.check_columns(x)?;
         let asked = Asked::at(&[level]);
-        let scorer = Scorer::new(plan(self, &asked)?);
+        let scorer = Scorer::new(plan(self, None, &asked)?);
         let columns = super::predict::used(&scorer, &Column::of(x), &[]);
         Ok(super::predict::gather(scorer.run(&columns, x.nrows())?, &scorer, &asked, x.nrows()).remove(0))
     }

@@ -1,8 +1,10 @@
 //! The fit of a regression head: a stack per output, or Eve's law.
 
+use ndarray::ArrayView2;
+
 use super::stack::{Members, Scheme, Stack, StoNetSettings};
 use super::{FittedRegressor, Kind, Model, PostStoNetRegressor, eve};
-use crate::base::{Result, Seed, Ticker, streams};
+use crate::base::{Error, Result, Seed, Ticker, streams};
 use crate::rows::RegressionRows;
 use crate::score::Kept;
 use crate::train::TuningCurve;
@@ -36,7 +38,27 @@ impl PostStoNetRegressor {
     pub(super) fn check(&self, rows: &RegressionRows<'_>) -> Result<()> {
         self.stonet.check()?;
         rows.check_magnitudes()?;
+        self.check_range(rows.y())?;
         crate::rows::dataset::check_targets(rows.y())
+    }
+
+    /// Where the target lies, if at least one bound is known.
+    pub(super) fn range(&self) -> Option<(f64, f64)> {
+        let known = self.y_low.is_some() || self.y_high.is_some();
+        known.then(|| (self.y_low.unwrap_or(f64::NEG_INFINITY), self.y_high.unwrap_or(f64::INFINITY)))
+    }
+
+    /// Fails where the bounds of the target make no sense, or where a target lies outside of them.
+    pub(super) fn check_range(&self, y: ArrayView2<'_, f64>) -> Result<()> {
+        let Some((low, high)) = self.range() else { return Ok(()) };
+        let finite = |bound: Option<f64>| bound.is_none_or(f64::is_finite);
+        Error::check(finite(self.y_low), "y_low", low, "a finite number")?;
+        Error::check(finite(self.y_high), "y_high", high, "a finite number")?;
+        Error::check(low < high, "y_low", low, "below y_high")?;
+        match y.indexed_iter().find(|(_, v)| **v < low || **v > high) {
+            Some(((row, column), &value)) => Err(Error::OutOfRange { row, column, value, low, high }),
+            None => Ok(()),
+        }
     }
 
     /// The stack behind a kind; none behind those of Eve's law.

@@ -41,6 +41,7 @@ use stack::FittedStack;
 /// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |
 /// | `select` | by kind | rule for κ of `paper` and `cv` | |
 /// | `level` | 0.9 | level at which the coverage rule judges κ | (0, 1) |
+/// | `y_low`, `y_high` | none | known bounds of the target, which cut predictions and ends | `y_low` < `y_high` |
 /// | `stonet` | 20 units, 4 κ (`paper`: the paper's 11) | the StoNet and its training | |
 ///
 /// ```
@@ -74,6 +75,10 @@ pub struct PostStoNetRegressor {
     pub select: Option<Select>,
     /// Level of the coverage rule.
     pub level: Level,
+    /// The least value that the target can have, where one is known: predictions and ends below it are raised to it.
+    pub y_low: Option<f64>,
+    /// The greatest value that the target can have, where one is known.
+    pub y_high: Option<f64>,
     /// The StoNet and its training. Where its κ are not set, `paper` uses the paper's grid.
     pub stonet: StoNetSettings,
 }
@@ -88,6 +93,8 @@ impl Default for PostStoNetRegressor {
             split_share: 0.7,
             select: None,
             level: Level::new(0.9).expect("0.9 is a level"),
+            y_low: None,
+            y_high: None,
             stonet: StoNetSettings::default(),
         }
     }

@@ -14,9 +14,10 @@ use crate::score::{Asked, Column, Plan, Port, Quantity, Scorer, beside};
 impl FittedRegressor {
     /// The operations that compute what is asked for.
     pub fn plan(&self, asked: &Asked) -> Result<Plan> {
+        let range = self.settings.range();
         match &self.model {
-            Model::Eve { intervals, .. } => eve_plan::plan(intervals, asked),
-            Model::Stacks(stacks) => lower::plan(stacks, self.features, asked),
+            Model::Eve { intervals, .. } => eve_plan::plan(intervals, range, asked),
+            Model::Stacks(stacks) => lower::plan(stacks, self.features, range, asked),
         }
     }
 

@@ -79,6 +79,7 @@ impl UncalibratedRegressor {
         if rows.y().ncols() != self.models.len() {
             return Err(Error::shape("columns of the targets", self.models.len(), rows.y().ncols()));
         }
+        self.settings.check_range(rows.y())?;
         if rows.prediction().is_none() && self.models.iter().any(FoldModel::needs_prediction) {
             return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
         }

@@ -16,9 +16,16 @@ pub(crate) struct Builder {
     /// The value of every table that is read, and how many columns the table has.
     ports: BTreeMap<Port, (Node, usize)>,
     kind: InputKind,
+    /// Where outputs have to lie.
+    range: Option<(f64, f64)>,
 }
 
 impl Builder {
+    /// A plan whose outputs are raised or lowered into a range, where one is given.
+    pub(crate) fn within(range: Option<(f64, f64)>) -> Self {
+        Builder { range, ..Builder::default() }
+    }
+
     /// All columns of a table.
     pub(crate) fn port(&mut self, port: Port, width: usize) -> Node {
         if let Some(&(node, _)) = self.ports.get(&port) {
@@ -115,6 +122,13 @@ impl Builder {
 
     /// An output column.
     pub(crate) fn output(&mut self, quantity: Quantity, node: Node, column: usize, finite: bool) {
+        let node = match self.range {
+            Some((low, high)) => {
+                let clamp = |column| Clamp { column, centre: 0.0, scale: 1.0, low, high };
+                self.clamp(node, (0..self.width(node)).map(clamp).collect(), false)
+            }
+            None => node,
+        };
         self.outputs.push(Output { quantity, node, column, finite });
     }
 

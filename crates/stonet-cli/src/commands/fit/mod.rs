@@ -75,6 +75,10 @@ pub struct Fit {
     /// Regression: default coverage level of `predict` and `evaluate` [default: 0.9]
     #[arg(long)]
     level: Option<f64>,
+    /// Regression: known bounds of the target, either of which may be left out: `0,` for a target that is never
+    /// negative, `0,100`; predictions and intervals are cut to them
+    #[arg(long, value_name = "LOW,HIGH", value_parser = parse_range, allow_hyphen_values = true)]
+    range: Option<(Option<f64>, Option<f64>)>,
     /// Regression, `paper` and `cv`: rule that chooses kappa: error, one-standard-error, coverage
     #[arg(long, value_name = "RULE", value_parser = parse_select)]
     select: Option<Select>,
@@ -101,6 +105,22 @@ pub struct Fit {
     seed: SeedArg,
     #[command(flatten)]
     columns: ColumnArgs,
+}
+
+/// Two numbers with a comma between them, either of which may be left out.
+fn parse_range(text: &str) -> std::result::Result<(Option<f64>, Option<f64>), String> {
+    let Some((low, high)) = text.split_once(',') else {
+        return Err("write LOW,HIGH, such as 0,100, or 0, where there is no upper bound".into());
+    };
+    let bound = |text: &str| match text.trim() {
+        "" => Ok(None),
+        text => text.parse::<f64>().map(Some).map_err(|_| format!("`{text}` is not a number")),
+    };
+    match (bound(low)?, bound(high)?) {
+        (None, None) => Err("give at least one bound, such as 0,".into()),
+        (Some(low), Some(high)) if low >= high => Err(format!("{low} is not below {high}")),
+        range => Ok(range),
+    }
 }
 
 fn parse_select(text: &str) -> std::result::Result<Select, String> {
@@ -142,6 +162,9 @@ impl Fit {
         post.kind = self.kind(post.kind, named.contains_key("kind"))?;
         post.folds = self.folds.unwrap_or(post.folds);
         post.select = self.select.or(post.select);
+        if let Some((low, high)) = self.range {
+            (post.y_low, post.y_high) = (low, high);
+        }
         post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
         if self.select.is_some() && !matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
@@ -211,6 +234,7 @@ impl Fit {
         let regression = [
             ("--interval", self.interval.is_some()),
             ("--level", self.level.is_some()),
+            ("--range", self.range.is_some()),
             ("--select", self.select.is_some()),
             ("--trainer", self.trainer.is_some()),
             ("--train-error", self.train_error.is_some()),

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// What each field means, by its path; a path without its first parts serves every table that ends so.
-const COMMENTS: [(&str, &str); 54] = [
+const COMMENTS: [(&str, &str); 56] = [
     ("kind", "which intervals: stack, cv+, cv, paper, fast, split"),
     ("folds", "folds of every cross-validation"),
     ("learned_scale", "intervals of varying width (stack, cv+, fast, split)"),
@@ -12,6 +12,8 @@ const COMMENTS: [(&str, &str); 54] = [
     ("split_share", "share of the rows that `split` fits on; the others calibrate"),
     ("select", "rule for kappa of `paper` and `cv`: error, one-standard-error, coverage"),
     ("level", "coverage that `predict` and `evaluate` use where none is given"),
+    ("y_low", "least value that the target can have, if known"),
+    ("y_high", "greatest value that the target can have, if known"),
     ("stonet", "the StoNet members and their training"),
     ("stonet.hidden", "widths of the hidden layers"),
     ("stonet.kappas", "strengths of the penalty on layer 1 to choose from, ascending"),

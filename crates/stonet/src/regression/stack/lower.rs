@@ -26,8 +26,8 @@ const SINGLE_SCALE_ERROR: f64 = 1e-5;
 const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
 
 /// Predictions of all targets, and ends at every level.
-pub(crate) fn plan(stacks: &[FittedStack], features: usize, asked: &Asked) -> Result<Plan> {
-    let mut b = Builder::default();
+pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, f64)>, asked: &Asked) -> Result<Plan> {
+    let mut b = Builder::within(range);
     for (target, stack) in stacks.iter().enumerate() {
         let inputs = Inputs { features, targets: stacks.len(), target };
         let folds: Vec<(Node, Node)> = stack.folds.iter().map(|fold| inputs.fold(&mut b, fold)).collect();
