@@ -138,7 +138,7 @@ impl Progress<'_> {
 pub enum Stop {
     /// Good enough: the fit returns what it has.
     Early,
-    /// Not wanted any more: the fit returns [`Error::Cancelled`](crate::base::Error::Cancelled).
+    /// Not wanted any more: the fit returns [`Error::Cancelled`].
     Cancel,
 }
 
