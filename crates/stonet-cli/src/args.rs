@@ -45,15 +45,15 @@ pub struct ColumnArgs {
     #[arg(long, value_name = "COLUMN")]
     pub groups: Option<String>,
     /// Classification: what the inputs are: logits, log-probabilities, probabilities, or features (the last hidden
-    /// layer) [default: logits or probabilities where there is a column per class; a warning tells where that is in
-    /// doubt]
+    /// layer) [default: logits or probabilities if there is one column per class; a warning is printed if that is
+    /// uncertain]
     #[arg(long, value_name = "KIND")]
     pub kind: Option<InputKind>,
     /// Classification: all classes in the order of the inputs, such as plane,car,bird; a name with a comma in double
     /// quotes [default: by the names of the columns, by number, or in alphabetical order]
     #[arg(long, value_name = "NAMES")]
     pub classes: Option<Names>,
-    /// Classification: last-hidden-layer features beside the logits, for the methods that look at them
+    /// Classification: last-hidden-layer features in addition to the logits, for the methods that use them
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub features: Option<Vec<String>>,
     #[command(flatten)]

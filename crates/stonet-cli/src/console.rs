@@ -1,4 +1,4 @@
-//! What every command shares with the terminal: results, notes, progress, threads, and the wish to stop.
+//! What every command shares with the terminal: results, notes, progress, threads, and requests to stop.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -178,7 +178,7 @@ struct Progress {
 impl Progress {
     fn new(what: &'static str, quiet: bool) -> Self {
         let style =
-            ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len}, {elapsed} gone, {eta} left")
+            ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len}, {elapsed} elapsed, {eta} left")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         let bar = bar.with_style(style.progress_chars("=> ")).with_message(what);

@@ -30,7 +30,7 @@ use console::Console;
     name = "stonet",
     version,
     arg_required_else_help = true,
-    after_help = "The usual way: train (or a network of your own) -> features -> fit -> evaluate -> predict or export. `stonet demo` shows all of it.\n\nExit codes: 0 done, 1 a required threshold was missed, 2 error, 130 stopped by Ctrl-C. With --json an error is a JSON object on standard output as well."
+    after_help = "Workflow: train (or your own network) -> features -> fit -> evaluate -> predict or export. Example: `stonet demo`.\n\nExit codes: 0 done, 1 a required threshold was missed, 2 error, 130 stopped by Ctrl-C. With --json an error is a JSON object on standard output as well."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -1,5 +1,5 @@
-//! Work of libraries that panic on hostile input: their panics are caught and print nothing; other panics print as
-//! ever.
+//! Calls to libraries that panic on hostile input: their panics are caught and print nothing; other panics print as
+//! usual.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};

@@ -1,4 +1,4 @@
-//! What can be wrong with a file: the place, what stands there, and the remedy.
+//! Errors about files: the place, what was found there, and the remedy.
 
 use std::path::{Path, PathBuf};
 
@@ -441,7 +441,7 @@ pub enum Problem {
     },
     /// A file that was read twice and was not the same.
     #[error(
-        "there were {first} rows at first, and {second} when they were read again; fit on files that nobody writes to"
+        "there were {first} rows at first, and {second} when they were read again; fit on files that are not modified"
     )]
     Changed {
         /// Rows of the first reading.

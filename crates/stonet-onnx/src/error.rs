@@ -1,4 +1,4 @@
-//! What can go wrong with networks as files: the place, what stands there, and the remedy.
+//! Errors about network files: the place, what was found there, and the remedy.
 
 use std::path::PathBuf;
 

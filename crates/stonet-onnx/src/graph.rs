@@ -1,4 +1,4 @@
-//! A graph of ONNX operators in the making, and a head's graph as a file.
+//! A builder for graphs of ONNX operators, and a head's graph as a file.
 //!
 //! Only operators and forms that mean the same in operator sets 11 to 25 are used (axes of reductions, for one, moved
 //! from attributes to inputs on the way, so sums are products with ones): a head can then be joined to a network of any

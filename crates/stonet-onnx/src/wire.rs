@@ -1,5 +1,5 @@
-//! Protocol Buffers on the wire: tagged fields, read without copies and written; a field that nobody understands is
-//! kept as it is.
+//! The Protocol Buffers wire format: tagged fields, read without copies and written; unknown fields are kept as they
+//! are.
 
 /// Why bytes are not a message.
 pub(crate) type Broken = &'static str;

@@ -41,7 +41,7 @@ def choice(name: str, value: Any, known: Any) -> str:
 
 
 def whole(name: str, value: Any, least: int) -> int:
-    """Return a whole number; texts, fractions and booleans are none."""
+    """Return a whole number; strings, fractions and booleans are refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} is {value!r}; it must be a whole number of at least {least}")
     return int(value)
@@ -55,7 +55,7 @@ def wholes(name: str, values: Any, least: int) -> list[int]:
 
 
 def number(name: str, value: Any, allowed: str = "a number") -> float:
-    """Return a finite number; texts and booleans are none."""
+    """Return a finite number; strings and booleans are refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise ValueError(f"{name} is {value!r}; it must be {allowed}")
     if not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""What post-StoNet intervals are compared with: other ways from the same rows to intervals."""
+"""Baselines for post-StoNet intervals: other interval methods, fitted on the same rows."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ _V = TypeVar("_V")
 
 
 class Kept(Generic[_K, _V]):
-    """At most so many values; the one that was not used for the longest time is dropped first.
+    """A cache with a maximum number of values; the least recently used one is dropped first.
 
     A value is made while the lock is held, so that threads that ask for the same key at once get the same object and it
     is made once.

@@ -43,11 +43,11 @@ class PostStoNetClassifier(Calibrator):
         column with two classes is the output of a binary classifier, for the second class, under the same test. In all
         other cases X are features. A warning tells what was decided where there is a doubt; ``kind_`` holds it.
     sets : {"cv+", "split"} or dict, optional
-        Whether sets of classes are fitted too, and who judges: every row by folds (five more fits), or 30 % of the rows
-        (one more).
+        Whether prediction sets are fitted too, and which rows calibrate them: all rows, fold by fold (``cv+``, five
+        more fits), or 30 % of the rows (``split``, one more fit).
     intervals : bool, default=False
-        Whether the probabilities get intervals. Where no honest one is known, ``fit`` warns and
-        `predict_proba_interval` raises the reason.
+        Whether the probabilities get intervals. Where no valid interval is known, ``fit`` warns and
+        `predict_proba_interval` raises an error that gives the reason.
     level : float, default=0.9
         Coverage of sets and intervals where none is asked for.
     folds : int, optional
@@ -69,7 +69,7 @@ class PostStoNetClassifier(Calibrator):
         ``neg_log_loss``, expect sorted classes; those of `stonet.metrics` take ``classes=head.classes_``.
     fingerprints : bool, default=True
         Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that
-        were fitted on. Whoever has the file can test whether a row is among them.
+        were fitted on. Anyone with the file can test whether a row is among them.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from . import _core
 
 def main() -> int:
     """Run the command line and return its exit code."""
-    # The command has its own way with Ctrl-C; Python's handler would only wait for the command to end.
+    # The command handles Ctrl-C itself; Python's handler would run only after the command ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _core.cli(["stonet", *sys.argv[1:]])
 

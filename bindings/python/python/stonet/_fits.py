@@ -19,7 +19,7 @@ class Fit(NamedTuple):
     scores: dict[str, float]
     """On the rows that were not fitted on; empty for a fit on all rows."""
     seconds: float
-    """Of the fit, other fits running beside it."""
+    """Wall-clock time of the fit, while other fits may run in parallel."""
     estimator: Any
     """Fitted, where it was to be kept."""
 

@@ -159,7 +159,7 @@ class IntervalRegressor(Estimator):
         X : array-like of shape (n_samples, n_features), or None
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            The network's own prediction; needed where the fit leans on it.
+            The network's own prediction; needed if the fitted head uses it.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class IntervalRegressor(Estimator):
         X : array-like of shape (n_samples, n_features), or None
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            The network's own prediction; needed where the fit leans on it.
+            The network's own prediction; needed if the fitted head uses it.
         confidence_level : float or list of float, optional
             One or several levels between 0 and 1; that of the constructor if not given.
         side : {"both", "lower", "upper"}
@@ -211,7 +211,7 @@ class IntervalRegressor(Estimator):
         X : array-like of shape (n_samples, n_features), or None
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            The network's own prediction; needed where the fit leans on it.
+            The network's own prediction; needed if the fitted head uses it.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class IntervalRegressor(Estimator):
         X : array-like of shape (n_samples, n_features), or None
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-            The network's own prediction; needed where the fit leans on it.
+            The network's own prediction; needed if the fitted head uses it.
         confidence_level : float or list of float, optional
             One or several different levels between 0 and 1; that of the constructor if not given.
         side : {"both", "lower", "upper"}
@@ -287,7 +287,7 @@ class IntervalRegressor(Estimator):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             The true targets.
         prediction : array-like, optional
-            The network's own prediction; needed where the fit leans on it.
+            The network's own prediction; needed if the fitted head uses it.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts.
 

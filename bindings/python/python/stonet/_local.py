@@ -45,12 +45,12 @@ def fit_many(
     groups : array-like of shape (n_samples,), optional
         Groups such as subjects: no split cuts one.
     splits : int, splitter of scikit-learn, or iterable of (train rows, test rows), optional
-        So many folds in random order, or others, such as ``KFold(5).split(X)``. If not given, there is one fit on all
-        rows and no score.
+        A number of folds in random order, or any other splits, such as ``KFold(5).split(X)``. If not given, there is
+        one fit on all rows and no score.
     level : float, optional
         Coverage that all are fitted for and judged at; each estimator's own if not given.
     keep_heads : bool, optional
-        Whether fitted estimators come back. If not given: those of fits on all rows, which have nothing else to give.
+        Whether fitted estimators are returned. If not given, only fits on all rows return them, as they have no scores.
     random_state : int, RandomState or Generator, optional
         Root of the folds; None is 1. Estimators have their own.
     n_jobs : int, optional
@@ -117,8 +117,8 @@ def benchmark(
     """Compare every interval method by the paper's protocol: 40 % of the rows train a network, 40 % calibrate, 20 % test.
 
     It is `stonet benchmark`, with the same numbers and files. Every finished split is saved at once in
-    ``out/benchmark.jsonl``; after a kill, the same call goes on where it was, or where the command was.
-    `stonet.spark.benchmark` and `stonet.ray.benchmark` spread the splits.
+    ``out/benchmark.jsonl``. If a run is killed, the same call resumes it, even if the command started it.
+    `stonet.spark.benchmark` and `stonet.ray.benchmark` run the splits on a cluster.
 
     Parameters
     ----------

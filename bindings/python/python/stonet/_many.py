@@ -147,7 +147,7 @@ def _named(estimators: Any, level: float | None) -> dict[str, Estimator]:
         parameters = estimator.get_params()
         changed: dict[str, Any] = {}
         if not isinstance(parameters["random_state"], int | np.integer | None):
-            # Drawn here, once: on workers it would depend on who comes first.
+            # Drawn here, once: on workers it would depend on the order in which tasks run.
             changed["random_state"] = seed_of(parameters["random_state"])
         if "progress" in parameters:
             # Bars and callbacks have no place on workers.

@@ -44,7 +44,7 @@ class OnnxNetwork:
     Parameters
     ----------
     path : path-like
-        The file. It is read when this is made, with weights that lie beside it, so that workers need no files.
+        The file. It is read at construction, together with external weights, so that workers need no files.
     tap : str, optional
         The tensor or node whose output is the features; the last hidden layer if not given.
     scale : float
@@ -62,9 +62,10 @@ class OnnxNetwork:
     --------
     ::
 
-        network = stonet.OnnxNetwork("resnet.onnx", scale=1 / 255, mean=[0.485, 0.456, 0.406], std=[0.229, 0.224,
-        0.225]) features, logits, _ = network(images) head = stonet.PostStoNetClassifier().fit(logits, labels,
-        features=features)
+        mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+        network = stonet.OnnxNetwork("resnet.onnx", scale=1 / 255, mean=mean, std=std)
+        features, logits, _ = network(images)
+        head = stonet.PostStoNetClassifier().fit(logits, labels, features=features)
     """
 
     path: str | PathLike[str]

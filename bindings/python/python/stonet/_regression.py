@@ -49,7 +49,7 @@ class PostStoNetRegressor(IntervalRegressor):
         Which intervals: nested CV+ around all members, CV+ around the StoNet alone, Eve's law with the out-of-fold
         variance, the paper's own, nested CV+ without a StoNet, or split conformal.
     kappa : "cv", float or list of float, default="cv"
-        Strength of the penalty: chosen from the usual values, given, or chosen from these.
+        Strength of the penalty: a fixed number, or chosen by cross-validation from the default values or from a list.
     hidden : tuple of int, default=(20,)
         Units of the hidden layers of the StoNets.
     trainer : {"asghmc", "iro", "asghmc+iro"}, default="asghmc"
@@ -69,7 +69,7 @@ class PostStoNetRegressor(IntervalRegressor):
         Random seed; None is 1, so that results can always be repeated.
     fingerprints : bool, default=True
         Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that
-        were fitted on. Whoever has the file can test whether a row is among them.
+        were fitted on. Anyone with the file can test whether a row is among them.
     train_error : float, optional
         The network's root mean squared error on its training rows; ``fit`` warns where the rows of the fit look like
         training rows. Needs the network's own predictions.

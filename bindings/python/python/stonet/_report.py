@@ -29,8 +29,8 @@ def report(
 ) -> dict[str, Any]:
     """Judge a head on rows that neither it nor the network has seen, and write a page with figures.
 
-    Rows that the head was fitted on are refused where they are more than 1 %, and more than rows that equal each other
-    by chance; fewer are a warning. Heads without fingerprints cannot tell.
+    The call fails if more than 1 % of the rows were used to fit the head and chance duplicates do not explain them; a
+    smaller overlap gives a warning. Heads without fingerprints cannot detect the overlap.
 
     Parameters
     ----------

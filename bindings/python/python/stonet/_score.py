@@ -214,7 +214,7 @@ def score(
     network: Any = None,
     n_jobs: int | None = None,
 ) -> Any:
-    """Predict for a record batch, table, frame or stream that speaks Arrow; no column is copied on its way in.
+    """Predict for a record batch, table, frame or stream with an Arrow interface; input columns are not copied.
 
     Columns are found by name. They are those that ``stonet predict`` writes: ``prediction``, ``lower_90``,
     ``upper_90``, … or ``class`` and ``p_<label>``, row by row the same numbers; ``class`` has the kind of the labels:
@@ -223,8 +223,8 @@ def score(
     Parameters
     ----------
     data : pyarrow, polars, pandas or DuckDB object, or any other with ``__arrow_c_array__`` or ``__arrow_c_stream__``
-        The rows. A stream such as ``pyarrow.RecordBatchReader`` is read as its result is, so it may be longer than
-        memory.
+        The rows. A stream such as ``pyarrow.RecordBatchReader`` is read while its result is read, so it may be larger
+        than memory.
     head : estimator, path or bytes
         A fitted head or its ``.stonet`` file; a `PostStoNet` brings its network along.
     inputs : str or sequence of str, optional

@@ -1,4 +1,4 @@
-"""Arrays of users made into arrays of numbers, with errors in the words that users of scikit-learn know."""
+"""User arrays converted to numeric arrays, with error messages in the wording of scikit-learn."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def score(
     Returns
     -------
     ray.data.Dataset
-        Not computed yet. Columns that are missing or of a wrong type are errors at once; what is wrong with a row is an
-        error of whatever computes it, which names the block, the row in it and the column. It is set to keep the order
-        of rows, as is ``dataset`` then: otherwise Ray may lose rows when a node is lost.
+        Not computed yet. Missing columns and columns of a wrong type raise an error at once. An invalid row raises an
+        error when it is computed; the error names the block, the row in it and the column. The result and ``dataset``
+        are both set to keep the order of rows: otherwise Ray may lose rows when a node is lost.
     """
     import pyarrow
     from ray import cloudpickle
@@ -92,7 +92,7 @@ def fit_many(estimators: Any, X: Any, y: Any, *, n_jobs: int = 1, **arguments: A
 def benchmark(X: Any, y: Any, *, n_jobs: int = 1, **arguments: Any) -> dict[str, Any]:
     """Compare every interval method by the paper's protocol, a task of Ray for each split.
 
-    Splits are kept in the journal of ``out`` on the driver as they come: the same call goes on where it was.
+    Each finished split is saved in the journal of ``out`` on the driver; the same call resumes a stopped run.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def _spread(cores: int) -> _many.Spread:
                 for ref in ray.wait(list(waiting))[0]:
                     yield waiting.pop(ref), cloudpickle.loads(ray.get(ref))
         finally:
-            # Whoever asked has what was wanted, or does not want it any more.
+            # The caller has all results, or has stopped waiting for them.
             for ref in waiting:
                 ray.cancel(ref, force=True)
 

@@ -49,8 +49,8 @@ def score(
     Returns
     -------
     pyspark.sql.DataFrame
-        Not computed yet. Columns that are missing or of a wrong type are errors at once; what is wrong with a row is an
-        error of the action that computes it, which names the partition, the row in it and the column.
+        Not computed yet. Missing columns and columns of a wrong type raise an error at once. An invalid row raises an
+        error in the action that computes it; the error names the partition, the row in it and the column.
     """
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
@@ -84,7 +84,7 @@ def fit_many(spark: Any, estimators: Any, X: Any, y: Any, **arguments: Any) -> F
 def benchmark(spark: Any, X: Any, y: Any, **arguments: Any) -> dict[str, Any]:
     """Compare every interval method by the paper's protocol, a task of Spark for each split.
 
-    Splits are kept in the journal of ``out`` on the driver as they come: the same call goes on where it was.
+    Each finished split is saved in the journal of ``out`` on the driver; the same call resumes a stopped run.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _spread(spark: Any) -> _many.Spread:
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:
-            # Whoever asked has what was wanted, or does not want it any more.
+            # The caller has all results, or has stopped waiting for them.
             pool.shutdown(wait=False, cancel_futures=True)
             spark.interruptTag(tag)
             if not isinstance(sent, _workers.Packed):

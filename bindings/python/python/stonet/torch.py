@@ -1,4 +1,4 @@
-"""PyTorch at arm's length: the last hidden layer of a module, and a module with its head. torch itself is imported when it is used."""
+"""PyTorch: the last hidden layer of a module, and a module with its head. torch is imported when it is used."""
 
 from __future__ import annotations
 

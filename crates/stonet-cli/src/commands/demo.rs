@@ -50,7 +50,7 @@ pub struct Demo {
     /// Where the pictures and the report go
     #[arg(long, default_value = "stonet-out/demo")]
     out: PathBuf,
-    /// The page with all figures, complete in one file; report.html among the pictures if not given
+    /// Self-contained HTML report with all figures; report.html in the folder of --out if not given
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `stonet features`: what the last hidden layer of a network says of rows or images.
+//! `stonet features`: the outputs of a network's last hidden layer for rows or images.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -24,8 +24,8 @@ const BLOCK: usize = 4096;
 /// Run a network on rows and write its last hidden layer and its outputs
 ///
 /// Features are columns `f0, f1, …`; one output is `prediction`, several are `z0, z1, …`; the labels of CIFAR files are
-/// `label`. A single output of a binary classifier is fitted by `fit --task classification --inputs prediction`, with
-/// `--kind probabilities` if it is one.
+/// `label`. For a binary classifier with a single output, use `fit --task classification --inputs prediction`, and add
+/// `--kind probabilities` if the output is a probability.
 #[derive(Args)]
 #[command(
     after_help = "Examples:\n  stonet features resnet.onnx test_batch.bin --scale 0.00392157 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225 -o features.parquet\n  stonet features network.onnx rows.csv --keep price -o features.parquet\n  stonet features cnn.onnx t10k-images-idx3-ubyte.gz --with label=t10k-labels-idx1-ubyte.gz --keep label --scale 0.00392157 -o features.parquet\n  stonet features network.onnx --list-taps"
@@ -49,7 +49,7 @@ pub struct Features {
     no_outputs: bool,
     /// Columns of a table that go into the network; those it was trained on, or all but --keep if not given. A network
     /// with several inputs takes the columns of all of them, in the order of the inputs: by default those that are
-    /// called like the inputs (NAME, or NAME_0, NAME_1, …)
+    /// named after the inputs (NAME, or NAME_0, NAME_1, …)
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     inputs: Option<Vec<String>>,
     /// Columns of a table that are copied to the output, such as the target

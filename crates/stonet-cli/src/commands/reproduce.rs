@@ -15,7 +15,7 @@ use crate::args::SeedArg;
 use crate::console::Console;
 use crate::error::Result;
 
-/// Rerun an experiment of the paper and set the result beside its published numbers
+/// Rerun an experiment of the paper and compare the result with its published numbers
 #[derive(Args)]
 #[command(after_help = "Example: stonet reproduce simulation --models 1 --settings ii --replicates 10")]
 pub struct Reproduce {
@@ -27,7 +27,7 @@ pub struct Reproduce {
 enum Experiment {
     /// Coverage of 95 % intervals on the illustrative example (Table 1)
     ///
-    /// Every finished replicate is saved at once; after a kill, the same command goes on where it was.
+    /// Each finished replicate is saved; the same command resumes after an interruption.
     #[command(after_help = "Example: stonet reproduce simulation --models 1 --settings ii --replicates 10")]
     Simulation(Simulation),
     /// Variable-selection paths on the illustrative example (Figure 2)
@@ -35,7 +35,7 @@ enum Experiment {
     Selection(Selection),
     /// Prediction error and input selection as n grows, for every trainer and penalty (Theorem 3)
     ///
-    /// Every finished fit is saved at once; after a kill, the same command goes on where it was.
+    /// Each finished fit is saved; the same command resumes after an interruption.
     #[command(
         after_help = "Example: stonet reproduce consistency --models 1 --trainer asghmc,asghmc+iro --replicates 5"
     )]
@@ -58,7 +58,7 @@ enum Experiment {
     Cifar(Cifar),
     /// Networks trained on Fashion-MNIST with cross-entropy, focal loss and MMCE, then calibrated by every method
     ///
-    /// Every finished network is saved at once; after a kill, the same command goes on where it was.
+    /// Each finished network is saved; the same command resumes after an interruption.
     #[command(after_help = "Example: stonet reproduce fashion --data data --repeats 1 --epochs 10")]
     Fashion(Fashion),
 }

@@ -28,7 +28,7 @@ use crate::rows::{Source, hints};
 
 /// Train a plain network on a table and write it as ONNX
 ///
-/// Rows that are held out are the ones to fit and to judge a head on: the network must not have seen them.
+/// Use the held-out rows to fit and evaluate a head: the network must not have seen them.
 #[derive(Args)]
 #[command(
     after_help = "Example: stonet train houses.csv --task regression --target price --keep id -o network.onnx --hold-out validation.csv=0.4 --hold-out test.csv=0.2"

@@ -1,4 +1,4 @@
-//! The page headers of a Parquet file, looked at before its decoder believes them and sets memory aside.
+//! The page headers of a Parquet file, checked before its decoder trusts them and allocates memory.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,4 +1,4 @@
-//! A 64-bit hash that is the same on every machine and for ever: FNV-1a.
+//! A 64-bit hash that is the same on every machine and in every version: FNV-1a.
 
 /// The state of the hash; it starts at the offset basis.
 pub(super) struct Fnv(u64);

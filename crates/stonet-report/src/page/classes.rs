@@ -127,7 +127,7 @@ fn confidence(report: &mut Report, e: &ClassEvaluation) -> Figure {
     }
     chart.describe(&format!("Mean confidence {}, accuracy {}.", percent(e.mean_confidence), percent(e.accuracy.value)));
     let content = key(&[(Sign::Bar, "right"), (Sign::Wrong, "wrong")]) + &chart.embed();
-    let caption = "How many rows get which confidence. Bars to the right are sure guesses; among them the wrong part should be small.";
+    let caption = "Number of rows by confidence. Bars on the right are confident guesses; few of them should be wrong.";
     report.figure("confidence", false, "How sure it is", &content, caption)
 }
 
@@ -200,7 +200,7 @@ fn subgroups(report: &mut Report, e: &ClassEvaluation) {
     let caption = format!(
         "Calibration for every value of {column}. ▲ marks errors above what chance shows in 97.5 % of all cases; of 40 honest groups one is so by chance."
     );
-    report.heading("For whom does it hold?", "");
+    report.heading("For which groups does it hold?", "");
     let figure =
         report.figure("subgroups", true, &format!("Calibration by {column}"), &table.html("Subgroups"), &caption);
     report.figures(&[figure]);

@@ -117,7 +117,7 @@ fn target_figures(report: &mut Report, t: &TargetEvaluation, name: &str) -> Vec<
         }
         let content = fifths(&title, value, words, strata, promised);
         let caption = format!(
-            "Rows in {} parts, from the {} to the {} {}. Honest intervals keep their promise in every part: \
+            "Rows in {} parts, from the {} to the {} {}. The promised coverage should hold in every part: \
              every bar should reach the dashed line.",
             strata.len(),
             words[0],
@@ -243,7 +243,7 @@ fn subgroups(report: &mut Report, e: &RegressionEvaluation) {
         "Coverage for every value of {column}. ▼ marks groups that fall short of {} by more than chance, all groups taken together.",
         level(e.overall.level.get())
     );
-    report.heading("For whom do they hold?", "");
+    report.heading("For which groups do they hold?", "");
     let figure = report.figure("subgroups", true, &format!("Coverage by {column}"), &table.html("Subgroups"), &caption);
     report.figures(&[figure]);
 }

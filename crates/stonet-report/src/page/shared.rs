@@ -107,7 +107,7 @@ pub fn importance(report: &mut Report, importance: &Importance) -> Option<Figure
     }
     if importance.tried < importance.columns {
         note(format!(
-            "{} of {} columns were tried; the others are unused, or go least with the prediction.",
+            "{} of {} columns were tried; the others are unused, or correlate less with the prediction.",
             whole(importance.tried),
             whole(importance.columns)
         ));

@@ -440,7 +440,7 @@ pub enum NoInterval {
     )]
     Isotonic,
     /// Nothing was estimated.
-    #[error("`none` estimates nothing, so rows have no say in how wrong it is; use `temperature` or any other method")]
+    #[error("`none` estimates nothing, so its error cannot be estimated; use `temperature` or any other method")]
     NothingEstimated,
     /// Training that stops before any optimum.
     #[error(

@@ -1,4 +1,4 @@
-//! What every room stands on: errors, names of settings, random numbers, threads and progress.
+//! Foundations of all other modules: errors, names of settings, random numbers, threads and progress.
 
 pub(crate) mod binomial;
 mod error;

@@ -1,4 +1,4 @@
-//! ς²_L, the variance of what the network leaves over, by name.
+//! Estimates of ς²_L, the variance of the network's residuals, by name.
 
 use ndarray::{Array1, Axis};
 use rayon::prelude::*;

@@ -1,4 +1,4 @@
-//! A uniform sample without replacement from a stream whose length nobody knows (Vitter 1985, algorithm R).
+//! A uniform sample without replacement from a stream of unknown length (Vitter 1985, algorithm R).
 
 use rand::RngExt;
 

@@ -1,4 +1,4 @@
-//! The loss of a batch of rows under a network, and the start of its way back.
+//! The loss of a batch of rows under a network, and its gradient in the outputs, where the backward pass starts.
 
 use ndarray::{Array2, s};
 

@@ -1,4 +1,4 @@
-//! What a stack's intervals are wide from: folds that disagree, and residuals.
+//! Sources of the width of a stack's intervals: disagreement between folds, and residuals.
 
 use ndarray::{Array1, ArrayView1, ArrayView2};
 
