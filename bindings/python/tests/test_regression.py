@@ -233,7 +233,7 @@ def test_row_numbers_of_pandas_are_a_warning(regression: Any, name: str) -> None
             fit(plain)
 
 
-def test_known_bounds_of_the_target_cut_predictions_and_ends():
+def test_known_bounds_of_the_target_cut_predictions_and_ends(tmp_path):
     rng = np.random.default_rng(5)
     x = rng.normal(size=(300, 4))
     y = np.exp(x[:, 0] + 0.5 * rng.normal(size=300))
@@ -243,6 +243,10 @@ def test_known_bounds_of_the_target_cut_predictions_and_ends():
     prediction, cut = head.predict_interval(x[200:])
     assert wide.min() < 0 and np.array_equal(cut, np.maximum(wide, 0.0))
     assert np.array_equal(prediction, np.maximum(plain.predict(x[200:]), 0.0))
+    head.save(tmp_path / "head.stonet")
+    loaded = stonet.load(tmp_path / "head.stonet")
+    assert loaded.y_range == (0.0, None) and np.array_equal(loaded.predict_interval(x[200:])[1], cut)
+    assert np.array_equal(loaded.fit(x[:200], y[:200]).predict_interval(x[200:])[1], cut)
     with pytest.raises(ValueError, match="outside of the known range from 1 to inf"):
         stonet.PostStoNetRegressor(interval="fast", y_range=(1, None)).fit(x[:200], y[:200])
     for wrong in [3, (1, 2, 3), (2, 1), ("a", 1), (float("nan"), None), "ab"]:

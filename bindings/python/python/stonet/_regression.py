@@ -412,6 +412,7 @@ class PostStoNetRegressor(IntervalRegressor):
         about, rest = json.loads(head.about()), json.loads(head.settings())
         stonet = rest.pop("stonet")
         level = rest.pop("level")
+        bounds = rest.pop("y_low", None), rest.pop("y_high", None)
         estimator = cls(
             level=about["level"] or level,
             interval=rest.pop("kind"),
@@ -419,6 +420,7 @@ class PostStoNetRegressor(IntervalRegressor):
             hidden=tuple(stonet.pop("hidden")),
             trainer=stonet.pop("algorithm"),
             folds=rest.pop("folds"),
+            y_range=None if bounds == (None, None) else bounds,
             settings={**rest, "stonet": stonet},
             random_state=about["seed"],
             fingerprints=about["fingerprints"] is not None,
