@@ -220,6 +220,18 @@ fn fits() -> Vec<Fit> {
     }
     let constant = PostStoNetRegressor { learned_scale: false, ..quick(Kind::Fast) };
     all.push(fit(&constant, 240, 1, true, false).called("constant"));
+    // The responses of the fit span their known bounds, so that many ends of new rows are cut.
+    let y = number_data(240, 2, 7).1;
+    let (low, high) = (y.fold(f64::INFINITY, |a, &b| a.min(b)), y.fold(f64::NEG_INFINITY, |a, &b| a.max(b)));
+    for (kind, outputs, y_low, y_high) in [
+        (Kind::Stack, 2, Some(low), Some(high)),
+        (Kind::Fast, 2, Some(low), None),
+        (Kind::Split, 2, None, Some(high)),
+        (Kind::Paper, 2, Some(low), Some(high)),
+    ] {
+        let bounded = PostStoNetRegressor { y_low, y_high, ..quick(kind) };
+        all.push(fit(&bounded, 240, outputs, true, false).called("bounded"));
+    }
     all.extend(dead());
     all
 }

@@ -110,14 +110,14 @@ pub struct Fit {
 /// Two numbers with a comma between them, either of which may be left out.
 fn parse_range(text: &str) -> std::result::Result<(Option<f64>, Option<f64>), String> {
     let Some((low, high)) = text.split_once(',') else {
-        return Err("write LOW,HIGH, such as 0,100, or 0, where there is no upper bound".into());
+        return Err("write LOW,HIGH, such as `0,100`, or `0,` where there is no upper bound".into());
     };
     let bound = |text: &str| match text.trim() {
         "" => Ok(None),
         text => text.parse::<f64>().map(Some).map_err(|_| format!("`{text}` is not a number")),
     };
     match (bound(low)?, bound(high)?) {
-        (None, None) => Err("give at least one bound, such as 0,".into()),
+        (None, None) => Err("give at least one bound, such as `0,`".into()),
         (Some(low), Some(high)) if low >= high => Err(format!("{low} is not below {high}")),
         range => Ok(range),
     }
