@@ -71,51 +71,11 @@ pub enum Error {
         /// Which of the two.
         what: &'static str,
     },
-    /// A file whose rows are not what a calibration needs.
-    #[error("{path}: {source}", path = path.display())]
-    File {
-        /// The file with the fault.
-        path: PathBuf,
-        /// What is wrong with its rows.
-        source: stonet::Error,
-    },
     /// No method could be fitted.
     #[error("no method could be fitted; {reason}")]
     NoMethod {
         /// The first method and why it failed.
         reason: String,
-    },
-    /// A row that belongs neither to the validation nor to the test part.
-    #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
-    Part {
-        /// The file with the fault.
-        path: PathBuf,
-        /// Row, from 0.
-        row: usize,
-        /// The column.
-        column: String,
-        /// What stands there.
-        text: String,
-    },
-    /// A part without rows.
-    #[error("{path}: no row of column `{column}` is {part}; write 0 or `validation`, and 1 or `test`", path = path.display())]
-    EmptyPart {
-        /// The file with the fault.
-        path: PathBuf,
-        /// The column.
-        column: String,
-        /// The part.
-        part: &'static str,
-    },
-    /// Two files that do not have the same columns.
-    #[error("{path}: {found} input columns, where the validation file has {expected}; choose the columns by --inputs", path = path.display())]
-    OtherColumns {
-        /// The test file.
-        path: PathBuf,
-        /// Columns of the validation file.
-        expected: usize,
-        /// Columns of the test file.
-        found: usize,
     },
     /// A number out of its range.
     #[error("{name} must be {range}")]

@@ -96,7 +96,7 @@ pub fn cifar(spec: &CifarSpec, options: &CifarOptions, dir: &Path, tick: Ticker<
     }
     let known: Vec<&str> = spec.networks.iter().map(|n| n.file.as_str()).collect();
     if let Some(name) = options.only.iter().flatten().find(|n| !known.contains(&n.as_str())) {
-        return Err(Error::Unknown { what: "file", name: name.clone(), known: known.join(", ") });
+        return Err(Error::unknown("file", name.clone(), known.join(", ")));
     }
     let wanted = |n: &&Network| options.only.as_ref().is_none_or(|only| only.contains(&n.file));
     let (mut found, mut no_data) = (Vec::new(), Vec::new());

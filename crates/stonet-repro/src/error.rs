@@ -54,22 +54,17 @@ pub enum Error {
         /// The sets.
         sets: String,
     },
-    /// A model or a setting that the experiment does not have.
-    #[error("there is no {what} `{name}`; there are {known}")]
-    Unknown {
-        /// What was looked for.
-        what: &'static str,
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: String,
-    },
 }
 
 impl Error {
     /// A number out of its range.
     pub(crate) fn range(name: &'static str, range: &'static str) -> Self {
         stonet_compare::Error::Range { name, range }.into()
+    }
+
+    /// A model or a setting that the experiment does not have.
+    pub(crate) fn unknown(what: &'static str, name: String, known: String) -> Self {
+        stonet_compare::Error::Unknown { what, name, known }.into()
     }
 }
 

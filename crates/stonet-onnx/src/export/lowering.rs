@@ -74,15 +74,6 @@ impl<'p> Lowering<'p> {
     /// Some columns of a value. Of an interval, only the ends that are named are written.
     fn columns(&mut self, node: Node, columns: &[usize]) -> Result<Tensor> {
         let plan = self.plan;
-        if let Op::Clamp { of, clamps } = self.op(node)
-            && matches!(self.op(*of), Op::Ends { .. })
-        {
-            // Ends that are cut to the known bounds of the target.
-            let cut: Vec<&Clamp> = columns.iter().map(|&c| &clamps[c]).collect();
-            let each = |of: fn(&Clamp) -> f64| cut.iter().map(|c| of(c)).collect::<Vec<f64>>();
-            let ends = self.columns(*of, &cut.iter().map(|c| c.column).collect::<Vec<usize>>())?;
-            return Ok(self.graph.within(ends, &each(|c| c.low), &each(|c| c.high)));
-        }
         let Op::Ends { folds, centre, scores, level, side } = &plan.values()[node.index()].op else {
             let (all, width) = (self.value(node)?, self.width(node));
             return Ok(self.graph.chosen(all, width, columns));
@@ -198,11 +189,12 @@ impl<'p> Lowering<'p> {
     }
 
     fn clamp(&mut self, of: Node, clamps: &[Clamp]) -> Result<Tensor> {
-        let (x, width) = (self.value(of)?, self.width(of));
         let each = |of: fn(&Clamp) -> f64| clamps.iter().map(of).collect::<Vec<f64>>();
-        let columns: Vec<usize> = clamps.iter().map(|c| c.column).collect();
-        let x = self.graph.chosen(x, width, &columns);
-        let z = self.graph.standardised(x, &each(|c| c.centre), &each(|c| 1.0 / c.scale));
+        let x = self.columns(of, &clamps.iter().map(|c| c.column).collect::<Vec<usize>>())?;
+        let z = match clamps.iter().all(|c| c.centre == 0.0 && c.scale == 1.0) {
+            true => x,
+            false => self.graph.standardised(x, &each(|c| c.centre), &each(|c| 1.0 / c.scale)),
+        };
         Ok(self.graph.within(z, &each(|c| c.low), &each(|c| c.high)))
     }
 

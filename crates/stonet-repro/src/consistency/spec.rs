@@ -70,9 +70,7 @@ impl Method {
             "lasso" => Ok(Penalty::Lasso),
             "scad" => Ok(Penalty::SCAD),
             "mcp" => Ok(Penalty::MCP),
-            name => {
-                Err(Error::Unknown { what: "penalty", name: name.to_owned(), known: "lasso, scad, mcp".to_owned() })
-            }
+            name => Err(Error::unknown("penalty", name.to_owned(), "lasso, scad, mcp".to_owned())),
         }
     }
 }
@@ -85,18 +83,22 @@ impl Spec {
 
     /// The method that `asghmc+iro` polishes.
     pub fn first(&self) -> Result<&Method> {
-        self.methods.iter().find(|m| m.name() == self.polishes).ok_or_else(|| Error::Unknown {
-            what: "method",
-            name: self.polishes.clone(),
-            known: self.methods.iter().map(Method::name).collect::<Vec<_>>().join(", "),
+        self.methods.iter().find(|m| m.name() == self.polishes).ok_or_else(|| {
+            Error::unknown(
+                "method",
+                self.polishes.clone(),
+                self.methods.iter().map(Method::name).collect::<Vec<_>>().join(", "),
+            )
         })
     }
 
     pub(super) fn model(&self, model: Model) -> Result<&ModelSpec> {
-        self.models.iter().find(|m| m.model == model).ok_or_else(|| Error::Unknown {
-            what: "model",
-            name: model.to_string(),
-            known: self.models.iter().map(|m| m.model.to_string()).collect::<Vec<_>>().join(", "),
+        self.models.iter().find(|m| m.model == model).ok_or_else(|| {
+            Error::unknown(
+                "model",
+                model.to_string(),
+                self.models.iter().map(|m| m.model.to_string()).collect::<Vec<_>>().join(", "),
+            )
         })
     }
 

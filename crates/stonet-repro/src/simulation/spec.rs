@@ -101,7 +101,7 @@ impl Spec {
             for setting in settings {
                 if !spec.presets.contains_key(setting) {
                     let known = spec.presets.keys().cloned().collect::<Vec<_>>().join(", ");
-                    return Err(Error::Unknown { what: "setting", name: setting.clone(), known });
+                    return Err(Error::unknown("setting", setting.clone(), known));
                 }
                 cells.push(Cell { model, setting: setting.clone() });
             }
@@ -115,10 +115,12 @@ impl Spec {
     }
 
     fn model(&self, model: Model) -> Result<&ModelSpec> {
-        self.models.iter().find(|m| m.model == model).ok_or_else(|| Error::Unknown {
-            what: "model",
-            name: model.to_string(),
-            known: self.models.iter().map(|m| m.model.to_string()).collect::<Vec<_>>().join(", "),
+        self.models.iter().find(|m| m.model == model).ok_or_else(|| {
+            Error::unknown(
+                "model",
+                model.to_string(),
+                self.models.iter().map(|m| m.model.to_string()).collect::<Vec<_>>().join(", "),
+            )
         })
     }
 

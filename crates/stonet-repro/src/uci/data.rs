@@ -104,11 +104,10 @@ impl fmt::Display for UciSet {
 impl FromStr for UciSet {
     type Err = Error;
     fn from_str(name: &str) -> Result<Self> {
-        UciSet::ALL.into_iter().find(|s| s.name() == name).ok_or_else(|| Error::Unknown {
-            what: "data set",
-            name: name.into(),
-            known: UciSet::ALL.map(UciSet::name).join(", "),
-        })
+        UciSet::ALL
+            .into_iter()
+            .find(|s| s.name() == name)
+            .ok_or_else(|| Error::unknown("data set", name.to_owned(), UciSet::ALL.map(UciSet::name).join(", ")))
     }
 }
 

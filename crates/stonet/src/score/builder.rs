@@ -122,12 +122,12 @@ impl Builder {
 
     /// An output column.
     pub(crate) fn output(&mut self, quantity: Quantity, node: Node, column: usize, finite: bool) {
-        let node = match self.range {
+        let (node, column) = match self.range {
             Some((low, high)) => {
-                let clamp = |column| Clamp { column, centre: 0.0, scale: 1.0, low, high };
-                self.clamp(node, (0..self.width(node)).map(clamp).collect(), false)
+                let cut = Clamp { column, centre: 0.0, scale: 1.0, low, high };
+                (self.clamp(node, vec![cut], false), 0)
             }
-            None => node,
+            None => (node, column),
         };
         self.outputs.push(Output { quantity, node, column, finite });
     }

@@ -127,7 +127,7 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// The StoNet as it stands (a copy, made on request); none while a [perceptron](crate::peers::mlp) is trained.
+    /// The StoNet as it stands (a copy, made on request); none while a plain perceptron is trained.
     pub fn network(&self) -> Option<StoNet> {
         self.snapshot.map(|copy| copy())
     }
