@@ -85,9 +85,11 @@ pub struct Prepared {
     pub train_mse: f64,
 }
 
-/// Features, the network's predictions, and responses, in the data's units.
+/// Inputs, features, the network's predictions, and responses, in the data's units.
 #[derive(Debug)]
 pub struct Part {
+    /// The network's inputs.
+    pub inputs: Array2<f64>,
     /// Outputs of the last hidden layer.
     pub features: Array2<f64>,
     /// The network's predictions.
@@ -163,7 +165,8 @@ pub fn prepare(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> 
         let rows = data.select(rows);
         let x = scaling.x.apply(rows.x())?;
         let prediction = scaling.y.undo(network.predict(x.view())?.view());
-        Ok(Part { features: network.features(x.view())?, prediction, y: rows.y().to_owned(), groups })
+        let (inputs, features) = (rows.x().to_owned(), network.features(x.view())?);
+        Ok(Part { inputs, features, prediction, y: rows.y().to_owned(), groups })
     };
     let train_mse = part(&training_rows)?.mse();
     Ok(Prepared { calibration: part(&calibration_rows)?, test: part(&test_rows)?, train_mse })

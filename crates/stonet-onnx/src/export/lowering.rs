@@ -80,8 +80,8 @@ impl<'p> Lowering<'p> {
         };
         let ranks = Ranks::new(scores, *level, *side)?;
         let mut at = Vec::new();
-        for &(mean, scale) in folds {
-            at.push((self.value(mean)?, self.value(scale)?));
+        for &[mean, above, below] in folds {
+            at.push([self.value(mean)?, self.value(above)?, self.value(below)?]);
         }
         let centre = self.value(*centre)?;
         let ends: Vec<Tensor> = columns.iter().map(|&c| ranks.end(&mut self.graph, &at, centre, c == 1)).collect();
@@ -111,6 +111,15 @@ impl<'p> Lowering<'p> {
             Op::Slope { of, activation } => self.slope(*of, *activation)?,
             Op::Sum { parts, constant } => self.sum(parts, *constant)?,
             Op::Product(a, b) => self.pair("Mul", *a, *b)?,
+            Op::Pairs { of } => {
+                let width = self.width(*of);
+                let (first, second): (Vec<usize>, Vec<usize>) =
+                    (0..width).flat_map(|a| (a..width).map(move |b| (a, b))).unzip();
+                self.with(*of, |g, x| {
+                    let (first, second) = (g.columns(x, &first), g.columns(x, &second));
+                    g.op("Mul", &[first, second])
+                })?
+            }
             Op::LogDistance { a, b, offset } => {
                 let apart = self.pair("Sub", *a, *b)?;
                 let apart = self.graph.op("Abs", &[apart]);

@@ -56,30 +56,38 @@ impl Ranks {
         Ok(Ranks { folds, above, holds_centre: side == Side::Both })
     }
 
-    /// The upper or the lower end at every row, where `at[k]` are the columns μ_k and s_k.
-    pub(super) fn end(&self, graph: &mut Graph, at: &[(Tensor, Tensor)], centre: Tensor, upper: bool) -> Tensor {
+    /// The upper or the lower end at every row, where `at[k]` are the columns μ_k and the scales above and below it.
+    pub(super) fn end(&self, graph: &mut Graph, at: &[[Tensor; 3]], centre: Tensor, upper: bool) -> Tensor {
         let (end, outer) = if upper {
             (self.upper(graph, at), "Max")
         } else {
             // The lower end is the upper one of −y, with its sign changed.
-            let turned: Vec<(Tensor, Tensor)> = at.iter().map(|&(m, s)| (graph.op("Neg", &[m]), s)).collect();
+            let turned: Vec<[Tensor; 3]> =
+                at.iter().map(|&[m, above, below]| [graph.op("Neg", &[m]), below, above]).collect();
             let end = self.upper(graph, &turned);
             (graph.op("Neg", &[end]), "Min")
         };
         if self.holds_centre { graph.op(outer, &[end, centre]) } else { end }
     }
 
-    fn upper(&self, graph: &mut Graph, at: &[(Tensor, Tensor)]) -> Tensor {
-        if let [(mean, scale)] = at {
-            let half = graph.times(*scale, self.alone());
+    fn upper(&self, graph: &mut Graph, at: &[[Tensor; 3]]) -> Tensor {
+        if let [[mean, above, below]] = at {
+            let score = self.alone();
+            let half = graph.times(if score < 0.0 { *below } else { *above }, score);
             return graph.op("Add", &[*mean, half]);
         }
         let mut parts = Vec::new();
-        for (fold, (mean, scale)) in self.folds.iter().zip(at) {
-            let values: Vec<f64> = fold.values.iter().map(|&v| outwards(v)).collect();
-            let values = graph.row(&values);
-            let spread = graph.op("Mul", &[*scale, values]);
-            parts.push(graph.op("Add", &[*mean, spread]));
+        for (fold, [mean, above, below]) in self.folds.iter().zip(at) {
+            // Descending, so that those above the prediction come first.
+            let (over, under) = fold.values.split_at(fold.values.partition_point(|v| *v >= 0.0));
+            for (scores, scale) in [(over, above), (under, below)] {
+                if !scores.is_empty() {
+                    let values: Vec<f64> = scores.iter().map(|&v| outwards(v)).collect();
+                    let values = graph.row(&values);
+                    let spread = graph.op("Mul", &[*scale, values]);
+                    parts.push(graph.op("Add", &[*mean, spread]));
+                }
+            }
         }
         let all = graph.beside(&parts);
         if self.counts().all(|c| c == 1.0) {

@@ -90,6 +90,15 @@ scopes! {
         FOLDS: One = 2000;
         /// The division into rows that fit and rows that are scored.
         SHARES: One = 2001;
+        /// The folds that choose the shape of residuals, by the fold of the stack.
+        SHAPES: Family = Family::new(3000, OPEN);
+    }
+    /// Of the choice of one shape of residuals.
+    shape {
+        /// The folds.
+        FOLDS: One = 0;
+        /// The rows to learn from, where there are more than enough.
+        SAMPLE: One = 1;
     }
     /// Of the members of a stack that are fitted on the same rows.
     members {

@@ -123,7 +123,7 @@ mod tests {
 
     /// At every side: no narrower than by the scores themselves, and no wider than by 2⁻¹² of them.
     fn close(scores: &[f64], level: f64) {
-        let (level, at) = (Level::new(level).unwrap(), [(0.0, 1.0)]);
+        let (level, at) = (Level::new(level).unwrap(), [[0.0, 1.0, 1.0]]);
         let exact = Scores::new(vec![scores.to_vec()], None, scores.len());
         let few = Scores::counted(&[counted(scores)]);
         for side in [Side::Both, Side::Lower, Side::Upper] {
@@ -133,7 +133,7 @@ mod tests {
                 let room = (exact.abs() / 4096.0).max(f64::MIN_POSITIVE);
                 assert!(few == exact || (few > exact && few - exact < room), "{exact} {few} {level:?} {side:?}");
             }
-            assert_eq!(few.search(level, side).ends(&[At::new([0.0], [1.0])], &mut [[0]]), [f]);
+            assert_eq!(few.search(level, side).ends(&mut [At::new([0.0], [1.0], [1.0])], &mut [[0]]), [f]);
         }
     }
 
@@ -230,7 +230,7 @@ mod tests {
                 for _ in 0..REPLICATIONS {
                     let scores: Vec<f64> = (0..n).map(|_| normal()).collect();
                     let counted = Scores::counted(&[counted(&scores)]);
-                    let (low, high) = ends(&counted, &[(0.0, 1.0)], Level::new(level).unwrap(), side);
+                    let (low, high) = ends(&counted, &[[0.0, 1.0, 1.0]], Level::new(level).unwrap(), side);
                     let new = normal();
                     hits += u32::from(low <= new && new <= high);
                 }

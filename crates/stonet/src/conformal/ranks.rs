@@ -1,13 +1,15 @@
 //! Conformal ranks: split conformal and CV+ (Barber et al. 2021), with scores that may be scaled, one-sided, and
 //! weighted by group.
 //!
-//! A fold k brings a prediction μ_k(x), a scale s_k(x) and the sorted scores R_i of the rows it held out. The upper end
-//! at x is the ⌈(1−α)(n+1)⌉-th smallest of μ_k(x) + R_i s_k(x) over all rows, the lower end its mirror image.
+//! A fold k brings a prediction μ_k(x), scales s⁺_k(x) and s⁻_k(x) above and below it, and the sorted scores of the rows
+//! it held out: V_i = (y − μ)/s with the scale of the side on which y lies, and R_i = |V_i|. The upper end at x is the
+//! ⌈(1−α)(n+1)⌉-th smallest of μ_k(x) + R_i s⁺_k(x) over all rows, the lower end its mirror image. V is an increasing
+//! function of y, so bounds of one side rank V in the same way.
 
 use serde::{Deserialize, Serialize};
 
 use super::buckets::{Bucket, Buckets};
-use super::search::{Points, Search};
+use super::search::Search;
 use super::stored::ScoreParts;
 pub(crate) use crate::conformal::search::At;
 use crate::rows::{Level, Side};
@@ -172,16 +174,21 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Lower and upper end at each of L points, where `at[k]` is what fold k predicts; `places` is room for one number
-    /// per fold and point.
+    /// Lower and upper end at each of L points, where `at[k]` is what fold k predicts, and is changed; `places` is room
+    /// for one number per fold and point.
     #[inline(always)]
-    pub(crate) fn ends<const L: usize>(&self, at: &[At<L>], places: &mut [[usize; L]]) -> [(f64, f64); L] {
-        let mut upper = |sign: f64| self.search.find(Points { at, sign }, places);
-        let (lower, upper) = match self.side {
-            Side::Both => (upper(-1.0), upper(1.0)),
-            Side::Upper => ([f64::INFINITY; L], upper(1.0)),
-            Side::Lower => (upper(-1.0), [f64::INFINITY; L]),
-        };
+    pub(crate) fn ends<const L: usize>(&self, at: &mut [At<L>], places: &mut [[usize; L]]) -> [(f64, f64); L] {
+        let (mut lower, mut upper) = ([f64::INFINITY; L], [f64::INFINITY; L]);
+        if self.side != Side::Lower {
+            upper = self.search.find(at, places);
+        }
+        if self.side != Side::Upper {
+            // A lower end is an upper end of −y.
+            for fold in &mut *at {
+                fold.turn();
+            }
+            lower = self.search.find(at, places);
+        }
         std::array::from_fn(|point| (-lower[point], upper[point]))
     }
 }
@@ -230,8 +237,8 @@ pub fn cv_plus_guarantee(n: usize, folds: usize, level: Level) -> f64 {
 pub(crate) mod reference {
     use super::{Level, Scores, Side, Sorted};
 
-    /// Lower and upper end at one point, where `at[k]` = (μ_k, s_k).
-    pub(crate) fn ends(scores: &Scores, at: &[(f64, f64)], level: Level, side: Side) -> (f64, f64) {
+    /// Lower and upper end at one point, where `at[k]` is μ_k and the scales above and below it.
+    pub(crate) fn ends(scores: &Scores, at: &[[f64; 3]], level: Level, side: Side) -> (f64, f64) {
         let folds = scores.folds_for(side);
         let upper = |sign: f64| scores.rank(level).map_or(f64::INFINITY, |needed| end(&folds, at, sign, needed));
         match side {
@@ -241,10 +248,11 @@ pub(crate) mod reference {
         }
     }
 
-    fn end(folds: &[Sorted], at: &[(f64, f64)], sign: f64, needed: f64) -> f64 {
+    fn end(folds: &[Sorted], at: &[[f64; 3]], sign: f64, needed: f64) -> f64 {
         let mut all: Vec<(f64, f64)> = Vec::new();
-        for (fold, &(m, s)) in folds.iter().zip(at) {
-            all.extend(fold.values.iter().enumerate().map(|(i, r)| (sign * m + r * s, fold.weight(i))));
+        for (fold, &[m, above, below]) in folds.iter().zip(at) {
+            let scale = |r: f64| if sign * r < 0.0 { below } else { above };
+            all.extend(fold.values.iter().enumerate().map(|(i, &r)| (sign * m + r * scale(r), fold.weight(i))));
         }
         all.sort_by(|a, b| a.0.total_cmp(&b.0));
         let mut mass = 0.0;
@@ -282,13 +290,18 @@ mod tests {
     fn cv_plus_by_hand() {
         // Two folds; at the point μ = (0, 1), s = (1, 2); signed scores (−1, 2) and (0.5, −3): |R| = {1, 2}, {0.5, 3}.
         let scores = Scores::new(vec![vec![-1.0, 2.0], vec![0.5, -3.0]], None, 4);
-        let at = [(0.0, 1.0), (1.0, 2.0)];
+        let at = [[0.0, 1.0, 1.0], [1.0, 2.0, 2.0]];
         // Upper candidates 1, 2, 2, 7; lower ones −1, −2, 0, −5; level .6: rank ⌈.6·5⌉ = 3.
         assert_eq!(ends(&scores, &at, level(0.6), Side::Both), (-2.0, 2.0));
         assert_eq!(ends(&scores, &at, level(0.8), Side::Both), (-5.0, 7.0));
         assert_eq!(ends(&scores, &at, level(0.9), Side::Both), (f64::NEG_INFINITY, f64::INFINITY));
         // Signed candidates: −1, 2, 2, −5.
         assert_eq!(ends(&scores, &at, level(0.4), Side::Upper), (f64::NEG_INFINITY, -1.0));
+        assert_eq!(ends(&scores, &at, level(0.6), Side::Lower), (-1.0, f64::INFINITY));
+        // Twice as far above: upper candidates 2, 4, 3, 13; lower ones as before; signed ones −1, 4, 3, −5.
+        let at = [[0.0, 2.0, 1.0], [1.0, 4.0, 2.0]];
+        assert_eq!(ends(&scores, &at, level(0.6), Side::Both), (-2.0, 4.0));
+        assert_eq!(ends(&scores, &at, level(0.6), Side::Upper), (f64::NEG_INFINITY, 3.0));
         assert_eq!(ends(&scores, &at, level(0.6), Side::Lower), (-1.0, f64::INFINITY));
     }
 
@@ -297,7 +310,7 @@ mod tests {
         let signed = vec![vec![-1.0, 2.0, 0.3], vec![0.5, -3.0]];
         let plain = Scores::new(signed.clone(), None, 5);
         let ones = Scores::new(signed.clone(), Some(vec![vec![1.0; 3], vec![1.0; 2]]), 5);
-        let at = [(0.2, 1.0), (1.0, 2.0)];
+        let at = [[0.2, 1.0, 1.0], [1.0, 2.0, 2.0]];
         for l in [0.3, 0.5, 0.7, 0.9] {
             for side in [Side::Both, Side::Lower, Side::Upper] {
                 assert_eq!(ends(&plain, &at, level(l), side), ends(&ones, &at, level(l), side));
@@ -307,7 +320,7 @@ mod tests {
         let third = 1.0 / 3.0;
         let grouped =
             Scores::new(vec![vec![1.0, 2.0, 3.0], vec![4.0, 5.0]], Some(vec![vec![third; 3], vec![1.0; 2]]), 3);
-        assert_eq!(ends(&grouped, &[(0.0, 1.0), (0.0, 1.0)], level(0.5), Side::Both).1, 4.0);
+        assert_eq!(ends(&grouped, &[[0.0, 1.0, 1.0]; 2], level(0.5), Side::Both).1, 4.0);
     }
 
     #[test]

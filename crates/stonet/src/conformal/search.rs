@@ -114,45 +114,58 @@ impl List {
 
     /// The mass of the scores below this value at a point, and in `place` how many they are.
     #[inline(always)]
-    fn cut<const L: usize>(&self, at: &At<L>, point: usize, sign: f64, value: f64, place: &mut usize) -> f64 {
-        *place = self.count_below(at.score(point, sign, value), |score| at.value(point, sign, score) < value);
+    fn cut<const L: usize>(&self, at: &At<L>, point: usize, value: f64, place: &mut usize) -> f64 {
+        *place = self.count_below(at.score(point, value), |score| at.value(point, score) < value);
         self.mass[*place]
     }
 }
 
-/// What one fold predicts at L points: μ, s, and 1/s.
+/// What one fold predicts at L points: m, and the scales above and below it with their reciprocals. For upper ends m is μ;
+/// for lower ones, which are upper ends of −y, it is −μ, and the scales have changed places.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct At<const L: usize> {
     mean: [f64; L],
-    scale: [f64; L],
-    reciprocal: [f64; L],
+    above: [f64; L],
+    below: [f64; L],
+    over_above: [f64; L],
+    over_below: [f64; L],
 }
 
 impl<const L: usize> At<L> {
     #[inline]
-    pub(crate) fn new(mean: [f64; L], scale: [f64; L]) -> Self {
-        At { mean, scale, reciprocal: scale.map(|s| 1.0 / s) }
+    pub(crate) fn new(mean: [f64; L], above: [f64; L], below: [f64; L]) -> Self {
+        At { mean, above, below, over_above: above.map(|s| 1.0 / s), over_below: below.map(|s| 1.0 / s) }
     }
 
-    /// m + score · s at one of the points, with m = sign · μ.
+    /// The same for −y.
     #[inline(always)]
-    fn value(&self, point: usize, sign: f64, score: f64) -> f64 {
-        sign * self.mean[point] + score * self.scale[point]
+    pub(super) fn turn(&mut self) {
+        for mean in &mut self.mean {
+            *mean = -*mean;
+        }
+        std::mem::swap(&mut self.above, &mut self.below);
+        std::mem::swap(&mut self.over_above, &mut self.over_below);
+    }
+
+    /// m + score · s at one of the points, with the scale of the side on which it lies.
+    #[inline(always)]
+    fn value(&self, point: usize, score: f64) -> f64 {
+        let scale = if score < 0.0 { self.below[point] } else { self.above[point] };
+        self.mean[point] + score * scale
     }
 
     /// About the score that has this value.
     #[inline(always)]
-    fn score(&self, point: usize, sign: f64, value: f64) -> f64 {
-        (value - sign * self.mean[point]) * self.reciprocal[point]
+    fn score(&self, point: usize, value: f64) -> f64 {
+        let off = value - self.mean[point];
+        off * if off < 0.0 { self.over_below[point] } else { self.over_above[point] }
     }
-}
 
-/// The folds' predictions and scales at L points. The points do not depend on each other, so that the processor works
-/// on all at once.
-#[derive(Clone, Copy)]
-pub(crate) struct Points<'a, const L: usize> {
-    pub at: &'a [At<L>],
-    pub sign: f64,
+    /// 1/s on the side of a score.
+    #[inline(always)]
+    fn reciprocal(&self, point: usize, score: f64) -> f64 {
+        if score < 0.0 { self.over_below[point] } else { self.over_above[point] }
+    }
 }
 
 impl Search {
@@ -170,22 +183,22 @@ impl Search {
 
     /// The ends at the points; `places` is room for one number per list and point.
     #[inline(always)]
-    pub(crate) fn find<const L: usize>(&self, points: Points<'_, L>, places: &mut [[usize; L]]) -> [f64; L] {
+    pub(crate) fn find<const L: usize>(&self, at: &[At<L>], places: &mut [[usize; L]]) -> [f64; L] {
         let Some(needed) = self.needed else { return [f64::INFINITY; L] };
         if let Some(score) = self.alone {
-            return from_fn(|point| points.at[0].value(point, points.sign, score));
+            return from_fn(|point| at[0].value(point, score));
         }
-        let masses = self.cut(points, &self.guess(points, needed), places);
+        let masses = self.cut(at, &self.guess(at, needed), places);
         // Loops instead of closures, which would not be compiled for the chosen instruction set.
         let mut ends = [0.0; L];
         for point in 0..L {
             let mut mass = masses[point];
             if (needed - mass).abs() > NEAR * self.unit || mass.is_nan() {
-                mass = self.bracket(points, point, needed, places);
+                mass = self.bracket(at, point, needed, places);
             }
             ends[point] = match mass < needed {
-                true => self.up(points, point, needed, mass, places),
-                false => self.down(points, point, needed, mass, places),
+                true => self.up(at, point, needed, mass, places),
+                false => self.down(at, point, needed, mass, places),
             };
         }
         ends
@@ -193,13 +206,13 @@ impl Search {
 
     /// About the ends.
     #[inline(always)]
-    fn guess<const L: usize>(&self, points: Points<'_, L>, needed: f64) -> [f64; L] {
+    fn guess<const L: usize>(&self, at: &[At<L>], needed: f64) -> [f64; L] {
         // The mass below v is about linear in v, in each list around its own end.
         let (mut guess, mut slope) = ([0.0; L], [0.0; L]);
-        for (list, at) in self.lists.iter().zip(points.at).filter(|(l, _)| l.count > 0) {
+        for (list, at) in self.lists.iter().zip(at).filter(|(l, _)| l.count > 0) {
             for point in 0..L {
-                let here = list.density * at.reciprocal[point];
-                guess[point] += here * at.value(point, points.sign, list.own_end);
+                let here = list.density * at.reciprocal(point, list.own_end);
+                guess[point] += here * at.value(point, list.own_end);
                 slope[point] += here;
             }
         }
@@ -207,9 +220,9 @@ impl Search {
         (0..L).for_each(|point| guess[point] *= per_mass[point]);
         for _ in 0..STEPS {
             let mut about = [0.0; L];
-            for (list, at) in self.lists.iter().zip(points.at) {
+            for (list, at) in self.lists.iter().zip(at) {
                 for point in 0..L {
-                    about[point] += list.mass_below(at.score(point, points.sign, guess[point]));
+                    about[point] += list.mass_below(at.score(point, guess[point]));
                 }
             }
             for point in 0..L {
@@ -223,33 +236,27 @@ impl Search {
 
     /// The mass of all that is below the values, and in `places` how many scores of each list that are.
     #[inline(always)]
-    fn cut<const L: usize>(&self, points: Points<'_, L>, values: &[f64; L], places: &mut [[usize; L]]) -> [f64; L] {
+    fn cut<const L: usize>(&self, at: &[At<L>], values: &[f64; L], places: &mut [[usize; L]]) -> [f64; L] {
         let mut mass = [0.0; L];
-        for ((list, at), places) in self.lists.iter().zip(points.at).zip(places) {
+        for ((list, at), places) in self.lists.iter().zip(at).zip(places) {
             for point in 0..L {
-                mass[point] += list.cut(at, point, points.sign, values[point], &mut places[point]);
+                mass[point] += list.cut(at, point, values[point], &mut places[point]);
             }
         }
         mass
     }
 
     /// The same at one point.
-    fn cut_one<const L: usize>(
-        &self,
-        points: Points<'_, L>,
-        point: usize,
-        value: f64,
-        places: &mut [[usize; L]],
-    ) -> f64 {
-        let lists = self.lists.iter().zip(points.at).zip(places);
-        lists.fold(0.0, |mass, ((list, at), places)| mass + list.cut(at, point, points.sign, value, &mut places[point]))
+    fn cut_one<const L: usize>(&self, at: &[At<L>], point: usize, value: f64, places: &mut [[usize; L]]) -> f64 {
+        let lists = self.lists.iter().zip(at).zip(places);
+        lists.fold(0.0, |mass, ((list, at), places)| mass + list.cut(at, point, value, &mut places[point]))
     }
 
     /// Takes in the next scores until there is mass enough.
     #[inline(always)]
     fn up<const L: usize>(
         &self,
-        points: Points<'_, L>,
+        at: &[At<L>],
         point: usize,
         needed: f64,
         mut mass: f64,
@@ -257,9 +264,9 @@ impl Search {
     ) -> f64 {
         loop {
             let (mut next, mut smallest) = (usize::MAX, f64::INFINITY);
-            for (k, ((list, at), places)) in self.lists.iter().zip(points.at).zip(&*places).enumerate() {
+            for (k, ((list, at), places)) in self.lists.iter().zip(at).zip(&*places).enumerate() {
                 // Infinite behind the last score. Selections instead of branches, which nobody could guess.
-                let value = at.value(point, points.sign, list.scores[places[point]]);
+                let value = at.value(point, list.scores[places[point]]);
                 next = if value < smallest { k } else { next };
                 smallest = smallest.min(value);
             }
@@ -277,7 +284,7 @@ impl Search {
     #[inline(always)]
     fn down<const L: usize>(
         &self,
-        points: Points<'_, L>,
+        at: &[At<L>],
         point: usize,
         needed: f64,
         mut mass: f64,
@@ -285,9 +292,9 @@ impl Search {
     ) -> f64 {
         loop {
             let (mut last, mut largest) = (usize::MAX, f64::NEG_INFINITY);
-            for (k, ((list, at), places)) in self.lists.iter().zip(points.at).zip(&*places).enumerate() {
+            for (k, ((list, at), places)) in self.lists.iter().zip(at).zip(&*places).enumerate() {
                 let place = places[point];
-                let value = at.value(point, points.sign, list.scores[place.saturating_sub(1)]);
+                let value = at.value(point, list.scores[place.saturating_sub(1)]);
                 let value = if place == 0 { f64::NEG_INFINITY } else { value };
                 last = if value > largest { k } else { last };
                 largest = largest.max(value);
@@ -305,18 +312,11 @@ impl Search {
     /// Halves an interval that holds the end until the mass below its lower end is nearly what is needed, or nothing is
     /// between its ends; returns that mass, with the places that belong to it.
     #[cold]
-    fn bracket<const L: usize>(
-        &self,
-        points: Points<'_, L>,
-        point: usize,
-        needed: f64,
-        places: &mut [[usize; L]],
-    ) -> f64 {
+    fn bracket<const L: usize>(&self, at: &[At<L>], point: usize, needed: f64, places: &mut [[usize; L]]) -> f64 {
         let ends = |which: fn(&[f64]) -> Option<&f64>, best: fn(f64, f64) -> f64, from: f64| {
-            let of = |(list, at): (&List, &At<L>)| {
-                which(&list.scores[..list.count]).map(|&score| at.value(point, points.sign, score))
-            };
-            self.lists.iter().zip(points.at).filter_map(of).fold(from, best)
+            let of =
+                |(list, at): (&List, &At<L>)| which(&list.scores[..list.count]).map(|&score| at.value(point, score));
+            self.lists.iter().zip(at).filter_map(of).fold(from, best)
         };
         let mut low = ends(<[f64]>::first, f64::min, f64::INFINITY);
         let mut high = ends(<[f64]>::last, f64::max, f64::NEG_INFINITY);
@@ -324,9 +324,9 @@ impl Search {
             // Halves that cannot overflow.
             let middle = 0.5 * low + 0.5 * high;
             if !(middle > low && middle < high) {
-                return self.cut_one(points, point, low, places);
+                return self.cut_one(at, point, low, places);
             }
-            let mass = self.cut_one(points, point, middle, places);
+            let mass = self.cut_one(at, point, middle, places);
             if mass < needed {
                 low = middle;
                 if needed - mass <= NEAR * self.unit {
@@ -381,8 +381,8 @@ mod tests {
     use proptest::prelude::*;
     use rand::RngExt;
 
-    fn points(at: &[(f64, f64)]) -> Vec<At<1>> {
-        at.iter().map(|&(m, s)| At::new([m], [s])).collect()
+    fn points(at: &[[f64; 3]]) -> Vec<At<1>> {
+        at.iter().map(|&[m, above, below]| At::new([m], [above], [below])).collect()
     }
 
     proptest! {
@@ -410,11 +410,14 @@ mod tests {
             let weights = weighted.then(|| signed.iter().map(|f| f.iter().map(|_| rng.random_range(0.1..1.0)).collect()).collect());
             let rows: usize = signed.iter().map(Vec::len).sum();
             let scores = Scores::new(signed, weights, if weighted { rows / 2 + 1 } else { rows });
-            let at: Vec<(f64, f64)> = folds.iter().map(|&(_, m, s)| (f64::from(m) * 0.3, f64::from(s) * 0.1)).collect();
+            let at: Vec<[f64; 3]> = folds.iter().map(|&(_, m, s)| {
+                let above = f64::from(s) * 0.1;
+                [f64::from(m) * 0.3, above, if coarse { above } else { 0.1 + rng.random::<f64>() }]
+            }).collect();
             let level = Level::new(level).unwrap();
             let mut places = vec![[0]; at.len()];
             for side in [Side::Both, Side::Lower, Side::Upper] {
-                prop_assert_eq!(scores.search(level, side).ends(&points(&at), &mut places), [ends(&scores, &at, level, side)]);
+                prop_assert_eq!(scores.search(level, side).ends(&mut points(&at), &mut places), [ends(&scores, &at, level, side)]);
             }
         }
     }
@@ -432,14 +435,15 @@ mod tests {
             for side in [Side::Both, Side::Lower, Side::Upper] {
                 let search = scores.search(level, side);
                 for _ in 0..200 {
-                    let at = [(); 3].map(|()| [(); 5].map(|()| (0.2 * draw(), (0.2 * draw()).exp())));
-                    let together: Vec<At<3>> =
-                        (0..5).map(|k| At::new(at.map(|at| at[k].0), at.map(|at| at[k].1))).collect();
+                    let at =
+                        [(); 3].map(|()| [(); 5].map(|()| [0.2 * draw(), (0.2 * draw()).exp(), (0.2 * draw()).exp()]));
+                    let of = |k: usize, part: usize| at.map(|at| at[k][part]);
+                    let mut together: Vec<At<3>> = (0..5).map(|k| At::new(of(k, 0), of(k, 1), of(k, 2))).collect();
                     let wanted = at.map(|at| ends(&scores, &at, level, side));
-                    assert_eq!(search.ends(&together, &mut places), wanted);
+                    assert_eq!(search.ends(&mut together, &mut places), wanted);
                 }
-                let broken = [At::new([f64::NAN; 3], [1.0; 3]); 5];
-                search.ends(&broken, &mut places);
+                let mut broken = [At::new([f64::NAN; 3], [1.0; 3], [1.0; 3]); 5];
+                search.ends(&mut broken, &mut places);
             }
         }
     }

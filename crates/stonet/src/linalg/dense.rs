@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use faer::linalg::solvers::Solve;
 use faer::{Accum, MatMut, MatRef, Par, Side};
-use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
 fn faer_view<'a>(a: ArrayView2<'a, f64>) -> MatRef<'a, f64> {
@@ -32,6 +32,11 @@ pub(crate) fn matmul(a: ArrayView2<'_, f64>, b: ArrayView2<'_, f64>) -> Array2<f
         Par::Seq,
     );
     c
+}
+
+/// A matrix times a vector.
+pub(crate) fn matvec(a: ArrayView2<'_, f64>, v: ArrayView1<'_, f64>) -> Array1<f64> {
+    matmul(a, v.insert_axis(Axis(1))).index_axis_move(Axis(1), 0)
 }
 
 /// The sum of every column; rows that lie one after the other are added four at a time.

@@ -33,18 +33,21 @@ fn member(member: &Member, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>
             correction.as_ref().map_or(line.clone(), |net| line + scaled(net, x))
         }
         Member::Ridge(r) => ridge(r, x),
+        Member::Quadratic { components, ridge: r } => {
+            ridge(r, concatenate![Axis(1), x, components.apply(x).unwrap()].view())
+        }
         Member::Network => d.unwrap().to_owned(),
     }
 }
 
-/// μ and s of a fold.
-fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> (Array1<f64>, Array1<f64>) {
+/// μ and the scales above and below it of a fold.
+fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> [Array1<f64>; 3] {
     let mut mean = Array1::zeros(x.nrows());
     for (weight, m) in model.members() {
         mean.scaled_add(*weight, &member(m, x, d));
     }
-    let ScaleModel::Learned { ridge: r, offset, low, high, network, centre } = model.scale_model() else {
-        return (mean, Array1::ones(x.nrows()));
+    let ScaleModel::Learned { ridge: r, offset, low, high, network, centre, components } = model.scale_model() else {
+        return [mean, Array1::ones(x.nrows()), Array1::ones(x.nrows())];
     };
     let column = |v: Array1<f64>| v.insert_axis(Axis(1));
     let from_centre = mean.mapv(|m| m - centre);
@@ -53,8 +56,14 @@ fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>
         let apart = (&mean - &d.unwrap()).mapv(|e| (e.abs() + offset).ln());
         design = concatenate![Axis(1), design, column(apart)];
     }
-    let scale = ridge(r, design.view()).mapv(|f| f.clamp(*low, *high).exp());
-    (mean, scale)
+    if let Some(components) = components {
+        design = concatenate![Axis(1), design, components.apply(x).unwrap()];
+    }
+    let log = ridge(r, design.view()).mapv(|f| f.clamp(*low, *high));
+    let factors = |i: usize| model.shape().map_or((1.0, 1.0), |s| s.at(log[i], mean[i]));
+    let above = Array1::from_shape_fn(x.nrows(), |i| log[i].exp() * factors(i).0);
+    let below = Array1::from_shape_fn(x.nrows(), |i| log[i].exp() * factors(i).1);
+    [mean, above, below]
 }
 
 /// Predictions and ends of stacks, one per target.
@@ -70,8 +79,8 @@ fn stacks(
         let d = d.map(|d| d.index_axis_move(Axis(1), j));
         let models: Vec<_> = stack.folds().iter().map(|f| fold(f, x, d)).collect();
         for r in 0..x.nrows() {
-            let at: Vec<(f64, f64)> = models.iter().map(|(m, s)| (m[r], s[r])).collect();
-            let centre = at.iter().map(|a| a.0).sum::<f64>() / at.len() as f64;
+            let at: Vec<[f64; 3]> = models.iter().map(|fold| fold.each_ref().map(|column| column[r])).collect();
+            let centre = at.iter().map(|a| a[0]).sum::<f64>() / at.len() as f64;
             let (lower, upper) = ends(stack.scores(), &at, level, side);
             let crossed = side == Side::Both;
             out[0][[r, j]] = centre;

@@ -270,7 +270,10 @@ fn the_scores_of_a_fit_are_those_of_its_predictions() {
         let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
         let at = scorer.run(&columns, 90).unwrap();
         for (k, (scores, _)) in stack.scores().deciding(Side::Upper).iter().enumerate() {
-            let of = |r: usize| (y[[r, 0]] - at[2 * k][r]) / at[2 * k + 1][r];
+            let of = |r: usize| {
+                let off = y[[r, 0]] - at[3 * k][r];
+                off / at[3 * k + if off < 0.0 { 2 } else { 1 }][r]
+            };
             let all: Vec<f64> = (0..90).map(of).collect();
             assert!(scores.iter().all(|s| all.contains(s)), "{kind}: a score of fold {k} is of no row");
         }

@@ -74,8 +74,8 @@ impl PostStoNetRegressor {
             (_, true) => Scheme::Nested,
             (_, false) => Scheme::Same,
         };
-        let (learned_scale, folds, stonet) = (self.learned_scale, self.folds, self.stonet.clone());
-        Some(Stack { members, learned_scale, scheme, folds, stonet })
+        let (learned_scale, symmetric) = (self.learned_scale, self.symmetric);
+        Some(Stack { members, learned_scale, symmetric, scheme, folds: self.folds, stonet: self.stonet.clone() })
     }
 
     fn stacks(

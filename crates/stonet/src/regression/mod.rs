@@ -37,6 +37,7 @@ use stack::FittedStack;
 /// | `kind` | stack | which intervals | |
 /// | `folds` | 5 | K of every cross-fitting | ≥ 2, nested ≥ 3 |
 /// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | |
+/// | `symmetric` | false | ends equally far from the prediction (same kinds) | |
 /// | `nested` | true | choose κ, weights and scale inside the fold, as the bound asks (`cv+`, `stack`, `fast`) | |
 /// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |
 /// | `select` | by kind | rule for κ of `paper` and `cv` | |
@@ -67,6 +68,8 @@ pub struct PostStoNetRegressor {
     pub folds: usize,
     /// Whether the width varies with the row.
     pub learned_scale: bool,
+    /// Whether both ends are equally far from the prediction. Otherwise they differ where residuals are skewed.
+    pub symmetric: bool,
     /// Whether everything is chosen inside the fold.
     pub nested: bool,
     /// Share of the rows that `split` fits on.
@@ -89,6 +92,7 @@ impl Default for PostStoNetRegressor {
             kind: Kind::Stack,
             folds: 5,
             learned_scale: true,
+            symmetric: false,
             nested: true,
             split_share: 0.7,
             select: None,

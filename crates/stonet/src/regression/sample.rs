@@ -102,7 +102,8 @@ impl UncalibratedRegressor {
         let columns = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect::<Result<Vec<_>>>()?;
         let at = scorer.run(&columns, rows.rows())?;
         let score = |row: usize| {
-            let score = (y[[row, output]] - at[0][row]) / at[1][row];
+            let off = y[[row, output]] - at[0][row];
+            let score = off / at[if off < 0.0 { 2 } else { 1 }][row];
             // Finite numbers can still be too far apart.
             let unbounded = || Error::Unbounded { what: "the score", row, column: output, value: score.to_string() };
             if score.is_finite() { Ok(score) } else { Err(unbounded()) }

@@ -190,6 +190,24 @@ fn add_products_body<const FMA: bool>(sum: &mut Tile, a: &[Tile], b: &[Tile]) {
 }
 
 dispatch! {
+    /// The products of every two columns, each with itself first.
+    fn pairs(out: &mut [Tile], x: &[Tile]) = pairs_body
+}
+
+#[inline(always)]
+fn pairs_body<const FMA: bool>(out: &mut [Tile], x: &[Tile]) {
+    let mut next = 0;
+    for a in 0..x.len() {
+        for b in a..x.len() {
+            for l in 0..LANES {
+                out[next][l] = x[a][l] * x[b][l];
+            }
+            next += 1;
+        }
+    }
+}
+
+dispatch! {
     /// The weighted sum of blocks of `width` tiles, which begin at the places of `parts`, plus a constant; written from
     /// place `to` on.
     fn weighted_sum(tiles: &mut [Tile], to: usize, width: usize, parts: &[(f64, usize)], constant: f64) = weighted_sum_body

@@ -136,6 +136,12 @@ pub enum Op {
     },
     /// The product of two values, column by column.
     Product(Node, Node),
+    /// The products of every two columns, a column with itself included: c(c + 1)/2 columns, the second number running
+    /// first.
+    Pairs {
+        /// The columns.
+        of: Node,
+    },
     /// ln(|a − b| + offset) of two columns.
     LogDistance {
         /// The first column.
@@ -228,8 +234,8 @@ pub enum Op {
     Join(Vec<Node>),
     /// The ends of a conformal interval: lower and upper, two columns.
     Ends {
-        /// μ_k and s_k of every fold, a column each.
-        folds: Vec<(Node, Node)>,
+        /// μ_k, and the scales above and below it, of every fold, a column each.
+        folds: Vec<[Node; 3]>,
         /// The point prediction, which a two-sided interval always holds.
         centre: Node,
         /// The scores of the rows that each fold held out.
@@ -260,6 +266,7 @@ impl Op {
             | Op::Quadratic { of, .. }
             | Op::Softmax { of }
             | Op::Centre { of }
+            | Op::Pairs { of }
             | Op::Log { of, .. }
             | Op::LogRest { of, .. }
             | Op::Interpolate { of, .. }
@@ -270,7 +277,7 @@ impl Op {
             Op::Congruence { of, own, .. } => vec![*of, *own],
             Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
             Op::Join(parts) => parts.clone(),
-            Op::Ends { folds, centre, .. } => folds.iter().flat_map(|&(m, s)| [m, s]).chain([*centre]).collect(),
+            Op::Ends { folds, centre, .. } => folds.iter().flatten().copied().chain([*centre]).collect(),
         }
     }
 }

@@ -77,8 +77,13 @@ pub enum Quantity {
         /// The number of the fold, or of another model.
         model: usize,
     },
-    /// The scale s that one fold predicts.
+    /// The scale above the mean that one fold predicts.
     Scale {
+        /// The number of the fold.
+        model: usize,
+    },
+    /// The scale below it.
+    LowerScale {
         /// The number of the fold.
         model: usize,
     },
@@ -111,7 +116,7 @@ impl Quantity {
             Quantity::Lower { target, .. } => ("the lower end", target),
             Quantity::Upper { target, .. } => ("the upper end", target),
             Quantity::Mean { model } => ("the prediction", model),
-            Quantity::Scale { model } => ("the scale", model),
+            Quantity::Scale { model } | Quantity::LowerScale { model } => ("the scale", model),
             Quantity::Variance { target, .. } => ("the variance", target),
             Quantity::Logit { class } => ("the logit", class),
             Quantity::Probability { class } => ("the probability", class),

@@ -24,8 +24,8 @@ pub(super) struct Room {
     wide: Vec<Tile>,
     narrow: Vec<Narrow>,
     scratch: Vec<Tile>,
-    /// μ_k and s_k of all rows.
-    folds: Vec<(Tile, Tile)>,
+    /// μ_k and the scales above and below it, of all rows.
+    folds: Vec<[Tile; 3]>,
     /// The same of some rows, and where their ends were found in the scores of each fold.
     at: Vec<At<TOGETHER>>,
     found: Vec<[usize; TOGETHER]>,
@@ -115,6 +115,7 @@ impl Room {
                 self.map(of(a), to, |x, out| out.copy_from_slice(x));
                 self.map(of(b), to, |x, out| multiply(out, x));
             }
+            Op::Pairs { of: from } => self.map(of(from), to, |x, out| kernels::pairs(out, x)),
             Op::LogDistance { a, b, offset } => {
                 let (a, b) = (self.column(of(a), 0), self.column(of(b), 0));
                 self.wide[to.tiles.start] = from_fn(|l| ((a[l] - b[l]).abs() + offset).ln());
@@ -177,7 +178,7 @@ impl Room {
                 let Prepared::Ends(search) = &step.prepared else { return };
                 let mut columns = std::mem::take(&mut self.folds);
                 columns.clear();
-                columns.extend(folds.iter().map(|(m, s)| (self.column(of(m), 0), self.column(of(s), 0))));
+                columns.extend(folds.iter().map(|fold| fold.each_ref().map(|node| self.column(of(node), 0))));
                 let centre = self.column(of(centre), 0);
                 self.ends(&columns, search, (*side == Side::Both).then_some(&centre), &to.tiles, rows);
                 self.folds = columns;
@@ -197,15 +198,15 @@ impl Room {
 
     /// Both ends of the first `rows` rows. At low levels the ends of different folds can cross; a centre that is given
     /// lies between them.
-    fn ends(&mut self, folds: &[(Tile, Tile)], search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
+    fn ends(&mut self, folds: &[[Tile; 3]], search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
         self.found.resize(folds.len(), [0; TOGETHER]);
         for first in (0..rows).step_by(TOGETHER) {
             // Lanes behind the last row repeat it.
             let some = |tile: &Tile| from_fn(|i| tile[first + i]);
             self.at.clear();
-            self.at.extend(folds.iter().map(|(m, s)| At::new(some(m), some(s))));
+            self.at.extend(folds.iter().map(|[m, above, below]| At::new(some(m), some(above), some(below))));
             let mut ends = [(0.0, 0.0); TOGETHER];
-            find_ends(&mut ends, search, &self.at, &mut self.found);
+            find_ends(&mut ends, search, &mut self.at, &mut self.found);
             for (row, (mut lower, mut upper)) in (first..).zip(ends) {
                 if let Some(centre) = centre {
                     (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
@@ -233,13 +234,13 @@ impl Room {
 fn find_ends_body<const FMA: bool>(
     out: &mut [(f64, f64); TOGETHER],
     search: &Ends,
-    at: &[At<TOGETHER>],
+    at: &mut [At<TOGETHER>],
     found: &mut [[usize; TOGETHER]],
 ) {
     *out = search.ends(at, found);
 }
 
-dispatch! { fn find_ends(out: &mut [(f64, f64); TOGETHER], search: &Ends, at: &[At<TOGETHER>], found: &mut [[usize; TOGETHER]]) = find_ends_body }
+dispatch! { fn find_ends(out: &mut [(f64, f64); TOGETHER], search: &Ends, at: &mut [At<TOGETHER>], found: &mut [[usize; TOGETHER]]) = find_ends_body }
 
 fn add(sum: &mut Tile, x: &Tile) {
     sum.iter_mut().zip(x).for_each(|(s, x)| *s += x);

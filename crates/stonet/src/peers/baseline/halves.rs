@@ -68,7 +68,7 @@ impl Judge {
 
     /// The score that a new row stays below with the level's probability; +∞ where the rows are too few for that.
     pub(super) fn quantile(&self, level: Level) -> f64 {
-        self.0.search(level, Side::Upper).ends(&[At::new([0.0], [1.0])], &mut [[0]])[0].1
+        self.0.search(level, Side::Upper).ends(&mut [At::new([0.0], [1.0], [1.0])], &mut [[0]])[0].1
     }
 }
 

@@ -7,8 +7,9 @@ use super::fit::at;
 use crate::base::Result;
 
 impl FittedStack {
-    /// The variance at every row of the distribution that two-sided CV+ takes its ends from, μ_k(i)(x) ± |R_i|
-    /// s_k(i)(x) over the scored rows i, in its two parts: Var μ_k(x) between folds, and the mean of R_i² s_k(i)(x)².
+    /// The variance at every row of the distribution that two-sided CV+ takes its ends from, μ_k(i)(x) + |R_i| s⁺_k(i)(x)
+    /// and μ_k(i)(x) − |R_i| s⁻_k(i)(x) over the scored rows i, in its two parts: the variance between the folds' means,
+    /// and the mean of the folds' own variances.
     pub fn variances(
         &self,
         x: ArrayView2<'_, f64>,
@@ -18,16 +19,20 @@ impl FittedStack {
         let mut mean = Array1::<f64>::zeros(x.nrows());
         let (mut square, mut residual) = (mean.clone(), mean.clone());
         let mut mass = 0.0;
-        let centre = at.iter().fold(mean.clone(), |sum, (mu, _)| sum + mu) / at.len() as f64;
-        for ((mu, s), (scores, weights)) in at.iter().zip(self.scores.absolute()) {
+        let centre = at.iter().fold(mean.clone(), |sum, [mu, ..]| sum + mu) / at.len() as f64;
+        for ([mu, above, below], (scores, weights)) in at.iter().zip(self.scores.absolute()) {
             let weight = |i: usize| weights.map_or(1.0, |w| w[i]);
             let squares: f64 = scores.iter().enumerate().map(|(i, r)| weight(i) * r * r).sum();
+            let sum: f64 = scores.iter().enumerate().map(|(i, r)| weight(i) * r).sum();
             let rows: f64 = (0..scores.len()).map(weight).sum();
+            // Where both scales differ, the ends of a fold are not centred at μ.
+            let shift = (above - below) * (0.5 * sum / rows.max(f64::MIN_POSITIVE));
             // Around the centre, so that a large mean does not cancel the variance away.
-            let off = mu - &centre;
+            let off = mu - &centre + &shift;
             mean.scaled_add(rows, &off);
             square.scaled_add(rows, &off.mapv(|o| o * o));
-            residual.scaled_add(squares, &s.mapv(|s| s * s));
+            residual.scaled_add(0.5 * squares, &(above * above + below * below));
+            residual.scaled_add(-rows, &(&shift * &shift));
             mass += rows;
         }
         let mean = mean / mass;
@@ -63,8 +68,8 @@ mod tests {
         for r in 0..x.nrows() {
             let mut ends = Vec::new();
             for (fold, (scores, _)) in stack.folds().iter().zip(stack.scores().absolute()) {
-                let (mu, s) = at(&[fold], x.slice(ndarray::s![r..r + 1, ..]), None).unwrap().remove(0);
-                scores.iter().for_each(|a| ends.extend([mu[0] + a * s[0], mu[0] - a * s[0]]));
+                let [mu, above, below] = at(&[fold], x.slice(ndarray::s![r..r + 1, ..]), None).unwrap().remove(0);
+                scores.iter().for_each(|a| ends.extend([mu[0] + a * above[0], mu[0] - a * below[0]]));
             }
             let mean = ends.iter().sum::<f64>() / ends.len() as f64;
             let variance = ends.iter().map(|e| (e - mean).powi(2)).sum::<f64>() / ends.len() as f64;

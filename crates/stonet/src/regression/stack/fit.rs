@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::members::{Candidates, Members};
 use super::scale::{Learned, ScaleModel};
+use super::shape::{self, Shape};
 use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
 use crate::base::Work;
 use crate::base::streams::stack as streams;
@@ -16,7 +17,7 @@ use crate::base::{Error, Result, Seed, Ticker};
 use crate::conformal::ranks::Scores;
 use crate::rows::regression::Single;
 use crate::score::{Column, Input, Port, Scorer};
-use crate::sparse::ridge::BLOCK;
+use crate::sparse::ridge::{BLOCK, Components};
 use crate::train::TuningCurve;
 
 /// The chosen candidates of every member, their weights, and the scale.
@@ -24,6 +25,7 @@ struct Choice {
     candidate: Vec<usize>,
     weights: Array1<f64>,
     scale: ScaleModel,
+    shape: Option<Shape>,
 }
 
 /// Rows × candidates, per member.
@@ -57,22 +59,43 @@ impl<'a, 'd> Job<'a, 'd> {
 
     /// Fits all members outside the held-out rows; `stream` numbers the fits.
     fn fit(&self, rows: &[usize], held_out: &[&[usize]], stream: usize) -> Result<Candidates> {
-        self.candidates(&without(rows, held_out), streams::FITS.at(stream))
+        self.candidates(&without(rows, held_out), streams::FITS.at(stream), self.members)
     }
 
-    /// Fits all members on these rows.
-    fn candidates(&self, rows: &[usize], stream: u64) -> Result<Candidates> {
+    /// Fits some members on these rows.
+    fn candidates(&self, rows: &[usize], stream: u64, members: Members) -> Result<Candidates> {
         let seed = self.seed.child(stream);
-        let fitted = Candidates::fit(&self.stack.stonet, self.members, self.data, rows, seed, &self.work)?;
+        let members = (members, self.stack.learned_scale && members == self.members);
+        let fitted = Candidates::fit(&self.stack.stonet, members, self.data, rows, seed, &self.work)?;
         self.work.advance()?;
         Ok(fitted)
+    }
+
+    /// Predictions of these rows by every member, none of which has seen the row: in closed form, or by other fits, whose
+    /// members are those without a closed form and whose rows come in this order.
+    fn unseen(&self, fit: &Candidates, folded: &[&Predictions], rows: &[usize]) -> Vec<Array2<f64>> {
+        let mut next = 0;
+        let member = |left_out: &Option<Array1<f64>>| match left_out {
+            Some(own) => {
+                let at = |&r: &usize| own[fit.rows.binary_search(&r).expect("a row of the fit")];
+                Array1::from_iter(rows.iter().map(at)).insert_axis(Axis(1))
+            }
+            None => {
+                let views: Vec<ArrayView2<'_, f64>> = folded.iter().map(|p| p[next].view()).collect();
+                next += 1;
+                ndarray::concatenate(Axis(0), &views).expect("the same candidates in every fold")
+            }
+        };
+        fit.left_out.iter().map(member).collect()
     }
 
     fn nested(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
         let folds = self.folds(&all_rows(self.data), true)?;
         let rows: Vec<usize> = folds.concat();
         let k = folds.len();
-        let subsets: Vec<(usize, usize)> = (0..k).flat_map(|a| (a..k).map(move |b| (a, b))).collect();
+        let pairs = !self.stack.closed_form();
+        let subsets: Vec<(usize, usize)> =
+            (0..k).flat_map(|a| (a..k).map(move |b| (a, b))).filter(|(a, b)| pairs || a == b).collect();
         // A pair's fit predicts both of its folds and is gone; a single one predicts its own fold later, and stays.
         enum Done {
             Single(Candidates),
@@ -85,7 +108,8 @@ impl<'a, 'd> Job<'a, 'd> {
                 if a == b {
                     return Ok(Done::Single(self.fit(&rows, &[&folds[a]], stream)?));
                 }
-                let fit = self.fit(&rows, &[&folds[a], &folds[b]], stream)?;
+                let left = without(&rows, &[&folds[a], &folds[b]]);
+                let fit = self.candidates(&left, streams::FITS.at(stream), self.members.without_closed_form())?;
                 Ok(Done::Pair(fit.predict(self.data, &folds[a])?, fit.predict(self.data, &folds[b])?))
             })
             .collect::<Result<_>>()?;
@@ -99,9 +123,11 @@ impl<'a, 'd> Job<'a, 'd> {
         let outer = |out: usize| {
             let Done::Single(single) = of(out, out) else { unreachable!("the diagonal holds single fits") };
             let inner: Vec<usize> = (0..k).filter(|&j| j != out).collect();
-            let predictions: Vec<&Predictions> = inner.iter().map(|&j| seen(j, out)).collect();
+            let predictions: Vec<&Predictions> =
+                if pairs { inner.iter().map(|&j| seen(j, out)).collect() } else { Vec::new() };
             let inner_rows: Vec<usize> = inner.iter().flat_map(|&j| folds[j].iter().copied()).collect();
-            let choice = self.choose(&predictions, &inner_rows)?;
+            let unseen = self.unseen(single, &predictions, &inner_rows);
+            let choice = self.choose(&unseen, &inner_rows, single.components.as_ref(), out)?;
             let model = assemble(single, &choice);
             let scores = self.scores(&model, &folds[out])?;
             Ok((choice.candidate, model, scores))
@@ -112,7 +138,7 @@ impl<'a, 'd> Job<'a, 'd> {
             models.push(model);
             scores.push(score);
         }
-        let seen = |j: usize| (0..k).filter(|&out| out != j).map(|out| seen(j, out)).collect();
+        let seen = |j: usize| (0..k).filter(|&out| pairs && out != j).map(|out| seen(j, out)).collect();
         let paths = paths::of(self, &folds, seen, &chosen);
         Ok((self.finish(models, scores, &folds), paths))
     }
@@ -120,7 +146,15 @@ impl<'a, 'd> Job<'a, 'd> {
     fn same(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
         let folds = self.folds(&all_rows(self.data), true)?;
         let (fits, predictions) = self.out_of_fold(&folds)?;
-        let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
+        let views = |m: usize| predictions.iter().map(|p| p[m].view()).collect::<Vec<_>>();
+        let member = |m: usize| ndarray::concatenate(Axis(0), &views(m)).expect("the same candidates in every fold");
+        let unseen: Vec<Array2<f64>> = (0..predictions[0].len()).map(member).collect();
+        let rows = without(&folds.concat(), &[]);
+        let components = match self.stack.learned_scale {
+            true => Some(Components::fit(self.data.features, &rows, &self.work)?),
+            false => None,
+        };
+        let choice = self.choose(&unseen, &folds.concat(), components.as_ref(), 0)?;
         let models: Vec<FoldModel> = fits.iter().map(|f| assemble(f, &choice)).collect();
         let scores = models.iter().zip(&folds).map(|(m, f)| self.scores(m, f)).collect::<Result<_>>()?;
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
@@ -137,13 +171,14 @@ impl<'a, 'd> Job<'a, 'd> {
     /// A fit of all these rows, with κ, weights and scale from folds of them.
     fn sample(&self, rows: &[usize]) -> Result<(FoldModel, Vec<TuningCurve>)> {
         let folds = self.folds(rows, false)?;
-        let (_, predictions) = self.out_of_fold(&folds)?;
-        let choice = self.choose(&predictions.iter().collect::<Vec<_>>(), &folds.concat())?;
+        let predictions = if self.stack.closed_form() { Vec::new() } else { self.folded_predictions(&folds)? };
         // In the order of the rows, as all fits are: batches are drawn by position, and the rows of a share come
         // shuffled.
-        let whole = self.candidates(&without(rows, &[]), streams::WHOLE)?;
+        let whole = self.candidates(&without(rows, &[]), streams::WHOLE, self.members)?;
+        let unseen = self.unseen(&whole, &predictions.iter().collect::<Vec<_>>(), &folds.concat());
+        let choice = self.choose(&unseen, &folds.concat(), whole.components.as_ref(), 0)?;
         let model = assemble(&whole, &choice);
-        let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
+        let paths = paths::of(self, &folds, |j| predictions.get(j).into_iter().collect(), &[choice.candidate]);
         Ok((model, paths))
     }
 
@@ -159,17 +194,30 @@ impl<'a, 'd> Job<'a, 'd> {
         Ok(both.into_iter().unzip())
     }
 
-    /// κ per member, weights, and the scale, from predictions of rows by fits that had not seen them.
-    fn choose(&self, parts: &[&Predictions], rows: &[usize]) -> Result<Choice> {
-        let y = self.data.y.select(Axis(0), rows);
-        let member = |m: usize| {
-            let views: Vec<ArrayView2<'_, f64>> = parts.iter().map(|p| p[m].view()).collect();
-            ndarray::concatenate(Axis(0), &views).expect("the same candidates in every fold")
+    /// What members without a closed form predict of every fold by a fit without it.
+    fn folded_predictions(&self, folds: &[Vec<usize>]) -> Result<Vec<Predictions>> {
+        let rows: Vec<usize> = folds.concat();
+        let one = |(k, fold): (usize, &Vec<usize>)| {
+            let fit =
+                self.candidates(&without(&rows, &[fold]), streams::FITS.at(k), self.members.without_closed_form())?;
+            fit.predict(self.data, fold)
         };
+        folds.par_iter().enumerate().map(one).collect()
+    }
+
+    /// κ per member, weights, scale and shape, from predictions of these rows by fits that had not seen them; `stream`
+    /// numbers the choices.
+    fn choose(
+        &self,
+        unseen: &[Array2<f64>],
+        rows: &[usize],
+        components: Option<&Components>,
+        stream: usize,
+    ) -> Result<Choice> {
+        let y = self.data.y.select(Axis(0), rows);
         let mut candidate = Vec::new();
-        let mut chosen = Array2::zeros((rows.len(), parts[0].len()));
-        for m in 0..parts[0].len() {
-            let c = member(m);
+        let mut chosen = Array2::zeros((rows.len(), unseen.len()));
+        for (m, c) in unseen.iter().enumerate() {
             let error = |j: usize| (&c.column(j) - &y).mapv(|e| e * e).sum();
             let best = (0..c.ncols()).min_by(|&a, &b| error(a).total_cmp(&error(b))).unwrap_or(0);
             chosen.column_mut(m).assign(&c.column(best));
@@ -177,22 +225,34 @@ impl<'a, 'd> Job<'a, 'd> {
         }
         let weights = weights::simplex(chosen.view(), y.view());
         if !self.stack.learned_scale {
-            return Ok(Choice { candidate, weights, scale: ScaleModel::Constant });
+            return Ok(Choice { candidate, weights, scale: ScaleModel::Constant, shape: None });
         }
         let mean = chosen.dot(&weights);
         let network = self.data.prediction.map(|d| d.select(Axis(0), rows));
         let network = network.as_ref().map(|d| d.view());
-        let on = Learned { features: self.data.features, rows, prediction: mean.view(), network };
-        let scale = ScaleModel::learn(on, (&y - &mean).view(), &self.work)?;
-        Ok(Choice { candidate, weights, scale })
+        let on = Learned { features: self.data.features, rows, prediction: mean.view(), network, components };
+        let residual = &y - &mean;
+        let (scale, log_scale) = ScaleModel::learn(on, residual.view(), &self.work)?;
+        let shape = (!self.stack.symmetric && scale != ScaleModel::Constant).then(|| {
+            let groups: Option<Vec<usize>> = self.data.groups.map(|g| rows.iter().map(|&r| g[r]).collect());
+            let on = shape::Learned {
+                residual: residual.view(),
+                log_scale: log_scale.view(),
+                prediction: mean.view(),
+                groups: groups.as_deref(),
+            };
+            Shape::learn(on, self.seed.child(streams::SHAPES.at(stream)))
+        });
+        Ok(Choice { candidate, weights, scale, shape: shape.flatten() })
     }
 
-    /// (y − μ)/s at rows the model has not seen.
+    /// (y − μ)/s at rows the model has not seen, with the scale of the side on which y lies.
     fn scores(&self, model: &FoldModel, rows: &[usize]) -> Result<Vec<f64>> {
         let scorer = Scorer::new(lower::models_plan(&[model], self.data.features.ncols()));
         let columns = scored(&scorer, self.data, rows)?;
         let score = |(i, &r): (usize, &usize)| {
-            let score = (self.data.y[r] - columns[0][i]) / columns[1][i];
+            let off = self.data.y[r] - columns[0][i];
+            let score = off / columns[if off < 0.0 { 2 } else { 1 }][i];
             let unbounded = || Error::Unbounded { what: "the score", row: r, column: 0, value: score.to_string() };
             if score.is_finite() { Ok(score) } else { Err(unbounded()) }
         };
@@ -284,9 +344,9 @@ fn without(rows: &[usize], held_out: &[&[usize]]) -> Vec<usize> {
 }
 
 fn assemble(fit: &Candidates, choice: &Choice) -> FoldModel {
-    let chosen = fit.0.iter().zip(&choice.candidate).zip(&choice.weights);
+    let chosen = fit.members.iter().zip(&choice.candidate).zip(&choice.weights);
     let members = chosen.filter(|(_, w)| **w > 0.0).map(|((m, &c), &w)| (w, m[c].clone())).collect();
-    FoldModel { members, scale: choice.scale.clone() }
+    FoldModel { members, scale: choice.scale.clone(), shape: choice.shape.clone().map(Box::new) }
 }
 
 /// All outputs of a scorer at some rows; no features are copied beside a block.
@@ -302,16 +362,16 @@ pub(super) fn scored(scorer: &Scorer, data: &Single<'_>, rows: &[usize]) -> Resu
     Ok(out)
 }
 
-/// μ and s of every model at all rows.
+/// μ and s, above and below, of every model at all rows.
 pub(super) fn at(
     models: &[&FoldModel],
     x: ArrayView2<'_, f64>,
     d: Option<ArrayView1<'_, f64>>,
-) -> Result<Vec<(Array1<f64>, Array1<f64>)>> {
+) -> Result<Vec<[Array1<f64>; 3]>> {
     let scorer = Scorer::new(lower::models_plan(models, x.ncols()));
     let columns = columns_of(&scorer, x, d)?;
     let mut out = scorer.run(&columns, x.nrows())?.into_iter().map(Array1::from);
-    Ok(std::iter::from_fn(|| Some((out.next()?, out.next()?))).collect())
+    Ok(std::iter::from_fn(|| Some([out.next()?, out.next()?, out.next()?])).collect())
 }
 
 /// The columns that a scorer of one target reads.
@@ -321,4 +381,65 @@ fn columns_of<'a>(scorer: &Scorer, x: ArrayView2<'a, f64>, d: Option<ArrayView1<
         _ => d.map(Column::F64).ok_or(Error::NoPrediction { what: NAME }),
     };
     scorer.inputs().iter().map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array2, Axis};
+    use rand_distr::{Distribution, StandardNormal};
+
+    use crate::base::Seed;
+    use crate::regression::{Kind, PostStoNetRegressor, StoNetSettings};
+    use crate::rows::RegressionRows;
+
+    /// The premise of the CV+ bound, of exact 1 − α of a split, and of bounds by group: a row's target does not change
+    /// anything that judges it. Other folds may change.
+    #[test]
+    fn nothing_that_judges_a_row_has_seen_it() {
+        let mut draws = StandardNormal.sample_iter(Seed::new(3).rng());
+        let mut next = || -> f64 { draws.next().unwrap() };
+        let n = 90;
+        let x = Array2::from_shape_simple_fn((n, 4), &mut next);
+        let y = x.map_axis(Axis(1), |r| r[0] + (0.4 * r[1]).exp() * next().powi(2)).insert_axis(Axis(1));
+        let d = y.mapv(|y| 0.8 * y + 0.1);
+        let groups: Vec<usize> = (0..n).map(|i| i / 3).collect();
+        let stonet =
+            StoNetSettings { steps: 20, kappas: Some(vec![0.01, 0.2]), hidden: vec![3], ..StoNetSettings::default() };
+        for (kind, grouped) in [
+            (Kind::Fast, false),
+            (Kind::Stack, false),
+            (Kind::CvPlus, false),
+            (Kind::Split, false),
+            (Kind::Fast, true),
+            (Kind::Stack, true),
+        ] {
+            let settings = PostStoNetRegressor { kind, stonet: stonet.clone(), ..PostStoNetRegressor::default() };
+            let fit = |y: &Array2<f64>| {
+                let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
+                let rows = if grouped { rows.with_groups(&groups).unwrap() } else { rows };
+                settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap().stacks().unwrap()[0].clone()
+            };
+            let before = fit(&y);
+            for row in [0, 7, 41, 89] {
+                let mut other = y.clone();
+                other[[row, 0]] += 50.0;
+                let after = fit(&other);
+                let same: Vec<usize> =
+                    (0..before.folds().len()).filter(|&k| before.folds()[k] == after.folds()[k]).collect();
+                let changed: Vec<usize> = (0..before.folds().len())
+                    .filter(|&k| {
+                        let scores = |s: &crate::regression::stack::FittedStack| {
+                            s.scores().absolute().nth(k).unwrap().0.to_vec()
+                        };
+                        scores(&before) != scores(&after)
+                    })
+                    .collect();
+                // The fold that holds the row out is the one that stays, and its scores change by this row alone. A
+                // split has one model: it stays where the row is scored, and changes where the row was fitted on.
+                let alone = before.folds().len() == 1;
+                assert!(same.len() == 1 || alone, "{kind} {grouped}: row {row} left folds {same:?}");
+                assert!(same.iter().all(|k| changed.contains(k)), "{kind} {grouped}: row {row}");
+            }
+        }
+    }
 }

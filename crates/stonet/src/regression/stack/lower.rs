@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use ndarray::{ArrayView1, s};
 
+use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
 use crate::base::Result;
 use crate::rows::Side;
 use crate::score::{Asked, Builder, Clamp, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Sparse};
-use crate::sparse::ridge::{Clip, Ridge};
+use crate::sparse::ridge::{Clip, Components, Ridge};
 
 /// Two scales are the same if they differ by less than this part of a standard deviation.
 const SAME: f64 = 1e-13;
@@ -22,6 +23,9 @@ const SINGLE_ERROR: f64 = 2e-5;
 /// length.
 const SINGLE_SCALE_ERROR: f64 = 1e-5;
 
+/// Standard deviations from zero at which errors of products are taken.
+const FAR: f64 = 4.0;
+
 /// Sizes of weights, in units of the target, that single precision can hold with all their digits.
 const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
 
@@ -30,9 +34,9 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
     let mut b = Builder::within(range);
     for (target, stack) in stacks.iter().enumerate() {
         let inputs = Inputs { features, targets: stacks.len(), target };
-        let folds: Vec<(Node, Node)> = stack.folds.iter().map(|fold| inputs.fold(&mut b, fold)).collect();
+        let folds: Vec<[Node; 3]> = stack.folds.iter().map(|fold| inputs.fold(&mut b, fold)).collect();
         let share = 1.0 / folds.len() as f64;
-        let centre = b.sum(folds.iter().map(|f| (share, f.0)).collect(), 0.0);
+        let centre = b.sum(folds.iter().map(|f| (share, f[0])).collect(), 0.0);
         b.output(Quantity::Prediction { target }, centre, 0, true);
         let scores = Arc::new(stack.scores.clone());
         for (number, &level) in asked.levels.iter().enumerate() {
@@ -51,13 +55,14 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
     Ok(b.finish())
 }
 
-/// μ and s of some models of one target: those of a fold, or of several.
+/// μ and the scales above and below it, of some models of one target: those of a fold, or of several.
 pub(crate) fn models_plan(models: &[&FoldModel], features: usize) -> Plan {
     let mut b = Builder::default();
     for (model, fold) in models.iter().enumerate() {
-        let (mean, scale) = Inputs { features, targets: 1, target: 0 }.fold(&mut b, fold);
+        let [mean, above, below] = Inputs { features, targets: 1, target: 0 }.fold(&mut b, fold);
         b.output(Quantity::Mean { model }, mean, 0, true);
-        b.output(Quantity::Scale { model }, scale, 0, true);
+        b.output(Quantity::Scale { model }, above, 0, true);
+        b.output(Quantity::LowerScale { model }, below, 0, true);
     }
     b.finish()
 }
@@ -96,16 +101,29 @@ impl Inputs {
         b.pick(all, [self.target])
     }
 
-    /// μ and s, a column each.
-    fn fold(self, b: &mut Builder, model: &FoldModel) -> (Node, Node) {
+    /// μ and the scales above and below it, a column each.
+    fn fold(self, b: &mut Builder, model: &FoldModel) -> [Node; 3] {
         let mut fold = Fold { inputs: self, single: model.single(), clamped: Vec::new() };
         let mut mean = Mean::default();
         for (weight, member) in &model.members {
             fold.member(b, *weight, member, &mut mean);
         }
         let mean = fold.mean(b, mean);
-        let scale = fold.scale(b, &model.scale, mean);
-        (mean, scale)
+        let (exponent, scale) = fold.scale(b, &model.scale, mean);
+        match (&model.shape, exponent) {
+            (Some(shape), Some(exponent)) => {
+                let columns = shape_columns(b, shape, exponent, mean);
+                let [above, below] = [&shape.upper, &shape.lower].map(|factor| {
+                    let mut sparse = Sparse::default();
+                    sparse.push(factor.weights.iter().copied().enumerate(), factor.constant);
+                    let value = b.combine(columns, sparse, false);
+                    let factor = b.clamp(value, vec![within(0, factor.low, factor.high)], false);
+                    b.op(Op::Product(scale, factor))
+                });
+                [mean, above, below]
+            }
+            _ => [mean, scale, scale],
+        }
     }
 }
 
@@ -133,6 +151,13 @@ impl Fold {
                 let coefficients = ridge.coefficients() * weight;
                 let part = self.unit(b, ridge.clip(), coefficients.view(), weight * ridge.intercept());
                 mean.parts.push((1.0, part));
+            }
+            Member::Quadratic { components, ridge } => {
+                let coefficients = ridge.coefficients() * weight;
+                let part = self.unit(b, ridge.clip(), coefficients.view(), weight * ridge.intercept());
+                let products = self.products(b, components);
+                let products = self.terms(b, vec![products], ridge, weight);
+                mean.parts.extend([(1.0, part), (1.0, products)]);
             }
             Member::StoNet(net) => mean.parts.push((1.0, self.net(b, net, weight))),
             Member::Skip { intercept, slope, correction } => {
@@ -217,12 +242,23 @@ impl Fold {
         b.combine(top, sparse, false)
     }
 
-    /// The scale s.
-    fn scale(&mut self, b: &mut Builder, model: &ScaleModel, mean: Node) -> Node {
-        let ScaleModel::Learned { ridge, offset, low, high, network, centre } = model else {
+    /// The products of components of the features.
+    fn products(&mut self, b: &mut Builder, components: &Components) -> Node {
+        let (of, mut sparse) = (self.clamped(b, components.clip()), Sparse::default());
+        for weights in components.weights().outer_iter() {
+            let (entries, bias) = self.entries(components.clip(), weights, 0.0);
+            sparse.push(entries, bias);
+        }
+        let components_node = b.combine(of, sparse, false);
+        b.wide(Op::Pairs { of: components_node }, components.products())
+    }
+
+    /// log s before it is clipped, unless it is constant, and the scale s.
+    fn scale(&mut self, b: &mut Builder, model: &ScaleModel, mean: Node) -> (Option<Node>, Node) {
+        let ScaleModel::Learned { ridge, offset, low, high, network, centre, components } = model else {
             let mut one = Sparse::default();
             one.push([], 1.0);
-            return b.combine(mean, one, false);
+            return (None, b.combine(mean, one, false));
         };
         let features = self.unit(b, ridge.clip(), ridge.coefficients().view(), ridge.intercept());
         let from_centre = b.sum(vec![(1.0, mean)], -centre);
@@ -231,21 +267,41 @@ impl Fold {
             let d = self.inputs.d(b);
             others.push(b.op(Op::LogDistance { a: mean, b: d, offset: *offset }));
         }
-        let terms = self.terms(b, others, ridge);
+        if let Some(components) = components {
+            others.push(self.products(b, components));
+        }
+        let terms = self.terms(b, others, ridge, 1.0);
         let exponent = b.sum(vec![(1.0, features), (1.0, terms)], 0.0);
-        b.op(Op::Exp { of: exponent, low: *low, high: *high })
+        let log = b.clamp(exponent, vec![within(0, *low, *high)], false);
+        (Some(log), b.op(Op::Exp { of: exponent, low: *low, high: *high }))
     }
 
-    /// What the scale takes from the columns behind the features.
-    fn terms(&self, b: &mut Builder, others: Vec<Node>, ridge: &Ridge) -> Node {
-        let (first, count) = (self.inputs.features, others.len());
+    /// What a ridge regression takes from the columns behind the features, times a weight.
+    fn terms(&self, b: &mut Builder, others: Vec<Node>, ridge: &Ridge, weight: f64) -> Node {
         let all = b.join(others);
+        let (first, count) = (self.inputs.features, b.width(all));
         let place = |i: usize| Clamp { column: i, ..ridge.clip().clamp(first + i) };
         let clamped = b.clamp(all, (0..count).map(place).collect(), false);
         let mut sparse = Sparse::default();
-        sparse.push((0..count).map(|i| (i, ridge.coefficients()[first + i])), 0.0);
+        sparse.push((0..count).map(|i| (i, weight * ridge.coefficients()[first + i])), 0.0);
         b.combine(clamped, sparse, false)
     }
+}
+
+/// A column within two ends.
+fn within(column: usize, low: f64, high: f64) -> Clamp {
+    Clamp { column, centre: 0.0, scale: 1.0, low, high }
+}
+
+/// The columns that a shape looks at: log s with its hinges, then u, u² and the hinges of u.
+fn shape_columns(b: &mut Builder, shape: &Shape, log: Node, mean: Node) -> Node {
+    let hinge = |knot: f64| Clamp { column: 0, centre: knot, scale: 1.0, low: 0.0, high: f64::INFINITY };
+    let of_log = b.clamp(log, shape.scale_knots.map(hinge).to_vec(), false);
+    let [low, high] = shape.range;
+    let u = b.clamp(mean, vec![Clamp { column: 0, centre: shape.centre, scale: shape.unit, low, high }], false);
+    let square = b.op(Op::Product(u, u));
+    let of_u = b.clamp(u, shape.knots.map(hinge).to_vec(), false);
+    b.join(vec![log, of_log, u, square, of_u])
 }
 
 /// Whether a column's scale is the clamp's, but for rounding.
@@ -264,10 +320,10 @@ impl FoldModel {
         let ScaleModel::Learned { low, .. } = &self.scale else { return false };
         let size: f64 = self.members.iter().map(|(weight, member)| weight.abs() * size(member)).sum();
         let error = SINGLE_ROUNDING * size;
+        let of_scale = self.scale.error(error);
+        let of_shape = self.shape.as_ref().map_or(0.0, |s| s.error(of_scale, error));
         // Weights in units of the target must have digits in single precision.
-        SINGLE_RANGE.contains(&size)
-            && error <= SINGLE_ERROR * low.exp()
-            && self.scale.error(error) <= SINGLE_SCALE_ERROR
+        SINGLE_RANGE.contains(&size) && error <= SINGLE_ERROR * low.exp() && of_scale + of_shape <= SINGLE_SCALE_ERROR
     }
 }
 
@@ -288,18 +344,52 @@ fn size(member: &Member) -> f64 {
     match member {
         Member::Network => 0.0,
         Member::Ridge(r) => norm(r.coefficients().view()),
+        Member::Quadratic { components, ridge } => {
+            let first = components.clip().columns();
+            norm(ridge.coefficients().slice(s![..first])) + products_error(components, ridge, first)
+        }
         Member::StoNet(s) => of_net(s),
         Member::Skip { correction, .. } => correction.as_ref().map_or(0.0, of_net),
+    }
+}
+
+/// The error of what a ridge regression takes from products of components, whose columns begin at `first`, in units of
+/// [`SINGLE_ROUNDING`].
+fn products_error(components: &Components, ridge: &Ridge, first: usize) -> f64 {
+    let sizes: Vec<f64> = components.weights().outer_iter().map(norm).collect();
+    let pairs = (0..sizes.len()).flat_map(|a| (a..sizes.len()).map(move |b| (a, b)));
+    let one = |(i, (a, b)): (usize, (usize, usize))| {
+        let clamp = ridge.clip().clamp(first + i);
+        // A product of errors of two factors of variance one, on the scale of the regression.
+        (ridge.coefficients()[first + i] * clamp.scale).abs() * FAR * (sizes[a] + sizes[b])
+    };
+    pairs.enumerate().map(one).sum()
+}
+
+impl Shape {
+    /// The largest relative error of a factor where log s and μ have these errors.
+    fn error(&self, of_log: f64, of_mean: f64) -> f64 {
+        let one = |f: &Factor| {
+            let log: f64 = f.weights[..3].iter().map(|w| w.abs()).sum();
+            let far = self.range[0].abs().max(self.range[1].abs());
+            let u = f.weights[3].abs()
+                + 2.0 * far * f.weights[4].abs()
+                + f.weights[5..].iter().map(|w| w.abs()).sum::<f64>();
+            (log * of_log + u * self.unit * of_mean) / f.low
+        };
+        one(&self.upper).max(one(&self.lower))
     }
 }
 
 impl ScaleModel {
     /// The largest relative error of s where the features are in single precision and μ has this error.
     fn error(&self, of_mean: f64) -> f64 {
-        let ScaleModel::Learned { ridge, offset, network, .. } = self else { return 0.0 };
+        let ScaleModel::Learned { ridge, offset, network, components, .. } = self else { return 0.0 };
         let (clip, coefficients) = (ridge.clip(), ridge.coefficients());
         let others = if *network { 3 } else { 2 };
-        let Some(first) = coefficients.len().checked_sub(others) else { return f64::INFINITY };
+        let products = components.as_ref().map_or(0, |c| c.products());
+        let Some(first) = coefficients.len().checked_sub(others + products) else { return f64::INFINITY };
+        let of_products = components.as_ref().map_or(0.0, |c| products_error(c, ridge, first + others));
         // How fast the columns behind the features change with μ: μ itself, its square, and the distance to the
         // network's prediction.
         let square = clip.clamp(first + 1);
@@ -307,6 +397,6 @@ impl ScaleModel {
         let slopes = [1.0, 2.0 * largest, 1.0 / offset];
         let through: f64 =
             (0..others).map(|i| (coefficients[first + i] * clip.clamp(first + i).scale).abs() * slopes[i]).sum();
-        SINGLE_ROUNDING * norm(coefficients.slice(s![..first])) + through * of_mean
+        SINGLE_ROUNDING * (norm(coefficients.slice(s![..first])) + of_products) + through * of_mean
     }
 }

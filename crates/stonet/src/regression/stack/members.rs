@@ -1,11 +1,12 @@
-//! The members of a stack: a StoNet, a StoNet that corrects the network, a ridge regression, and the network itself.
+//! The members of a stack: a StoNet, a StoNet that corrects the network, two ridge regressions, and the network itself.
 //!
 //! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the
 //! stack picks a candidate per member and weighs the members.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
 use super::fit::scored;
@@ -17,7 +18,7 @@ use crate::rows::Standardizer;
 use crate::rows::dataset::target_mean;
 use crate::rows::regression::Single;
 use crate::score::Scorer;
-use crate::sparse::ridge::{Clip, Ridge};
+use crate::sparse::ridge::{Clip, Components, Regression, Ridge};
 use crate::train::imputation::{Packed, PackedRows};
 use crate::train::tuning::path_of;
 use crate::train::{Algorithm, Asghmc, Fit, Iro, Trainer, Walk, cancelled_with};
@@ -36,17 +37,19 @@ pub struct Members {
     pub skip: bool,
     /// Ridge regression on the features.
     pub ridge: bool,
+    /// Ridge regression on the features and on products of their leading components.
+    pub quadratic: bool,
     /// The network's own prediction; needs it.
     pub network: bool,
 }
 
 impl Members {
-    /// All four.
-    pub const ALL: Members = Members { stonet: true, skip: true, ridge: true, network: true };
+    /// All of them.
+    pub const ALL: Members = Members { stonet: true, skip: true, ridge: true, quadratic: true, network: true };
     /// The StoNet alone.
-    pub const STONET: Members = Members { stonet: true, skip: false, ridge: false, network: false };
-    /// Ridge and the network: no StoNet, fitted in a blink.
-    pub const FAST: Members = Members { stonet: false, skip: false, ridge: true, network: true };
+    pub const STONET: Members = Members { stonet: true, skip: false, ridge: false, quadratic: false, network: false };
+    /// Ridge regressions and the network: no StoNet, fitted in a blink.
+    pub const FAST: Members = Members { stonet: false, skip: false, ridge: true, quadratic: true, network: true };
 
     /// Those that can be had without the network's prediction, where there is none.
     pub(crate) fn available(self, prediction: bool) -> Self {
@@ -54,7 +57,12 @@ impl Members {
     }
 
     pub(crate) fn any(self) -> bool {
-        self.stonet || self.skip || self.ridge || self.network
+        self.stonet || self.skip || self.ridge || self.quadratic || self.network
+    }
+
+    /// Those whose predictions of rows they have not seen take another fit.
+    pub(crate) fn without_closed_form(self) -> Self {
+        Members { stonet: self.stonet, skip: self.skip, ridge: false, quadratic: false, network: false }
     }
 }
 
@@ -199,6 +207,13 @@ pub enum Member {
     },
     /// Ridge regression on the features.
     Ridge(Ridge),
+    /// Ridge regression on the features and on products of their leading components.
+    Quadratic {
+        /// Whose products stand behind the features.
+        components: Components,
+        /// On all columns.
+        ridge: Ridge,
+    },
     /// The network's own prediction.
     Network,
 }
@@ -220,18 +235,30 @@ impl Member {
         match self {
             Member::StoNet(s) | Member::Skip { correction: Some(s), .. } => s.check(columns),
             Member::Ridge(r) => r.check(columns),
+            Member::Quadratic { components, ridge } => {
+                components.check(columns)?;
+                ridge.check(columns + components.products())
+            }
             Member::Skip { .. } | Member::Network => Ok(()),
         }
     }
 }
 
 /// Every member's candidates, fitted on the same rows.
-pub(crate) struct Candidates(pub Vec<Vec<Member>>);
+pub(crate) struct Candidates {
+    pub members: Vec<Vec<Member>>,
+    /// The rows, ascending.
+    pub rows: Vec<usize>,
+    /// What a member predicts of each row by a fit without it, where there is a closed form.
+    pub left_out: Vec<Option<Array1<f64>>>,
+    /// Of the features, where they were needed.
+    pub components: Option<Components>,
+}
 
 impl Candidates {
     pub(crate) fn fit(
         settings: &StoNetSettings,
-        members: Members,
+        (members, components): (Members, bool),
         data: &Single<'_>,
         rows: &[usize],
         seed: Seed,
@@ -253,14 +280,27 @@ impl Candidates {
             );
             Ok((stonet?, skip?))
         };
-        let (nets, ridge) = rayon::join(nets, || members.ridge.then(|| ridge(data, rows, work)).transpose());
-        let ((stonet, skip), network) = (nets?, members.network.then(|| vec![Member::Network]));
-        Ok(Candidates([stonet, skip, ridge?, network].into_iter().flatten().collect()))
+        let (nets, linear) = rayon::join(nets, || linear(members, components, data, rows, work));
+        let ((stonet, skip), linear) = (nets?, linear?);
+        let (mut all, mut left_out) = (Vec::new(), Vec::new());
+        for candidates in [stonet, skip].into_iter().flatten() {
+            all.push(candidates);
+            left_out.push(None);
+        }
+        for (member, predictions) in linear.members {
+            all.push(vec![member]);
+            left_out.push(Some(predictions));
+        }
+        if members.network {
+            all.push(vec![Member::Network]);
+            left_out.push(data.prediction.map(|d| d.select(Axis(0), rows)));
+        }
+        Ok(Candidates { members: all, rows: rows.to_vec(), left_out, components: linear.components })
     }
 
     /// Rows × candidates for each member.
     pub(crate) fn predict(&self, data: &Single<'_>, rows: &[usize]) -> Result<Vec<Array2<f64>>> {
-        let scorer = Scorer::new(lower::members_plan(self.0.iter().flatten(), data.features.ncols()));
+        let scorer = Scorer::new(lower::members_plan(self.members.iter().flatten(), data.features.ncols()));
         let mut columns = scored(&scorer, data, rows)?.into_iter();
         let member = |candidates: &Vec<Member>| {
             let mut all = Array2::zeros((rows.len(), candidates.len()));
@@ -269,13 +309,43 @@ impl Candidates {
             }
             all
         };
-        Ok(self.0.iter().map(member).collect())
+        Ok(self.members.iter().map(member).collect())
     }
 }
 
-fn ridge(data: &Single<'_>, rows: &[usize], work: &Work<'_>) -> Result<Vec<Member>> {
+/// The ridge regressions with their predictions of left-out rows, and the components of the features.
+#[derive(Default)]
+struct Linear {
+    members: Vec<(Member, Array1<f64>)>,
+    components: Option<Components>,
+}
+
+fn linear(members: Members, keep: bool, data: &Single<'_>, rows: &[usize], work: &Work<'_>) -> Result<Linear> {
+    if !members.ridge && !members.quadratic && !keep {
+        return Ok(Linear::default());
+    }
     let y = data.y.select(Axis(0), rows);
-    Ok(vec![Member::Ridge(Ridge::fit(data.features, rows, y.view(), &RIDGE_GRID, work)?)])
+    let groups: Option<Vec<usize>> = data.groups.map(|g| rows.iter().map(|&r| g[r]).collect());
+    let (clip, block) =
+        (Clip::fit(data.features, rows)?, |part: Range<usize>| data.features.select(Axis(0), &rows[part]));
+    let features = Regression::new(&clip, &block, y.view(), &RIDGE_GRID, work)?;
+    let (components, mut out) = (features.components()?, Linear::default());
+    if members.ridge {
+        out.members.push((Member::Ridge(features.ridge()?), features.left_out(groups.as_deref())?));
+    }
+    if members.quadratic {
+        let design = |part: Range<usize>| {
+            let x = block(part);
+            let products = components.apply(x.view()).expect("components of these features");
+            concatenate![Axis(1), x, products]
+        };
+        let clip = Clip::of_blocks(&design, rows.len())?;
+        let all = Regression::new(&clip, &design, y.view(), &RIDGE_GRID, work)?;
+        let member = Member::Quadratic { components: components.clone(), ridge: all.ridge()? };
+        out.members.push((member, all.left_out(groups.as_deref())?));
+    }
+    out.components = Some(components);
+    Ok(out)
 }
 
 /// What both StoNet members learn from: the features are scaled and packed once.

@@ -1,10 +1,13 @@
 //! Nested CV+ around a stack of members with a learned scale: the default intervals (beyond the paper).
 //!
 //! ```text
-//! every fold k, every pair j < k   fit the members outside k, and outside j and k
-//! every fold k, on rows outside k  κ per member and weights by inner predictions (row of fold j: fits without j and k); scale of residuals
-//! every row i of fold k            R_i = (y_i − μ_k(x_i)) / s_k(x_i)
-//! at x                             ends: ranks of μ_k(i)(x) ± |R_i| s_k(i)(x) over all rows i (interval/conformal.rs)
+//! every fold k, every pair j < k   fit all members outside k, and the StoNets outside j and k
+//! every fold k, on rows outside k  predictions of inner rows by fits that have not seen them: StoNets of fold j by the fit
+//!                                  without j and k, ridge regressions in closed form;
+//!                                  κ per member and weights by these; scale and two-sided shape of their residuals
+//! every row i of fold k            V_i = (y_i − μ_k(x_i)) / s(x_i), s = s⁺_k above the prediction and s⁻_k below it
+//! at x                             ends: ranks of μ_k(i)(x) + |V_i| s⁺_k(i)(x) and μ_k(i)(x) − |V_i| s⁻_k(i)(x) over all
+//!                                  rows i (conformal/ranks.rs)
 //! ```
 //! Nothing that judges row i has seen it, so the CV+ bound holds.
 
@@ -14,12 +17,14 @@ pub(crate) mod lower;
 mod members;
 mod paths;
 mod scale;
+mod shape;
 mod weights;
 
 use serde::{Deserialize, Serialize};
 
 pub use members::{Member, Members, Scaled, StoNetSettings};
 pub use scale::ScaleModel;
+pub use shape::Shape;
 
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::conformal::buckets::Buckets;
@@ -62,6 +67,8 @@ pub struct Stack {
     pub folds: usize,
     /// Of the StoNet members.
     pub stonet: StoNetSettings,
+    /// Whether both ends are equally far from the prediction.
+    pub symmetric: bool,
 }
 
 impl Default for Stack {
@@ -72,6 +79,7 @@ impl Default for Stack {
             scheme: Scheme::Nested,
             folds: 5,
             stonet: StoNetSettings::default(),
+            symmetric: false,
         }
     }
 }
@@ -89,6 +97,9 @@ pub struct FoldModel {
     /// Members with positive weight.
     members: Vec<(f64, Member)>,
     scale: ScaleModel,
+    /// What the scale is multiplied by above and below the prediction; both by 1 where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shape: Option<Box<Shape>>,
 }
 
 impl FoldModel {
@@ -102,6 +113,12 @@ impl FoldModel {
     #[cfg(test)]
     pub(crate) fn scale_model(&self) -> &ScaleModel {
         &self.scale
+    }
+
+    /// The factors of s.
+    #[cfg(test)]
+    pub(crate) fn shape(&self) -> Option<&Shape> {
+        self.shape.as_deref()
     }
 
     pub(crate) fn needs_prediction(&self) -> bool {
@@ -155,9 +172,15 @@ impl Stack {
         Ok(Job::new(self, members, data, seed, tick))
     }
 
+    /// Whether every member predicts rows that it has not seen without another fit.
+    pub(crate) fn closed_form(&self) -> bool {
+        !self.members.stonet && !self.members.skip
+    }
+
     /// How often all members are fitted.
     pub(crate) fn fits(&self) -> usize {
         match self.scheme {
+            Scheme::Nested if self.closed_form() => self.folds,
             Scheme::Nested => self.folds + self.folds * (self.folds - 1) / 2,
             Scheme::Same => self.folds,
             Scheme::Split { .. } => self.folds + 1,
@@ -191,14 +214,14 @@ impl FittedStack {
         (self.scores.units(), self.scores.folds())
     }
 
-    /// Mean weight of StoNet, skip, ridge and network over the folds.
+    /// Mean weight of StoNet, skip, ridge (both forms) and network over the folds.
     pub(crate) fn weights(&self) -> [f64; 4] {
         let mut total = [0.0; 4];
         for (weight, member) in self.folds.iter().flat_map(|f| &f.members) {
             let which = match member {
                 Member::StoNet(_) => 0,
                 Member::Skip { .. } => 1,
-                Member::Ridge(_) => 2,
+                Member::Ridge(_) | Member::Quadratic { .. } => 2,
                 Member::Network => 3,
             };
             total[which] += weight / self.folds.len() as f64;
@@ -223,6 +246,7 @@ impl FittedStack {
             }
             fold.members.iter().try_for_each(|(_, m)| m.check(columns))?;
             fold.scale.check(columns)?;
+            fold.shape.as_ref().map_or(Ok(()), |s| s.check())?;
         }
         Ok(())
     }

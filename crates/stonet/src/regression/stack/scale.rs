@@ -1,18 +1,18 @@
 //! The learned scale of residuals: where a prediction should be trusted less.
 //!
-//! Ridge regression of log(|r| + ¹⁄₁₀ of its median) on the features, the prediction and its square, and how far the
-//! prediction is from the network's; the fitted values are kept within what the rows it was learned on had.
+//! log s by the Laplace likelihood of residuals, linear in the features, the prediction and its square, how far the
+//! prediction is from the network's, and products of components of the features. Fitted values are kept within what the
+//! rows it was learned on had.
 
 use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::base::Work;
 use crate::base::{Error, Result};
 use crate::rows::dataset::{ends, is_far, target_mean};
-use crate::sparse::ridge::{Ridge, blocks};
+use crate::sparse::ridge::{Components, LogScale, Ridge};
 
 /// Penalties per row; ∞ makes the scale a constant.
 const GRID: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, f64::INFINITY];
@@ -41,6 +41,9 @@ pub enum ScaleModel {
         /// Taken from m before it is squared: 0 unless m lies so far from zero that the square would lose its digits.
         #[serde(default, skip_serializing_if = "is_zero")]
         centre: f64,
+        /// Products of these stand behind the other columns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        components: Option<Box<Components>>,
     },
 }
 
@@ -63,54 +66,65 @@ pub(crate) struct Learned<'a> {
     pub rows: &'a [usize],
     pub prediction: ArrayView1<'a, f64>,
     pub network: Option<ArrayView1<'a, f64>>,
+    /// Whose products are looked at too.
+    pub components: Option<&'a Components>,
 }
 
 impl ScaleModel {
-    /// Learns from residuals at these rows; where the residuals are all but zero the scale is a constant.
-    pub(crate) fn learn(on: Learned<'_>, residual: ArrayView1<'_, f64>, work: &Work<'_>) -> Result<Self> {
+    /// Learns from residuals at these rows, and says what log s is at each of them by a fit without it; where the
+    /// residuals are all but zero the scale is a constant.
+    pub(crate) fn learn(
+        on: Learned<'_>,
+        residual: ArrayView1<'_, f64>,
+        work: &Work<'_>,
+    ) -> Result<(Self, Array1<f64>)> {
         let mut sizes: Vec<f64> = residual.iter().map(|r| r.abs()).collect();
         sizes.sort_by(f64::total_cmp);
         let offset = 0.1 * sizes[sizes.len() / 2];
-        if offset <= 0.0 {
-            return Ok(ScaleModel::Constant);
+        if offset <= 0.0 || !offset.is_normal() {
+            return Ok((ScaleModel::Constant, Array1::zeros(residual.len())));
         }
-        let target = residual.mapv(|r| (r.abs() + offset).ln());
         let (least, most) = ends(on.prediction);
         let centre = if is_far(least, most) { target_mean(on.prediction) } else { 0.0 };
         let block = |part: Range<usize>| {
             let features = on.features.select(Axis(0), &on.rows[part.clone()]);
             let network = on.network.as_ref().map(|d| d.slice(s![part.clone()]));
-            design(At { features: features.view(), prediction: on.prediction.slice(s![part]), network }, offset, centre)
+            let at = At { features: features.view(), prediction: on.prediction.slice(s![part]), network };
+            design(at, offset, centre, on.components)
         };
-        let ridge = Ridge::fit_design(&block, target.view(), &GRID, work)?;
-        let parts: Vec<Array1<f64>> = blocks(target.len())
-            .into_par_iter()
-            .map(|part| ridge.predict(block(part).view()))
-            .collect::<Result<_>>()?;
-        let mut fitted: Vec<f64> = parts.iter().flatten().copied().collect();
+        let sizes = residual.mapv(f64::abs);
+        let LogScale { ridge, fitted, left_out } = LogScale::fit(&block, sizes.view(), &GRID, work)?;
+        let mut fitted = fitted.to_vec();
         fitted.sort_by(f64::total_cmp);
         let low = fitted[(LOW_SHARE * (fitted.len() - 1) as f64) as usize];
         let (high, network) = (fitted[fitted.len() - 1], on.network.is_some());
-        Ok(ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network, centre })
+        let components = on.components.map(|c| Box::new(c.clone()));
+        let left_out = left_out.mapv(|l| l.clamp(low, high));
+        Ok((ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network, centre, components }, left_out))
     }
 
     pub(crate) fn check(&self, columns: usize) -> Result<()> {
-        let ScaleModel::Learned { ridge, offset, low, high, network, centre } = self else { return Ok(()) };
+        let ScaleModel::Learned { ridge, offset, low, high, network, centre, components } = self else { return Ok(()) };
         if !(offset.is_finite() && centre.is_finite() && low.is_finite() && high.is_finite() && low <= high) {
             return Err(Error::Inconsistent { what: "a learned scale has ends that are out of order" });
         }
-        ridge.check(columns + 2 + usize::from(*network))
+        components.as_ref().map_or(Ok(()), |c| c.check(columns))?;
+        ridge.check(columns + 2 + usize::from(*network) + components.as_ref().map_or(0, |c| c.products()))
     }
 }
 
-fn design(at: At<'_>, offset: f64, centre: f64) -> Array2<f64> {
+fn design(at: At<'_>, offset: f64, centre: f64, components: Option<&Components>) -> Array2<f64> {
     let column = |v: Array1<f64>| v.insert_axis(Axis(1));
     let m = at.prediction.to_owned();
     let from_centre = m.mapv(|m| m - centre);
     let square = column(from_centre.mapv(|m| m * m));
     let base = concatenate![Axis(1), at.features, column(from_centre), square];
-    match at.network {
+    let base = match at.network {
         Some(d) => concatenate![Axis(1), base, column((&m - &d).mapv(|e| (e.abs() + offset).ln()))],
+        None => base,
+    };
+    match components {
+        Some(c) => concatenate![Axis(1), base, c.apply(at.features).expect("components of these features")],
         None => base,
     }
 }

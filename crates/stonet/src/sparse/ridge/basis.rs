@@ -8,15 +8,16 @@
 //! orthogonal to the intercept, and both parts come without cancellation, which matters for small λ: r = U
 //! diag(λ/(d+λ)) Uᵀy and 1 − 1/n − h_i = Σ_k u_ik² λ/(d_k+λ).
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, s};
+use ndarray::{Array1, Array2, CowArray, Ix2, s};
 use rayon::prelude::*;
 
 use super::{Clip, Design, blocks};
 use crate::base::Result;
 use crate::base::Work;
-use crate::linalg::dense::{matmul, symmetric_eigen};
+use crate::linalg::dense::{matmul, matvec, spd_inverse, symmetric_eigen};
 
 /// Blocks whose Gram matrices are held at once.
 const FEW: usize = 8;
@@ -28,16 +29,43 @@ const LEAST_LEFT: f64 = 1e-6;
 /// The same where it is a sum without cancellation: only zero is excluded.
 const LEAST_LEFT_KERNEL: f64 = 1e-200;
 
+/// The least 1 − 1/n − h_i where predictions of left-out rows are used themselves.
+const LEAST_LEFT_ROW: f64 = 1e-3;
+/// Directions with less of the largest variance are rounding, or nearly so.
+const LEAST_VARIANCE: f64 = 1e-6;
+/// Numbers of a design that are held in memory: 256 MB.
+const HELD: usize = 1 << 25;
+
 /// Rows of a design on standard scale, and their centred response.
 pub(super) struct Rows<'a> {
     pub clip: &'a Clip,
-    pub design: &'a Design<'a>,
+    design: &'a Design<'a>,
     pub y: Array1<f64>,
+    /// All rows, where they are few enough to be kept.
+    held: Option<Array2<f64>>,
 }
 
-impl Rows<'_> {
-    fn block(&self, part: &Range<usize>) -> Result<Array2<f64>> {
+impl<'a> Rows<'a> {
+    pub(super) fn new(clip: &'a Clip, design: &'a Design<'a>, y: Array1<f64>) -> Result<Self> {
+        let mut rows = Rows { clip, design, y, held: None };
+        if rows.y.len() * clip.columns() <= HELD {
+            let parts = blocks(rows.y.len());
+            let parts = parts.par_iter().map(|p| rows.made(p)).collect::<Result<Vec<Array2<f64>>>>()?;
+            let views: Vec<_> = parts.iter().map(|p| p.view()).collect();
+            rows.held = ndarray::concatenate(ndarray::Axis(0), &views).ok();
+        }
+        Ok(rows)
+    }
+
+    fn made(&self, part: &Range<usize>) -> Result<Array2<f64>> {
         self.clip.apply((self.design)(part.clone()).view())
+    }
+
+    fn block(&self, part: &Range<usize>) -> Result<CowArray<'_, f64, Ix2>> {
+        match &self.held {
+            Some(all) => Ok(all.slice(s![part.clone(), ..]).into()),
+            None => Ok(self.made(part)?.into()),
+        }
     }
 
     fn response(&self, part: &Range<usize>) -> Array1<f64> {
@@ -123,6 +151,122 @@ impl Basis {
         }))
     }
 
+    /// The errors y_i − f(x_i) at one penalty of fits that have not seen row i, or none of its group.
+    ///
+    /// Of a group g they are (I − H_gg)⁻¹ r_g with H = A Aᵀ, where A are the rows on the scale of the vectors and of
+    /// the penalty, with the intercept as one more column. A large group inverts I − AᵀA instead.
+    pub(super) fn left_out_errors(
+        &self,
+        rows: &Rows<'_>,
+        penalty: f64,
+        groups: Option<&[usize]>,
+        work: &Work<'_>,
+    ) -> Result<Array1<f64>> {
+        let n = rows.y.len();
+        let rotated = Rotated::new(self, rows, groups.is_some(), work)?;
+        let shares = self.shares(penalty);
+        let coordinates = rotated.moment(&rows.y, work)? * &shares;
+        let one = |part: &Range<usize>| {
+            work.check()?;
+            let scores = rotated.block(part)?;
+            let residual = rows.response(part) - matvec(scores.view(), coordinates.view());
+            let leverage = matvec(scores.mapv(|v| v * v).view(), shares.view());
+            Ok((residual, leverage))
+        };
+        let parts = blocks(n).par_iter().map(one).collect::<Result<Vec<_>>>()?;
+        let residual: Array1<f64> = parts.iter().flat_map(|(r, _)| r.iter().copied()).collect();
+        let Some(groups) = groups else {
+            let leverage = parts.iter().flat_map(|(_, h)| h.iter().copied());
+            let errors = residual.iter().zip(leverage).map(|(r, h)| r / (1.0 - 1.0 / n as f64 - h).max(LEAST_LEFT_ROW));
+            return Ok(errors.collect());
+        };
+        let mut members = BTreeMap::<usize, Vec<usize>>::new();
+        groups.iter().enumerate().for_each(|(i, &g)| members.entry(g).or_default().push(i));
+        let members: Vec<Vec<usize>> = members.into_values().collect();
+        let roots = shares.mapv(f64::sqrt);
+        let solved: Vec<Array1<f64>> = members
+            .par_iter()
+            .map(|group| {
+                work.check()?;
+                let mut a = Array2::from_elem((group.len(), roots.len() + 1), 1.0 / (n as f64).sqrt());
+                for (mut to, &i) in a.outer_iter_mut().zip(group) {
+                    to.slice_mut(s![..roots.len()]).assign(&(&rotated.row(i)? * &roots));
+                }
+                Ok(without_group(&a, &residual.select(ndarray::Axis(0), group)))
+            })
+            .collect::<Result<_>>()?;
+        let mut errors = Array1::zeros(n);
+        for (group, solved) in members.iter().zip(&solved) {
+            group.iter().zip(solved).for_each(|(&i, e)| errors[i] = *e);
+        }
+        Ok(errors)
+    }
+
+    /// What a fit takes of each coordinate: the fitted values are Σ_k share_k s_k s_kᵀ y over the rotated rows s.
+    pub(super) fn shares(&self, penalty: f64) -> Array1<f64> {
+        match self {
+            Basis::Columns { values, .. } => values.mapv(|d| shrink(d, penalty)),
+            Basis::Rows { values, .. } => values.mapv(|d| 1.0 - keep(d, penalty)),
+        }
+    }
+
+    /// The coefficients of a fit with these coordinates, which are shares of the rotated response.
+    pub(super) fn of_coordinates(&self, rows: &Rows<'_>, coordinates: &Array1<f64>) -> Result<Array1<f64>> {
+        match self {
+            Basis::Columns { vectors, .. } => Ok(vectors.dot(coordinates)),
+            // The fitted values are U c = Z β with β = Zᵀ U diag(1/d) c; what has no spread has no share either.
+            Basis::Rows { values, vectors, .. } => {
+                let largest = values.iter().fold(0.0, |m: f64, d| m.max(*d));
+                let over = |(c, d): (&f64, &f64)| if *d > 1e-14 * largest { c / d } else { 0.0 };
+                let dual = vectors.dot(&coordinates.iter().zip(values).map(over).collect::<Array1<f64>>());
+                let mut coefficients = Array1::zeros(rows.clip.columns());
+                for part in blocks(rows.y.len()) {
+                    coefficients += &rows.block(&part)?.t().dot(&dual.slice(s![part]));
+                }
+                Ok(coefficients)
+            }
+        }
+    }
+
+    /// Directions of the largest variances, each divided by its standard deviation: at most so many, as rows.
+    pub(super) fn leading(&self, rows: &Rows<'_>, most: usize) -> Result<Array2<f64>> {
+        let (Basis::Columns { values, .. } | Basis::Rows { values, .. }) = self;
+        let n = rows.y.len() as f64;
+        let largest = values.iter().fold(0.0, |m: f64, d| m.max(*d));
+        let chosen: Vec<usize> =
+            (0..values.len()).rev().filter(|&k| values[k] > LEAST_VARIANCE * largest).take(most).collect();
+        let mut out = Array2::zeros((chosen.len(), rows.clip.columns()));
+        match self {
+            Basis::Columns { vectors, .. } => {
+                for (mut to, &k) in out.outer_iter_mut().zip(&chosen) {
+                    to.assign(&(&vectors.column(k) * (n / values[k]).sqrt()));
+                }
+            }
+            Basis::Rows { vectors, .. } => {
+                for part in blocks(rows.y.len()) {
+                    let block = rows.block(&part)?;
+                    for (mut to, &k) in out.outer_iter_mut().zip(&chosen) {
+                        to += &(block.t().dot(&vectors.slice(s![part.clone(), k])) * (n.sqrt() / values[k]));
+                    }
+                }
+            }
+        }
+        // The sign of an eigenvector is arbitrary: the largest weight is positive.
+        for mut row in out.outer_iter_mut() {
+            let top = row.iter().copied().fold(0.0, |m: f64, v| if v.abs() > m.abs() { v } else { m });
+            if top < 0.0 {
+                row.mapv_inplace(|v| -v);
+            }
+        }
+        Ok(out)
+    }
+
+    /// The number of the penalty with the least error of left-out rows.
+    pub(super) fn best(&self, rows: &Rows<'_>, penalties: &[f64], work: &Work<'_>) -> Result<usize> {
+        let errors = self.left_out(rows, penalties, work)?;
+        Ok((0..penalties.len()).min_by(|&a, &b| errors[a].total_cmp(&errors[b])).unwrap_or(0))
+    }
+
     /// Σ_i (r_i/(1 − 1/n − h_i))² at each of these penalties.
     pub(super) fn left_out(&self, rows: &Rows<'_>, penalties: &[f64], work: &Work<'_>) -> Result<Array1<f64>> {
         match self {
@@ -168,6 +312,71 @@ impl Basis {
                 Ok(coefficients)
             }
         }
+    }
+}
+
+/// Errors of a group's rows by a fit without the group, from its rows A and residuals.
+fn without_group(a: &Array2<f64>, residual: &Array1<f64>) -> Array1<f64> {
+    let (small, large) = (a.nrows() <= a.ncols(), a.nrows() > a.ncols());
+    let mut left = if small { -matmul(a.view(), a.t()) } else { -matmul(a.t(), a.view()) };
+    left.diag_mut().mapv_inplace(|d| d + 1.0 + LEAST_LEFT);
+    match spd_inverse(left.view()) {
+        Some(inverse) if large => residual + &a.dot(&inverse.dot(&a.t().dot(residual))),
+        Some(inverse) => inverse.dot(residual),
+        None => residual / LEAST_LEFT_ROW,
+    }
+}
+
+/// The rows of a design in the coordinates of its basis: Z V, or U.
+pub(super) enum Rotated<'a> {
+    Held(CowArray<'a, f64, Ix2>),
+    /// Too many to be held: made again at every use.
+    Made {
+        rows: &'a Rows<'a>,
+        vectors: &'a Array2<f64>,
+    },
+}
+
+impl<'a> Rotated<'a> {
+    pub(super) fn new(basis: &'a Basis, rows: &'a Rows<'a>, hold: bool, work: &Work<'_>) -> Result<Self> {
+        match basis {
+            Basis::Rows { vectors, .. } => Ok(Rotated::Held(vectors.view().into())),
+            Basis::Columns { vectors, .. } if hold || rows.y.len() * vectors.ncols() <= HELD => {
+                let made = Rotated::Made { rows, vectors };
+                let parts = blocks(rows.y.len())
+                    .par_iter()
+                    .map(|part| {
+                        work.check()?;
+                        Ok(made.block(part)?.into_owned())
+                    })
+                    .collect::<Result<Vec<Array2<f64>>>>()?;
+                let views: Vec<_> = parts.iter().map(|p| p.view()).collect();
+                let all = ndarray::concatenate(ndarray::Axis(0), &views).expect("blocks of one width");
+                Ok(Rotated::Held(all.into()))
+            }
+            Basis::Columns { vectors, .. } => Ok(Rotated::Made { rows, vectors }),
+        }
+    }
+
+    pub(super) fn block(&self, part: &Range<usize>) -> Result<CowArray<'_, f64, Ix2>> {
+        Ok(match self {
+            Rotated::Held(all) => all.slice(s![part.clone(), ..]).into(),
+            Rotated::Made { rows, vectors } => matmul(rows.block(part)?.view(), vectors.view()).into(),
+        })
+    }
+
+    fn row(&self, i: usize) -> Result<Array1<f64>> {
+        Ok(self.block(&(i..i + 1))?.row(0).to_owned())
+    }
+
+    /// The response in these coordinates.
+    fn moment(&self, y: &Array1<f64>, work: &Work<'_>) -> Result<Array1<f64>> {
+        let one = |part: &Range<usize>| {
+            work.check()?;
+            Ok(matvec(self.block(part)?.t(), y.slice(s![part.clone()])))
+        };
+        let parts = blocks(y.len()).par_iter().map(one).collect::<Result<Vec<Array1<f64>>>>()?;
+        Ok(parts.into_iter().reduce(|a, b| a + b).unwrap_or_default())
     }
 }
 

@@ -1,0 +1,327 @@
+//! How honest intervals are in every part of the data: real sets and simulated ones whose noise is known.
+//!
+//! ```sh
+//! cargo run --release -p stonet-repro --example honest -- --data DIR --out records.jsonl --splits 0-2 \
+//!     --methods 'split-conformal cqr stack fast={"kind":"fast","folds":10}'
+//! ```
+//! A method is the name of a baseline or of a kind of intervals, or `name={settings}` with the settings of
+//! `PostStoNetRegressor` that differ from the defaults; a name that ends in `+x` sees the network's inputs beside the
+//! features. Each line of the output is one method on one split; what is there already is not computed again. Networks
+//! are kept in the folder `--cache`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use ndarray::{Array2, ArrayView1, Axis, concatenate};
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use stonet::metrics::{coverage, mean_length, winkler};
+use stonet::peers::baseline::{Baseline, Cqr, FittedBaseline, Laplace, Normalised, SplitConformal};
+use stonet::{Dataset, Intervals, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
+use stonet_compare::benchmark::{Part, Prepared, Protocol, Set, prepare};
+use stonet_repro::uci::{UciSet, load};
+
+type Any<T> = Result<T, Box<dyn Error>>;
+
+/// Epochs of the networks on real sets.
+const EPOCHS: usize = 1000;
+/// Epochs of the networks on simulated sets.
+const SIMULATED_EPOCHS: usize = 200;
+/// Rows of a simulated set; 40 % train, 40 % calibrate, 20 % test.
+const ROWS: usize = 5000;
+/// Inputs of a simulated set.
+const INPUTS: usize = 8;
+
+fn main() -> Any<()> {
+    let args: BTreeMap<String, String> = std::env::args()
+        .skip(1)
+        .collect::<Vec<_>>()
+        .chunks(2)
+        .map(|pair| (pair[0].trim_start_matches("--").to_owned(), pair.get(1).cloned().unwrap_or_default()))
+        .collect();
+    let arg = |name: &str, otherwise: &str| args.get(name).cloned().unwrap_or_else(|| otherwise.to_owned());
+    let (data, cache, out) =
+        (PathBuf::from(arg("data", ".")), PathBuf::from(arg("cache", "target/honest")), arg("out", "honest.jsonl"));
+    let seed: u64 = arg("seed", "1").parse()?;
+    let splits: Vec<usize> = match arg("splits", "0-2").split_once('-') {
+        Some((from, to)) => (from.parse()?..=to.parse()?).collect(),
+        None => vec![arg("splits", "0").parse()?],
+    };
+    let wanted = arg("sets", "");
+    let names: Vec<String> = match wanted.is_empty() {
+        false => wanted.split(',').map(str::to_owned).collect(),
+        true => (UciSet::ALL[..9].iter().map(|s| s.name().to_owned()))
+            .chain(Truth::ALL.map(|t| t.name().to_owned()))
+            .collect(),
+    };
+    let methods: Vec<String> = arg("methods", "split-conformal stack fast").split(' ').map(str::to_owned).collect();
+    let there = std::fs::read_to_string(&out).unwrap_or_default();
+    let there: BTreeSet<(String, usize, u64, String)> =
+        there.lines().filter_map(|l| serde_json::from_str::<Record>(l).ok()).map(|r| r.key()).collect();
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&out)?;
+    std::fs::create_dir_all(&cache)?;
+    for &split in &splits {
+        for name in &names {
+            let left: Vec<&String> =
+                methods.iter().filter(|m| !there.contains(&(name.clone(), split, seed, (*m).clone()))).collect();
+            if left.is_empty() {
+                continue;
+            }
+            let rows = rows(name, split, seed, &data, &cache)?;
+            for method in left {
+                if methods.len() == 1 && method == "none" {
+                    continue;
+                }
+                let record = judge(name, split, seed, method, &rows)?;
+                let line = serde_json::to_string(&record)?;
+                eprintln!(
+                    "{name:12} {split} {method:40.40} {:.4} {:.5} {:.2}s",
+                    record.coverage, record.score, record.seconds
+                );
+                writeln!(file, "{line}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A method on one split.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    set: String,
+    split: usize,
+    seed: u64,
+    method: String,
+    rows: usize,
+    coverage: f64,
+    length: f64,
+    score: f64,
+    by_width: Vec<f64>,
+    by_prediction: Vec<f64>,
+    /// Mean |c(x) − level| over the test rows, where the noise is known.
+    exact: Option<f64>,
+    /// Mean c(x) by fifths of its own width.
+    seconds: f64,
+}
+
+impl Record {
+    fn key(&self) -> (String, usize, u64, String) {
+        (self.set.clone(), self.split, self.seed, self.method.clone())
+    }
+}
+
+fn judge(set: &str, split: usize, seed: u64, method: &str, rows: &Prepared) -> Any<Record> {
+    let level = Level::new(0.9)?;
+    let (label, settings) = method.split_once('=').map_or((method, None), |(a, b)| (a, Some(b)));
+    let raw = label.ends_with("+x");
+    let name = label.trim_end_matches("+x");
+    let features = |part: &Part| match raw {
+        true => concatenate![Axis(1), part.features, part.inputs],
+        false => part.features.clone(),
+    };
+    let (calibration, test) = (features(&rows.calibration), features(&rows.test));
+    let (fit, new) = (
+        RegressionRows::new(calibration.view(), rows.calibration.y.view())?
+            .with_prediction(rows.calibration.prediction.view())?,
+        RegressionInputs::new(test.view())?.with_prediction(rows.test.prediction.view())?,
+    );
+    let fit_seed = Seed::new(seed).child(split as u64).child(2);
+    let tick = |_: usize, _: usize| true;
+    let begin = Instant::now();
+    let intervals = match name.parse::<Baseline>() {
+        Ok(baseline) => {
+            let fitted: Box<dyn FittedBaseline> = match baseline {
+                Baseline::Cqr => Box::new(Cqr::default().fit(&fit, level, fit_seed, &tick)?),
+                Baseline::NormalisedConformal => Box::new(Normalised::default().fit(&fit, fit_seed, &tick)?),
+                Baseline::Laplace => Box::new(Laplace.fit(&fit, fit_seed, &tick)?),
+                _ => Box::new(SplitConformal.fit(&fit, fit_seed, &tick)?),
+            };
+            fitted.intervals(&new, level)?
+        }
+        Err(_) => {
+            let settings: PostStoNetRegressor = match settings {
+                Some(json) => serde_json::from_str(json)?,
+                None => PostStoNetRegressor { kind: name.parse()?, ..PostStoNetRegressor::default() },
+            };
+            settings.fit(&fit, fit_seed, &tick)?.intervals(&new, level, Side::Both)?
+        }
+    };
+    let seconds = begin.elapsed().as_secs_f64();
+    let y = rows.test.y.view();
+    let width = (&intervals.upper - &intervals.lower).column(0).to_vec();
+    let prediction = intervals.prediction.column(0).to_vec();
+    Ok(Record {
+        set: set.to_owned(),
+        split,
+        seed,
+        method: method.to_owned(),
+        rows: y.nrows(),
+        coverage: coverage(&intervals, y)?,
+        length: mean_length(&intervals),
+        score: winkler(&intervals, y)?,
+        by_width: fifths(&width, &intervals, &rows.test),
+        by_prediction: fifths(&prediction, &intervals, &rows.test),
+        exact: Truth::ALL
+            .into_iter()
+            .find(|t| t.name() == set)
+            .map(|t| t.deviation(&intervals, &rows.test.inputs, 0.9)),
+        seconds,
+    })
+}
+
+/// Coverage in each fifth of the rows by this value.
+fn fifths(by: &[f64], intervals: &Intervals, test: &Part) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..by.len()).collect();
+    order.sort_by(|&a, &b| by[a].total_cmp(&by[b]));
+    let inside = |&r: &usize| {
+        let y = test.y[[r, 0]];
+        f64::from(u8::from(intervals.lower[[r, 0]] <= y && y <= intervals.upper[[r, 0]]))
+    };
+    let n = order.len();
+    let part = |f: usize| &order[f * n / 5..(f + 1) * n / 5];
+    (0..5).map(|f| part(f).iter().map(inside).sum::<f64>() / part(f).len() as f64).collect()
+}
+
+/// A network and its rows, trained or read from the cache.
+fn rows(name: &str, split: usize, seed: u64, data: &Path, cache: &Path) -> Any<Prepared> {
+    let path = cache.join(format!("{name}-{seed}-{split}.bin"));
+    if let Ok(bytes) = std::fs::read(&path) {
+        return Ok(unpack(&bytes));
+    }
+    let truth = Truth::ALL.into_iter().find(|t| t.name() == name);
+    let (data, epochs) = match truth {
+        Some(truth) => (truth.sample(Seed::new(1000 * seed + split as u64))?, SIMULATED_EPOCHS),
+        None => (load(name.parse()?, data)?.ok_or("no such set")?.data, EPOCHS),
+    };
+    let set = Set { name: name.to_owned(), data, epochs, groups: None };
+    let prepared = prepare(&set, &Protocol::shipped(), Seed::new(seed).child(split as u64), &|_, _| true)?;
+    std::fs::write(&path, pack(&prepared))?;
+    Ok(prepared)
+}
+
+fn pack(prepared: &Prepared) -> Vec<u8> {
+    let mut out = prepared.train_mse.to_le_bytes().to_vec();
+    for part in [&prepared.calibration, &prepared.test] {
+        for a in [&part.inputs, &part.features, &part.prediction, &part.y] {
+            [a.nrows(), a.ncols()].iter().for_each(|n| out.extend((*n as u64).to_le_bytes()));
+            a.iter().for_each(|v| out.extend(v.to_le_bytes()));
+        }
+    }
+    out
+}
+
+fn unpack(bytes: &[u8]) -> Prepared {
+    let mut words = bytes.chunks_exact(8).map(|b| b.try_into().expect("eight bytes"));
+    let train_mse = f64::from_le_bytes(words.next().expect("a header"));
+    let mut array = || {
+        let [rows, columns] = [(); 2].map(|()| u64::from_le_bytes(words.next().expect("a shape")) as usize);
+        let values = words.by_ref().take(rows * columns).map(f64::from_le_bytes).collect();
+        Array2::from_shape_vec((rows, columns), values).expect("a whole table")
+    };
+    let mut part = || Part { inputs: array(), features: array(), prediction: array(), y: array(), groups: None };
+    Prepared { calibration: part(), test: part(), train_mse }
+}
+
+/// A simulated set whose noise is known: y = m(x) + s(x) ε.
+#[derive(Clone, Copy)]
+enum Truth {
+    Homoscedastic,
+    Absolute,
+    Exponential,
+    HeavyTails,
+    Skewed,
+    Interaction,
+}
+
+impl Truth {
+    const ALL: [Truth; 6] = [
+        Truth::Homoscedastic,
+        Truth::Absolute,
+        Truth::Exponential,
+        Truth::HeavyTails,
+        Truth::Skewed,
+        Truth::Interaction,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Truth::Homoscedastic => "constant-sd",
+            Truth::Absolute => "sd-abs-x",
+            Truth::Exponential => "sd-exp-x",
+            Truth::HeavyTails => "t3",
+            Truth::Skewed => "skewed",
+            Truth::Interaction => "interaction",
+        }
+    }
+
+    fn mean(x: ArrayView1<'_, f64>) -> f64 {
+        x[0] + (2.0 * x[1]).sin() + 0.5 * x[2] * x[2] + 0.5 * x[0] * x[3]
+    }
+
+    fn scale(self, x: ArrayView1<'_, f64>) -> f64 {
+        match self {
+            Truth::Homoscedastic => 0.5,
+            Truth::Absolute => 0.05 + 0.6 * x[0].abs(),
+            Truth::Exponential => 0.4 * (0.7 * x[0]).exp(),
+            Truth::HeavyTails => 0.3,
+            Truth::Skewed => 0.2 + 0.5 / (1.0 + (-2.0 * x[0]).exp()),
+            Truth::Interaction => 0.4 * (0.6 * x[0] * x[1]).clamp(-1.5, 1.5).exp(),
+        }
+    }
+
+    /// P(ε ≤ e).
+    fn below(self, e: f64) -> f64 {
+        match self {
+            Truth::HeavyTails => {
+                let t = e / 3f64.sqrt();
+                0.5 + (t / (1.0 + t * t) + t.atan()) / std::f64::consts::PI
+            }
+            Truth::Skewed => {
+                if e <= -1.0 {
+                    0.0
+                } else {
+                    1.0 - (-(e + 1.0)).exp()
+                }
+            }
+            _ => normal_below(e),
+        }
+    }
+
+    fn sample(self, seed: Seed) -> Any<Dataset> {
+        let mut normals = StandardNormal.sample_iter(seed.rng());
+        let mut next = || -> f64 { normals.next().expect("endless") };
+        let x = Array2::from_shape_simple_fn((ROWS, INPUTS), &mut next);
+        let y = x.map_axis(Axis(1), |row| {
+            let e = match self {
+                // A normal over the root of a mean of three squares.
+                Truth::HeavyTails => next() / (((next().powi(2) + next().powi(2) + next().powi(2)) / 3.0).sqrt()),
+                // Half the sum of two squares is exponential.
+                Truth::Skewed => 0.5 * (next().powi(2) + next().powi(2)) - 1.0,
+                _ => next(),
+            };
+            Truth::mean(row) + self.scale(row) * e
+        });
+        Ok(Dataset::single(x, y)?)
+    }
+
+    /// Mean |P(lower ≤ y ≤ upper | x) − level| over the rows.
+    fn deviation(self, intervals: &Intervals, x: &Array2<f64>, level: f64) -> f64 {
+        let one = |(r, row): (usize, ArrayView1<'_, f64>)| {
+            let (m, s) = (Truth::mean(row), self.scale(row));
+            let covered = self.below((intervals.upper[[r, 0]] - m) / s) - self.below((intervals.lower[[r, 0]] - m) / s);
+            (covered - level).abs()
+        };
+        x.outer_iter().enumerate().map(one).sum::<f64>() / x.nrows() as f64
+    }
+}
+
+/// Φ by its complementary error function, to 1e-7 (Abramowitz and Stegun 7.1.26).
+fn normal_below(z: f64) -> f64 {
+    let t = 1.0 / (1.0 + 0.3275911 * (z.abs() / std::f64::consts::SQRT_2));
+    let poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+    let upper = 0.5 * poly * (-z * z / 2.0).exp();
+    if z > 0.0 { 1.0 - upper } else { upper }
+}

@@ -1,0 +1,73 @@
+//! Products of the leading principal components of features: what a quadratic regression looks at beside the features.
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
+
+use super::Clip;
+use super::basis::{Basis, Rows};
+use crate::base::{Error, Result, Work};
+
+/// Components that are multiplied with each other.
+const MOST: usize = 8;
+
+/// The leading principal components of standardised and clipped features, of variance one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Components {
+    clip: Clip,
+    /// One row per component.
+    weights: Array2<f64>,
+}
+
+impl Components {
+    /// Of these rows.
+    pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize], work: &Work<'_>) -> Result<Self> {
+        let clip = Clip::fit(x, rows)?;
+        let block = |part: Range<usize>| x.select(Axis(0), &rows[part]);
+        let numbers = Rows::new(&clip, &block, Array1::zeros(rows.len()))?;
+        Components::of(Basis::new(&numbers, work)?.as_ref(), &numbers)
+    }
+
+    /// Of rows whose basis is known; none where there is no basis.
+    pub(super) fn of(basis: Option<&Basis>, rows: &Rows<'_>) -> Result<Self> {
+        let none = Array2::zeros((0, rows.clip.columns()));
+        let weights = basis.map_or(Ok(none), |basis| basis.leading(rows, MOST))?;
+        Ok(Components { clip: rows.clip.clone(), weights })
+    }
+
+    /// The scale of the features.
+    pub fn clip(&self) -> &Clip {
+        &self.clip
+    }
+
+    /// What each component takes of the features on that scale, one row per component.
+    pub fn weights(&self) -> &Array2<f64> {
+        &self.weights
+    }
+
+    /// How many products P_a P_b with a ≤ b there are.
+    pub(crate) fn products(&self) -> usize {
+        let c = self.weights.nrows();
+        c * (c + 1) / 2
+    }
+
+    /// P_a P_b, with b ≥ a running first.
+    pub(crate) fn apply(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let p = self.clip.apply(x)?.dot(&self.weights.t());
+        let mut out = Array2::zeros((x.nrows(), self.products()));
+        for (mut to, from) in out.outer_iter_mut().zip(p.outer_iter()) {
+            let products = (0..from.len()).flat_map(|a| (a..from.len()).map(move |b| (a, b)));
+            to.iter_mut().zip(products).for_each(|(to, (a, b))| *to = from[a] * from[b]);
+        }
+        Ok(out)
+    }
+
+    pub(crate) fn check(&self, columns: usize) -> Result<()> {
+        let numbers = self.weights.iter().all(|w| w.is_finite());
+        if numbers && self.clip.sound() && self.clip.columns() == columns && self.weights.ncols() == columns {
+            return Ok(());
+        }
+        Err(Error::Inconsistent { what: "principal components do not belong to the features" })
+    }
+}
