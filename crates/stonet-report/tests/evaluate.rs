@@ -315,3 +315,32 @@ fn batches_of_classes_give_the_evaluation_of_all_rows() {
     assert!(judge.add(&inputs, &truth[..5], Some(&cameras)).is_err());
     assert_eq!(judge.finish(None).unwrap(), whole);
 }
+
+#[test]
+fn the_worst_fifth_is_the_least_of_ten_and_can_be_required() {
+    let e = common::regression(Kind::Fast, 1, false);
+    let worst = e.targets[0].diagnosis.worst_fifth.as_ref().unwrap();
+    let strata = e.targets[0].by_width.iter().chain(&e.targets[0].by_prediction);
+    let least = strata.map(|s| s.coverage.value).fold(1.0, f64::min);
+    assert_eq!((worst.fifths, worst.coverage.value, e.metric("worst_fifth")), (10, least, Some(least)));
+    // The least of ten fifths of 120 rows: below the level, and above three standard deviations of one of them.
+    assert!(worst.expected < 0.88 && worst.expected > 0.9 - 3.0 * (0.09f64 / 120.0).sqrt(), "{worst:?}");
+    let holds = |bound: f64| format!("worst_fifth>={bound}").parse::<Requirement>().unwrap().holds(&e).unwrap();
+    assert!(holds(least) && !holds(least + 1e-6));
+    assert!(e.text().contains("worst fifth: ") && e.text().contains("is the least of 10."));
+    assert!(regression_report(&e, &common::about("")).contains("Where coverage is lowest"));
+    let both = common::regression(Kind::Fast, 2, false);
+    let of = |j: usize| both.targets[j].diagnosis.worst_fifth.as_ref().unwrap().coverage.value;
+    assert_eq!(both.metric("worst_fifth"), Some(of(0).min(of(1))));
+}
+
+#[test]
+fn fifths_of_few_rows_are_not_compared() {
+    let (train, test) = (common::rows(100, 1, 1), common::rows(60, 1, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let settings = EvaluateSettings::new(level());
+    let e = RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap();
+    assert_eq!(e.targets[0].diagnosis, Diagnosis::default());
+    assert!(e.metric("worst_fifth").unwrap().is_nan() && !e.text().contains("lowest coverage"));
+    assert!(!"worst_fifth>=0".parse::<Requirement>().unwrap().holds(&e).unwrap());
+}

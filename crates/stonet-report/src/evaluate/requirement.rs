@@ -61,7 +61,7 @@ impl Requirement {
     /// Fails where the bound lies outside what the number can be, or no number can meet it.
     fn check_range(&self, text: &str) -> Result<()> {
         let (most, range) = match self.name.as_str() {
-            "coverage" | "accuracy" | "ece" | "cece" | "adaptive_ece" => {
+            "coverage" | "worst_fifth" | "accuracy" | "ece" | "cece" | "adaptive_ece" => {
                 (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %")
             }
             "brier" => (2.0, "this measure lies between 0 and 2"),

@@ -221,6 +221,13 @@ scopes! {
         IMPORTANCE: One = 3;
         /// The rows that stand for all others where rows themselves are needed.
         SAMPLE: One = 1 << 48;
+        /// Where intervals cover too little.
+        DIAGNOSIS: One = (1 << 48) + 1;
+    }
+    /// Of the search for rows that intervals cover too rarely.
+    diagnosis {
+        /// Hits by chance in parts of the rows.
+        LEAST: One = 0;
     }
     /// Of a sample of rows of a file or folder.
     sampling {

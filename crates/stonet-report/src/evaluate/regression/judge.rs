@@ -2,6 +2,7 @@
 
 use ndarray::{Array2, ArrayView2, s};
 use stonet::base::Work;
+use stonet::base::streams::evaluation as streams;
 use stonet::score::Asked;
 use stonet::train::TuningCurve;
 use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Ticker};
@@ -114,8 +115,9 @@ impl<'a> RegressionJudge<'a> {
         let kappa_paths = fitted.tuning_curves().iter().map(|p| named_path(p, &target_names)).collect();
         let (intervals, y, network) = self.figures.arrays(rows, self.curve.each)?;
         let (numbers, values) = self.sample.finish();
-        let job =
-            Job { fitted, intervals: &intervals, y: y.view(), network: network.as_ref().map(|d| d.view()), steps };
+        let seed = settings.seed.child(streams::DIAGNOSIS);
+        let network = network.as_ref().map(|d| d.view());
+        let job = Job { fitted, intervals: &intervals, y: y.view(), network, seed, steps };
         let hits = job.row_hits(joint)?;
         let subgroups = groups.map(|(column, groups)| (column, job.subgroups(&groups, &hits, settings.level)));
         steps.advance()?;

@@ -142,6 +142,7 @@ impl RegressionEvaluation {
                 }
                 out += &format!("\n{}", table.text());
             }
+            out += &target.diagnosis.text(&of);
         }
         if let Some((column, groups)) = &self.subgroups {
             let mut table = Columns::new(&[column, "rows", "coverage", "95 % interval", "mean length"]);
