@@ -102,6 +102,7 @@ def test_reports_say_what_the_command_says(tmp_path: Path, regression: Any, clas
     assert told["verdict"] == found["verdict"] and told["evaluation"]["overall"] == found["overall"]
     assert told["evaluation"]["targets"][0]["diagnosis"] == found["targets"][0]["diagnosis"]
     assert found["targets"][0]["diagnosis"]["worst_fifth"]["fifths"] == 10
+    assert {"worst_slice", "worst_slab", "ert"} < found["targets"][0]["diagnosis"].keys()
 
     z, labels = classes
     sure = stonet.TemperatureScaling().fit(z[:300], labels[:300])

@@ -140,10 +140,12 @@ fn lowest(report: &mut Report, d: &Diagnosis, of: &str) -> Option<Figure> {
     let title = format!("Where coverage is lowest{of}");
     let mut table = Table::new(&["Part of the rows", "Rows", "Coverage", "95 % interval"]);
     for f in findings {
-        let judgement = if f.short { Judgement::Short } else { Judgement::Kept };
-        let cells =
-            [f.place.into(), whole(f.coverage.rows).into(), held(&f.coverage, judgement), ends(&f.coverage).into()];
-        table.row(cells.into());
+        table.row(vec![
+            f.place.into(),
+            whole(f.coverage.rows).into(),
+            held(&f.coverage, f.judgement),
+            ends(&f.coverage).into(),
+        ]);
     }
     let caption = d.notes().join(" ") + " ▼ marks coverage below the promise by more than chance.";
     Some(report.figure("lowest-coverage", true, &title, &table.html(&title), &caption))

@@ -6,7 +6,7 @@ use stonet::metrics::{covered, mean_length, median_length, rmse, winkler};
 use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Seed};
 
 use super::curve::{Tally, row_hit};
-use super::diagnosis::{Diagnosis, worst_fifth};
+use super::diagnosis::{Diagnosis, SEARCHED_TARGETS, Search, worst_fifth};
 use super::judge::rows_of;
 use super::{IntervalScores, LEVELS, SampleRow, Subgroup, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
@@ -28,7 +28,9 @@ pub(super) struct Job<'a> {
     pub y: ArrayView2<'a, f64>,
     /// The network's own predictions.
     pub network: Option<ArrayView2<'a, f64>>,
-    /// Of the diagnosis.
+    /// The rows that are searched for low coverage.
+    pub search: Search<'a>,
+    /// Of this search.
     pub seed: Seed,
     pub steps: &'a Work<'a>,
 }
@@ -126,6 +128,9 @@ impl Job<'_> {
         };
         let [of_length, of_prediction] = [fifth_of(&by_length, length), fifth_of(&order, prediction)];
         let seed = self.seed.child(j as u64);
+        if j < SEARCHED_TARGETS {
+            target.diagnosis = self.search.run(prediction, length, hit, i.level, seed, self.steps)?;
+        }
         target.diagnosis.worst_fifth = worst_fifth(&target, [&of_length, &of_prediction], i.level, seed)?;
         Ok(target)
     }

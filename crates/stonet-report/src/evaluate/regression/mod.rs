@@ -4,6 +4,7 @@ mod curve;
 mod diagnosis;
 mod job;
 mod judge;
+mod lowest;
 mod words;
 
 use ndarray::{ArrayView2, s};
@@ -19,14 +20,14 @@ use super::requirement::Metrics;
 use super::strata::Stratum;
 use super::variance::VarianceSplit;
 use crate::number::real;
-pub use diagnosis::{Diagnosis, Ranking, WorstFifth};
+pub use diagnosis::{Diagnosis, FoundPart, Ranking, WorstFifth, WorstSlab, WorstSlice};
 pub use judge::RegressionJudge;
 
 /// Levels of the coverage curve.
 pub const LEVELS: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 /// Numbers of a [`RegressionEvaluation`] that can be required.
-pub const REGRESSION_METRICS: [&str; 6] =
-    ["coverage", "mean_length", "median_length", "winkler", "rmse", "worst_fifth"];
+pub const REGRESSION_METRICS: [&str; 9] =
+    ["coverage", "mean_length", "median_length", "winkler", "rmse", "worst_fifth", "worst_slice", "worst_slab", "ert"];
 
 /// What to evaluate, and the names to tell it by.
 #[derive(Clone)]
@@ -42,7 +43,7 @@ pub struct EvaluateSettings<'a> {
     /// A column's name and its value in every row: coverage is also given for each of its values. A [`RegressionJudge`]
     /// takes both elsewhere.
     pub by: Option<(&'a str, &'a [String])>,
-    /// Of the shuffles behind the importance of features.
+    /// Of the shuffles behind the importance of features, and of the search for rows with low coverage.
     pub seed: Seed,
     /// Told how far the work is; returning false cancels it.
     pub tick: Option<Ticker<'a>>,
@@ -249,6 +250,10 @@ impl Metrics for RegressionEvaluation {
             "winkler" => Some(s.winkler),
             "rmse" => Some(s.rmse),
             "worst_fifth" => Some(self.least(|d| d.worst_fifth.as_ref().map(|f| f.coverage.value))),
+            "worst_slice" => Some(self.least(|d| d.worst_slice.as_ref().map(|s| s.part.coverage.value))),
+            "worst_slab" => Some(self.least(|d| d.worst_slab.as_ref().map(|s| s.part.coverage.value))),
+            // The greatest excess risk is the worst.
+            "ert" => Some(-self.least(|d| d.ert.map(|e| -e.value))),
             _ => None,
         }
     }
