@@ -100,6 +100,9 @@ def test_reports_say_what_the_command_says(tmp_path: Path, regression: Any, clas
     write_csv(tmp_path / "test.csv", [*(f"c{i}" for i in range(6)), "prediction", "y"], [x[200:], d[200:], y[200:]])
     told = json.loads(command("evaluate", tmp_path / "head.stonet", tmp_path / "test.csv", "--json"))
     assert told["verdict"] == found["verdict"] and told["evaluation"]["overall"] == found["overall"]
+    assert told["evaluation"]["targets"][0]["diagnosis"] == found["targets"][0]["diagnosis"]
+    assert found["targets"][0]["diagnosis"]["worst_fifth"]["fifths"] == 10
+    assert {"worst_slice", "worst_slab", "ert"} < found["targets"][0]["diagnosis"].keys()
 
     z, labels = classes
     sure = stonet.TemperatureScaling().fit(z[:300], labels[:300])

@@ -104,6 +104,24 @@ fn a_threshold_that_cannot_be_met_is_refused() {
 }
 
 #[test]
+fn the_lowest_coverage_can_be_required() {
+    let desk = with_houses(1200);
+    desk.run(FIT_HOUSES);
+    let told = desk.json("evaluate head.stonet test.csv --require worst_fifth>=0.3 --require ert<=0.5");
+    let diagnosis = &told["evaluation"]["targets"][0]["diagnosis"];
+    let fifth = diagnosis["worst_fifth"]["coverage"]["value"].as_f64().unwrap();
+    assert_eq!(told["requirements"][0]["found"].as_f64(), Some(fifth));
+    let unmet = desk.ended("evaluate head.stonet test.csv --require worst_fifth>=0.9999", 1);
+    let text = String::from_utf8(unmet.stdout).unwrap();
+    assert!(text.contains("worst_fifth>=0.9999: not met") && text.contains("worst fifth: "), "{text}");
+    // Too few rows for fifths of 20.
+    let few: String = desk.text("test.csv").lines().take(51).map(|line| format!("{line}\n")).collect();
+    desk.write("few.csv", few);
+    let unmet = desk.ended("evaluate head.stonet few.csv --require worst_fifth>=0", 1);
+    assert!(String::from_utf8(unmet.stdout).unwrap().contains("not known, too few rows"));
+}
+
+#[test]
 fn printed_settings_are_read_back_as_they_were() {
     let desk = with_houses(200);
     let print = |arguments: &str| desk.run(&format!("fit --print-settings {arguments}"));

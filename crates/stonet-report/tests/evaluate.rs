@@ -130,6 +130,7 @@ fn weak_spots_are_told_though_the_promise_is_kept_overall() {
     let mut e = common::regression(Kind::Fast, 1, false);
     e.targets[0].by_width.iter_mut().for_each(|s| s.judgement = Judgement::Kept);
     e.targets[0].by_prediction.iter_mut().for_each(|s| s.judgement = Judgement::Kept);
+    e.targets[0].diagnosis = Diagnosis::default();
     e.subgroups.as_mut().unwrap().1.iter_mut().for_each(|g| g.judgement = Judgement::Kept);
     assert!(e.weak_spots().is_empty());
     assert!(!regression_report(&e, &common::about("")).contains("Worth a look"));
@@ -314,4 +315,71 @@ fn batches_of_classes_give_the_evaluation_of_all_rows() {
     }
     assert!(judge.add(&inputs, &truth[..5], Some(&cameras)).is_err());
     assert_eq!(judge.finish(None).unwrap(), whole);
+}
+
+#[test]
+fn the_worst_fifth_is_the_least_of_ten_and_can_be_required() {
+    let e = common::regression(Kind::Fast, 1, false);
+    let worst = e.targets[0].diagnosis.worst_fifth.as_ref().unwrap();
+    let strata = e.targets[0].by_width.iter().chain(&e.targets[0].by_prediction);
+    let least = strata.map(|s| s.coverage.value).fold(1.0, f64::min);
+    assert_eq!((worst.fifths, worst.coverage.value, e.metric("worst_fifth")), (10, least, Some(least)));
+    // The least of ten fifths of 120 rows: below the level, and above three standard deviations of one of them.
+    assert!(worst.expected < 0.88 && worst.expected > 0.9 - 3.0 * (0.09f64 / 120.0).sqrt(), "{worst:?}");
+    let holds = |bound: f64| format!("worst_fifth>={bound}").parse::<Requirement>().unwrap().holds(&e).unwrap();
+    assert!(holds(least) && !holds(least + 1e-6));
+    assert!(e.text().contains("worst fifth: ") && e.text().contains("is the least of 10."));
+    assert!(regression_report(&e, &common::about("")).contains("Where coverage is lowest"));
+    let both = common::regression(Kind::Fast, 2, false);
+    let of = |j: usize| both.targets[j].diagnosis.worst_fifth.as_ref().unwrap().coverage.value;
+    assert_eq!(both.metric("worst_fifth"), Some(of(0).min(of(1))));
+}
+
+#[test]
+fn fifths_of_few_rows_are_not_compared() {
+    let (train, test) = (common::rows(100, 1, 1), common::rows(60, 1, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    let settings = EvaluateSettings::new(level());
+    let e = RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap();
+    assert_eq!(e.targets[0].diagnosis, Diagnosis::default());
+    assert!(e.metric("worst_fifth").unwrap().is_nan() && !e.text().contains("lowest coverage"));
+    assert!(!"worst_fifth>=0".parse::<Requirement>().unwrap().holds(&e).unwrap());
+}
+
+/// Values far away wherever one feature is large: the slice has that feature's name, and the other half confirms it.
+#[test]
+fn a_planted_slice_is_found_by_the_name_of_its_column() {
+    let (train, mut test) = (common::rows(250, 1, 1), common::rows(3000, 1, 2));
+    let fitted = common::fit(Kind::Fast, &train);
+    for (row, x) in test.features.outer_iter().enumerate() {
+        // About a sixth of the rows, of which a third is missed besides the 10 % that are missed anyway.
+        if x[3] > 0.76 && row % 3 == 0 {
+            test.y[[row, 0]] += 1000.0;
+        }
+    }
+    let feature_names = ["rooms", "age", "floor area", "coast", "f12"].map(str::to_owned).into();
+    let settings = EvaluateSettings { feature_names, ..EvaluateSettings::new(level()) };
+    let e = RegressionEvaluation::new(&fitted, &test.new_rows(), test.y.view(), &settings).unwrap();
+    let d = &e.targets[0].diagnosis;
+    let slice = d.worst_slice.as_ref().unwrap();
+    assert_eq!((slice.column.as_str(), slice.by, slice.at_most, d.rows), ("coast", Ranking::Feature, None, 3000));
+    assert!((slice.above.unwrap() - 0.76).abs() < 0.1 && slice.part.judgement == Judgement::Short, "{slice:?}");
+    let sentence = format!("{:.1} % were held for coast > 0.7", 100.0 * slice.part.coverage.value);
+    assert!(e.weak_spots().iter().any(|s| s.starts_with(&format!("Only {sentence}"))), "{:?}", e.weak_spots());
+    // The slice is part of the rows that are judged, and the counts are those of these rows.
+    assert!(slice.part.coverage.rows < 400 && slice.part.coverage.rows > 100);
+    let slab = d.worst_slab.as_ref().unwrap();
+    assert!(
+        slab.weights.iter().any(|(name, _)| name == "coast") && slab.part.judgement == Judgement::Short,
+        "{slab:?}"
+    );
+    let ert = d.ert.unwrap();
+    assert!(ert.value > 4.5 * ert.se && e.metric("ert") == Some(ert.value), "{ert:?}");
+    assert_eq!(e.metric("worst_slice"), Some(slice.part.coverage.value));
+    assert_eq!(e.metric("worst_slab"), Some(slab.part.coverage.value));
+    assert_eq!(serde_json::from_str::<RegressionEvaluation>(&serde_json::to_string(&e).unwrap()).unwrap(), e);
+    let text = e.text();
+    assert!(text.contains("worst slice: coast > ") && text.contains("are judged on 1,500 others"), "{text}");
+    let html = regression_report(&e, &common::about(""));
+    assert!(html.contains("worst slab: ") && html.contains("ERT is "));
 }

@@ -59,7 +59,8 @@ def report(
     -------
     dict
         What `stonet evaluate --json` prints as `evaluation`, and ``verdict``, one sentence. ``seen`` tells how many
-        rows were fitted on; it is None where the head cannot tell.
+        rows were fitted on; it is None where the head cannot tell. For regression, ``targets[j]["diagnosis"]`` tells
+        where coverage is lowest: ``worst_fifth``, ``worst_slice``, ``worst_slab`` and ``ert``.
     """
     heading = title or f"{type(estimator).__name__} on {len(y)} rows"
     where = None if path is None else fspath(path)

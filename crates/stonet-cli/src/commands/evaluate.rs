@@ -38,7 +38,8 @@ pub struct Evaluate {
     /// Also report results for each value of this column
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
-    /// A condition such as coverage>=0.88 or ece<=0.02; if it is not met, the exit code is 1. Can be repeated
+    /// A condition such as coverage>=0.88, worst_fifth>=0.86 or ece<=0.02; if it is not met, the exit code is 1. Can be
+    /// repeated
     #[arg(long, value_name = "CONDITION")]
     require: Vec<Requirement>,
     /// Columns with the true values, if their names differ from those of the fit

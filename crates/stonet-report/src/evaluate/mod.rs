@@ -22,8 +22,9 @@ pub use classes::{
 pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};
 pub use regression::{
-    CurvePoint, EvaluateSettings, IntervalScores, LEVELS, MemberWeights, REGRESSION_METRICS, RegressionEvaluation,
-    RegressionJudge, SampleRow, Subgroup, TargetEvaluation,
+    CurvePoint, Diagnosis, EvaluateSettings, FoundPart, IntervalScores, LEVELS, MemberWeights, REGRESSION_METRICS,
+    Ranking, RegressionEvaluation, RegressionJudge, SampleRow, Subgroup, TargetEvaluation, WorstFifth, WorstSlab,
+    WorstSlice,
 };
 pub use requirement::{Metrics, Requirement};
 pub use seen::sentence as overlap_sentence;

@@ -61,9 +61,8 @@ impl Requirement {
     /// Fails where the bound lies outside what the number can be, or no number can meet it.
     fn check_range(&self, text: &str) -> Result<()> {
         let (most, range) = match self.name.as_str() {
-            "coverage" | "accuracy" | "ece" | "cece" | "adaptive_ece" => {
-                (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %")
-            }
+            "coverage" | "worst_fifth" | "worst_slice" | "worst_slab" | "accuracy" | "ece" | "cece"
+            | "adaptive_ece" => (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %"),
             "brier" => (2.0, "this measure lies between 0 and 2"),
             "nll" | "mean_length" | "median_length" | "winkler" | "rmse" => {
                 (f64::INFINITY, "this measure is never below 0")
@@ -96,7 +95,8 @@ impl Requirement {
     pub fn outcome(&self, evaluation: &dyn Metrics) -> Result<String> {
         let found = evaluation.metric(&self.name).ok_or_else(|| unknown(&self.name, evaluation.names()))?;
         let word = if self.holds(evaluation)? { "met" } else { "not met" };
-        Ok(format!("{self}: {word} ({} = {found:.6})", self.name))
+        let found = if found.is_nan() { "not known, too few rows".into() } else { format!("{found:.6}") };
+        Ok(format!("{self}: {word} ({} = {found})", self.name))
     }
 }
 
@@ -172,6 +172,8 @@ mod tests {
         assert!(!holds("coverage>=0", f64::NAN) && !holds("coverage<=1", f64::NAN));
         let outcome = "coverage>=0.95".parse::<Requirement>().unwrap().outcome(&One(0.9)).unwrap();
         assert_eq!(outcome, "coverage>=0.95: not met (coverage = 0.900000)");
+        let outcome = "coverage>=0".parse::<Requirement>().unwrap().outcome(&One(f64::NAN)).unwrap();
+        assert_eq!(outcome, "coverage>=0: not met (coverage = not known, too few rows)");
     }
 
     #[test]
@@ -188,7 +190,9 @@ mod tests {
 
     #[test]
     fn bounds_that_cannot_be_met_are_refused() {
-        for text in ["coverage>=90", "coverage<=90", "accuracy>1", "ece<=2", "cece<0", "adaptive_ece<=-0.1"] {
+        for text in
+            ["coverage>=90", "coverage<=90", "accuracy>1", "ece<=2", "cece<0", "adaptive_ece<=-0.1", "worst_slab>=90"]
+        {
             let e = text.parse::<Requirement>().unwrap_err().to_string();
             assert!(e.contains(text) && e.contains("write 0.9 for 90 %"), "{e}");
         }

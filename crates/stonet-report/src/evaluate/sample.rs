@@ -5,7 +5,7 @@ use stonet::Seed;
 use stonet::base::streams::evaluation as streams;
 use stonet::rows::Reservoir;
 
-/// Rows in the sample; a table of at most as many is kept whole.
+/// Rows of the usual sample; a table of at most as many is kept whole.
 pub const SAMPLE: usize = 2000;
 
 /// A uniform sample of the rows that were added, of fixed size.
@@ -15,9 +15,15 @@ pub struct RowSample {
 }
 
 impl RowSample {
-    /// Which rows are drawn depends on the seed and on the order of the rows, not on their division into batches.
+    /// Of the usual size. Which rows are drawn depends on the seed and on the order of the rows, not on their division
+    /// into batches.
     pub fn new(seed: Seed) -> Self {
-        RowSample { reservoir: Reservoir::new(SAMPLE, seed.child(streams::SAMPLE)), rows: Vec::new() }
+        RowSample::sized(SAMPLE, seed.child(streams::SAMPLE))
+    }
+
+    /// Of this size.
+    pub fn sized(size: usize, seed: Seed) -> Self {
+        RowSample { reservoir: Reservoir::new(size, seed), rows: Vec::new() }
     }
 
     /// More rows: the columns of all parts, side by side.

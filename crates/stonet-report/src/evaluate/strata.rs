@@ -10,6 +10,9 @@ use crate::number::real;
 /// The most subgroups that get a row of their own.
 pub const MOST_GROUPS: usize = 100;
 
+/// Parts of about equal size.
+const PARTS: usize = 5;
+
 /// A fifth of the rows, by some value of theirs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Stratum {
@@ -44,7 +47,6 @@ pub fn fifths(
     length: impl Fn(usize) -> f64,
     level: f64,
 ) -> Vec<Stratum> {
-    const PARTS: usize = 5;
     let parts: Vec<&[usize]> = parts(order, &value, PARTS);
     let stratum = |rows: &&[usize]| {
         let coverage = Proportion::new(rows.iter().filter(|&&r| hit(r)).count() as f64, rows.len());
@@ -57,6 +59,15 @@ pub fn fifths(
         }
     };
     parts.iter().map(stratum).collect()
+}
+
+/// The number of every row's stratum among the [fifths] of the value that `order` is [ranked] by.
+pub fn fifth_of(order: &[usize], value: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut of = vec![0; order.len()];
+    for (number, part) in parts(order, &value, PARTS).into_iter().enumerate() {
+        part.iter().for_each(|&row| of[row] = number);
+    }
+    of
 }
 
 /// At most so many parts of about equal size; none is empty, and rows of equal value are in the same.
@@ -137,6 +148,7 @@ mod tests {
         assert_eq!((parts[0].low, parts[0].high, parts[0].coverage.value, parts[0].mean_length), (0.0, 1.0, 0.0, 0.5));
         assert_eq!((parts[4].low, parts[4].high, parts[4].coverage.value), (8.0, 9.0, 1.0));
         assert_eq!(parts.iter().map(|p| p.coverage.rows).sum::<usize>(), 10);
+        assert_eq!(fifth_of(&ranked(10, |r| value[r]), |r| value[r]), [4, 4, 3, 3, 2, 2, 1, 1, 0, 0]);
         // Equal widths are one stratum, not five made up by the order of rows.
         assert_eq!(by(&[2.0; 10], &hits, &value).len(), 1);
         assert_eq!(by(&[f64::INFINITY, 1.0, 2.0], &[true; 3], &[1.0; 3]).len(), 3);

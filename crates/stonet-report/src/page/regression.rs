@@ -7,7 +7,8 @@ use crate::evaluate::seen::{short, voids};
 use crate::number::{count, level, percent, points, share, shown, whole};
 use crate::svg::{Chart, Scale, Style};
 use crate::{
-    CurvePoint, IntervalScores, Judgement, Proportion, RegressionEvaluation, Stratum, TargetEvaluation, VarianceSplit,
+    CurvePoint, Diagnosis, IntervalScores, Judgement, Proportion, RegressionEvaluation, Stratum, TargetEvaluation,
+    VarianceSplit,
 };
 
 /// Targets that get figures of their own; the table has all of them.
@@ -126,7 +127,28 @@ fn target_figures(report: &mut Report, t: &TargetEvaluation, name: &str) -> Vec<
         );
         figures.push(report.figure(id, false, &title, &content, &caption));
     }
+    figures.extend(lowest(report, &t.diagnosis, &of));
     figures
+}
+
+/// The parts of the rows with the least coverage, and how they were found.
+fn lowest(report: &mut Report, d: &Diagnosis, of: &str) -> Option<Figure> {
+    let findings = d.findings();
+    if findings.is_empty() {
+        return None;
+    }
+    let title = format!("Where coverage is lowest{of}");
+    let mut table = Table::new(&["Part of the rows", "Rows", "Coverage", "95 % interval"]);
+    for f in findings {
+        table.row(vec![
+            f.place.into(),
+            whole(f.coverage.rows).into(),
+            held(&f.coverage, f.judgement),
+            ends(&f.coverage).into(),
+        ]);
+    }
+    let caption = d.notes().join(" ") + " ▼ marks coverage below the promise by more than chance.";
+    Some(report.figure("lowest-coverage", true, &title, &table.html(&title), &caption))
 }
 
 fn fifths(title: &str, value: &str, words: [&str; 2], strata: &[Stratum], promised: f64) -> String {

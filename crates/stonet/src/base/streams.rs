@@ -230,6 +230,21 @@ scopes! {
         IMPORTANCE: One = 3;
         /// The rows that stand for all others where rows themselves are needed.
         SAMPLE: One = 1 << 48;
+        /// Where intervals cover too little.
+        DIAGNOSIS: One = (1 << 48) + 1;
+        /// The rows that are searched for it.
+        SEARCHED: One = (1 << 48) + 2;
+    }
+    /// Of the search for rows that intervals cover too rarely.
+    diagnosis {
+        /// Hits by chance in parts of the rows.
+        LEAST: One = 0;
+        /// The half of the rows that is searched.
+        HALVES: One = 1;
+        /// Directions of slabs.
+        DIRECTIONS: One = 2;
+        /// Folds of the regression of hits.
+        FOLDS: One = 3;
     }
     /// Of a sample of rows of a file or folder.
     sampling {

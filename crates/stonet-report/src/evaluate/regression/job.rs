@@ -6,11 +6,12 @@ use stonet::metrics::{covered, mean_length, median_length, rmse, winkler};
 use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Seed};
 
 use super::curve::{Tally, row_hit};
+use super::diagnosis::{Diagnosis, SEARCHED_TARGETS, Search, worst_fifth};
 use super::judge::rows_of;
 use super::{IntervalScores, LEVELS, SampleRow, Subgroup, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
 use crate::evaluate::importance::{Explain, Importance, Loss, permutation, spread};
-use crate::evaluate::strata::{Groups, fifths, ranked};
+use crate::evaluate::strata::{Groups, fifth_of, fifths, ranked};
 
 /// Rows drawn with their intervals.
 const SAMPLE: usize = 200;
@@ -27,6 +28,10 @@ pub(super) struct Job<'a> {
     pub y: ArrayView2<'a, f64>,
     /// The network's own predictions.
     pub network: Option<ArrayView2<'a, f64>>,
+    /// The rows that are searched for low coverage.
+    pub search: Search<'a>,
+    /// Of this search.
+    pub seed: Seed,
     pub steps: &'a Work<'a>,
 }
 
@@ -108,18 +113,26 @@ impl Job<'_> {
         let length = |r: usize| i.upper[[r, 0]] - i.lower[[r, 0]];
         let hit = |r: usize| i.lower[[r, 0]] <= self.y[[r, j]] && self.y[[r, j]] <= i.upper[[r, 0]];
         let level = i.level.get();
-        let by_width = fifths(&ranked(rows, length), length, hit, length, level);
-        let order = ranked(rows, |r| i.prediction[[r, 0]]);
-        Ok(TargetEvaluation {
+        let prediction = |r: usize| i.prediction[[r, 0]];
+        let [by_length, order] = [ranked(rows, length), ranked(rows, prediction)];
+        let mut target = TargetEvaluation {
             name,
             scores,
             curve: Vec::new(),
-            by_width,
-            by_prediction: fifths(&order, |r| i.prediction[[r, 0]], hit, length, level),
+            by_width: fifths(&by_length, length, hit, length, level),
+            by_prediction: fifths(&order, prediction, hit, length, level),
+            diagnosis: Diagnosis::default(),
             sample: spread(rows, SAMPLE).into_iter().map(|rank| row(order[rank])).collect(),
             weights: None,
             variance: None,
-        })
+        };
+        let [of_length, of_prediction] = [fifth_of(&by_length, length), fifth_of(&order, prediction)];
+        let seed = self.seed.child(j as u64);
+        if j < SEARCHED_TARGETS {
+            target.diagnosis = self.search.run(prediction, length, hit, i.level, seed, self.steps)?;
+        }
+        target.diagnosis.worst_fifth = worst_fifth(&target, [&of_length, &of_prediction], i.level, seed)?;
+        Ok(target)
     }
 
     /// Every subgroup, at the level that is promised.

@@ -2,11 +2,13 @@
 
 use ndarray::{Array2, ArrayView2, s};
 use stonet::base::Work;
+use stonet::base::streams::evaluation as streams;
 use stonet::score::Asked;
 use stonet::train::TuningCurve;
 use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Ticker};
 
 use super::curve::{Curve, Tally};
+use super::diagnosis::{SEARCHED_TARGETS, Search, rows_to_search};
 use super::job::{Job, check_values, names, scores};
 use super::{EvaluateSettings, IntervalScores, LEVELS, MemberWeights, RegressionEvaluation, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
@@ -18,8 +20,8 @@ use crate::evaluate::variance::{self, VarianceSplit, splits};
 /// Judges intervals on rows that come in batches; the result does not depend on how they are divided.
 ///
 /// Per row and target it keeps the value, the prediction, the two ends and the network's own prediction. The importance
-/// of features and the sources of variance are measured on a uniform sample of at most 2,000 rows; everything else
-/// counts every row.
+/// of features and the sources of variance are measured on a uniform sample of at most 2,000 rows, and rows with low
+/// coverage are searched in one of at most 20,000; everything else counts every row.
 pub struct RegressionJudge<'a> {
     fitted: &'a FittedRegressor,
     settings: EvaluateSettings<'a>,
@@ -31,6 +33,8 @@ pub struct RegressionJudge<'a> {
     figures: Figures,
     groups: Option<(String, Groups)>,
     sample: RowSample,
+    /// Features alone, of more rows.
+    searched: RowSample,
 }
 
 impl<'a> RegressionJudge<'a> {
@@ -49,6 +53,7 @@ impl<'a> RegressionJudge<'a> {
             figures: Figures::default(),
             groups: by.map(|column| (column.to_owned(), Groups::default())),
             sample: RowSample::new(settings.seed),
+            searched: RowSample::sized(rows_to_search(fitted.features()), settings.seed.child(streams::SEARCHED)),
             settings: settings.clone(),
         })
     }
@@ -76,6 +81,7 @@ impl<'a> RegressionJudge<'a> {
             groups.add(by);
         }
         self.sample.add(&[rows.features()].into_iter().chain(rows.prediction()).collect::<Vec<_>>());
+        self.searched.add(&[rows.features()]);
         Ok(())
     }
 
@@ -114,8 +120,16 @@ impl<'a> RegressionJudge<'a> {
         let kappa_paths = fitted.tuning_curves().iter().map(|p| named_path(p, &target_names)).collect();
         let (intervals, y, network) = self.figures.arrays(rows, self.curve.each)?;
         let (numbers, values) = self.sample.finish();
-        let job =
-            Job { fitted, intervals: &intervals, y: y.view(), network: network.as_ref().map(|d| d.view()), steps };
+        let seed = settings.seed.child(streams::DIAGNOSIS);
+        let network = network.as_ref().map(|d| d.view());
+        let (searched, features) = self.searched.finish();
+        let search = Search {
+            numbers: &searched,
+            features: features.view(),
+            names: &feature_names,
+            comparisons: 2 * target_names.len().min(SEARCHED_TARGETS),
+        };
+        let job = Job { fitted, intervals: &intervals, y: y.view(), network, search, seed, steps };
         let hits = job.row_hits(joint)?;
         let subgroups = groups.map(|(column, groups)| (column, job.subgroups(&groups, &hits, settings.level)));
         steps.advance()?;

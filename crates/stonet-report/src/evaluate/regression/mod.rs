@@ -1,8 +1,10 @@
 //! Prediction intervals judged on rows whose values are known.
 
 mod curve;
+mod diagnosis;
 mod job;
 mod judge;
+mod lowest;
 mod words;
 
 use ndarray::{ArrayView2, s};
@@ -18,12 +20,14 @@ use super::requirement::Metrics;
 use super::strata::Stratum;
 use super::variance::VarianceSplit;
 use crate::number::real;
+pub use diagnosis::{Diagnosis, FoundPart, Ranking, WorstFifth, WorstSlab, WorstSlice};
 pub use judge::RegressionJudge;
 
 /// Levels of the coverage curve.
 pub const LEVELS: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 /// Numbers of a [`RegressionEvaluation`] that can be required.
-pub const REGRESSION_METRICS: [&str; 5] = ["coverage", "mean_length", "median_length", "winkler", "rmse"];
+pub const REGRESSION_METRICS: [&str; 9] =
+    ["coverage", "mean_length", "median_length", "winkler", "rmse", "worst_fifth", "worst_slice", "worst_slab", "ert"];
 
 /// What to evaluate, and the names to tell it by.
 #[derive(Clone)]
@@ -39,7 +43,7 @@ pub struct EvaluateSettings<'a> {
     /// A column's name and its value in every row: coverage is also given for each of its values. A [`RegressionJudge`]
     /// takes both elsewhere.
     pub by: Option<(&'a str, &'a [String])>,
-    /// Of the shuffles behind the importance of features.
+    /// Of the shuffles behind the importance of features, and of the search for rows with low coverage.
     pub seed: Seed,
     /// Told how far the work is; returning false cancels it.
     pub tick: Option<Ticker<'a>>,
@@ -139,6 +143,9 @@ pub struct TargetEvaluation {
     pub by_width: Vec<Stratum>,
     /// By fifths of the prediction.
     pub by_prediction: Vec<Stratum>,
+    /// Where the intervals cover least.
+    #[serde(default)]
+    pub diagnosis: Diagnosis,
     /// Rows evenly spaced by prediction.
     pub sample: Vec<SampleRow>,
     /// Of the stack; none for Eve's law.
@@ -222,6 +229,11 @@ impl RegressionEvaluation {
         }
         judge.end(&steps)
     }
+
+    /// The least of a number over the targets; no number where no target has it, so that no requirement holds.
+    fn least(&self, of: impl Fn(&Diagnosis) -> Option<f64>) -> f64 {
+        self.targets.iter().filter_map(|t| of(&t.diagnosis)).fold(f64::NAN, f64::min)
+    }
 }
 
 impl Metrics for RegressionEvaluation {
@@ -237,6 +249,11 @@ impl Metrics for RegressionEvaluation {
             "median_length" => Some(s.median_length),
             "winkler" => Some(s.winkler),
             "rmse" => Some(s.rmse),
+            "worst_fifth" => Some(self.least(|d| d.worst_fifth.as_ref().map(|f| f.coverage.value))),
+            "worst_slice" => Some(self.least(|d| d.worst_slice.as_ref().map(|s| s.part.coverage.value))),
+            "worst_slab" => Some(self.least(|d| d.worst_slab.as_ref().map(|s| s.part.coverage.value))),
+            // The greatest excess risk is the worst.
+            "ert" => Some(-self.least(|d| d.ert.map(|e| -e.value))),
             _ => None,
         }
     }

@@ -64,7 +64,7 @@ impl RegressionEvaluation {
     }
 
     /// Parts of the rows where the promise is broken beyond chance, even if it is kept overall: the worst fifth by
-    /// width and by prediction of every target, and every subgroup.
+    /// width and by prediction of every target, its worst slice and slab, and every subgroup.
     pub fn weak_spots(&self) -> Vec<String> {
         let mut spots = Vec::new();
         for t in &self.targets {
@@ -77,6 +77,8 @@ impl RegressionEvaluation {
                     format!("{of}{held} of the values with {what} {low} to {high} were held.")
                 }));
             }
+            let found = t.diagnosis.found().filter(|p| p.judgement == Judgement::Short);
+            spots.extend(found.map(|p| format!("{of}{}", p.sentence())));
         }
         if let Some((column, groups)) = &self.subgroups {
             let short = groups.iter().filter(|g| g.judgement == Judgement::Short);
@@ -142,6 +144,7 @@ impl RegressionEvaluation {
                 }
                 out += &format!("\n{}", table.text());
             }
+            out += &target.diagnosis.text(&of);
         }
         if let Some((column, groups)) = &self.subgroups {
             let mut table = Columns::new(&[column, "rows", "coverage", "95 % interval", "mean length"]);
@@ -167,6 +170,6 @@ pub fn ends(p: &Proportion) -> String {
 }
 
 /// A mark for parts that fall short beyond chance.
-fn flag(j: Judgement) -> &'static str {
+pub fn flag(j: Judgement) -> &'static str {
     if j == Judgement::Short { " !" } else { "" }
 }
