@@ -7,7 +7,7 @@
 //! A method is the name of a baseline or of a kind of intervals, or `name={settings}` with the settings of
 //! `PostStoNetRegressor` that differ from the defaults; a name that ends in `+x` sees the network's inputs beside the
 //! features. Each line of the output is one method on one split; what is there already is not computed again. Networks
-//! are kept in the folder `--cache`.
+//! are kept in the folder `--cache`. `--table 'records.jsonl more.jsonl'` prints the tables of finished records instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -43,6 +43,9 @@ fn main() -> Any<()> {
         .map(|pair| (pair[0].trim_start_matches("--").to_owned(), pair.get(1).cloned().unwrap_or_default()))
         .collect();
     let arg = |name: &str, otherwise: &str| args.get(name).cloned().unwrap_or_else(|| otherwise.to_owned());
+    if let Some(files) = args.get("table") {
+        return table(files);
+    }
     let (data, cache, out) =
         (PathBuf::from(arg("data", ".")), PathBuf::from(arg("cache", "target/honest")), arg("out", "honest.jsonl"));
     let seed: u64 = arg("seed", "1").parse()?;
@@ -72,9 +75,6 @@ fn main() -> Any<()> {
             }
             let rows = rows(name, split, seed, &data, &cache)?;
             for method in left {
-                if methods.len() == 1 && method == "none" {
-                    continue;
-                }
                 let record = judge(name, split, seed, method, &rows)?;
                 let line = serde_json::to_string(&record)?;
                 eprintln!(
@@ -103,7 +103,7 @@ struct Record {
     by_prediction: Vec<f64>,
     /// Mean |c(x) − level| over the test rows, where the noise is known.
     exact: Option<f64>,
-    /// Mean c(x) by fifths of its own width.
+    /// Of fit and prediction.
     seconds: f64,
 }
 
@@ -111,6 +111,82 @@ impl Record {
     fn key(&self) -> (String, usize, u64, String) {
         (self.set.clone(), self.split, self.seed, self.method.clone())
     }
+}
+
+/// Prints scores relative to split conformal, and coverage with its fifths, of all records in these files.
+fn table(files: &str) -> Any<()> {
+    let mut records = Vec::new();
+    for file in files.split(' ') {
+        for line in std::fs::read_to_string(file)?.lines() {
+            records.push(serde_json::from_str::<Record>(line)?);
+        }
+    }
+    let label = |r: &Record| r.method.split('=').next().unwrap_or_default().to_owned();
+    let distinct = |of: &dyn Fn(&Record) -> String| {
+        let mut seen = Vec::new();
+        records.iter().map(of).for_each(|v| {
+            if !seen.contains(&v) {
+                seen.push(v)
+            }
+        });
+        seen
+    };
+    let (sets, methods) = (distinct(&|r| r.set.clone()), distinct(&label));
+    let of =
+        |set: &str, method: &str| records.iter().filter(|r| r.set == set && label(r) == method).collect::<Vec<_>>();
+    let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len() as f64;
+    let is_real = |set: &str| UciSet::ALL.iter().any(|s| s.name() == set);
+    // The mean of log score over split conformal's, split by split.
+    let ratio = |set: &str, method: &str| {
+        let base = of(set, "split-conformal");
+        let one =
+            |r: &Record| base.iter().find(|b| (b.split, b.seed) == (r.split, r.seed)).map(|b| (r.score / b.score).ln());
+        let logs: Vec<f64> = of(set, method).into_iter().filter_map(one).collect();
+        (!logs.is_empty()).then(|| mean(logs).exp())
+    };
+    println!(
+        "Interval score relative to split conformal; the last columns are geometric means, and the mean distance of exact conditional coverage from 90 % on simulated sets in points.\n"
+    );
+    println!(
+        "| method | {} | real sets | simulated | distance |\n|---|{}---|---|---|",
+        sets.join(" | "),
+        "---|".repeat(sets.len())
+    );
+    for method in &methods {
+        let ratios: Vec<(bool, Option<f64>)> = sets.iter().map(|s| (is_real(s), ratio(s, method))).collect();
+        let cells: Vec<String> = ratios.iter().map(|(_, r)| r.map_or("".into(), |r| format!("{r:.3}"))).collect();
+        let together = |real: bool| {
+            let logs: Vec<f64> =
+                ratios.iter().filter(|(r, _)| *r == real).filter_map(|(_, v)| v.map(f64::ln)).collect();
+            if logs.is_empty() { String::new() } else { format!("{:.4}", mean(logs).exp()) }
+        };
+        let exact: Vec<f64> = records.iter().filter(|r| label(r) == *method).filter_map(|r| r.exact).collect();
+        let exact = if exact.is_empty() { String::new() } else { format!("{:.2}", 100.0 * mean(exact)) };
+        println!("| {method} | {} | {} | {} | {exact} |", cells.join(" | "), together(true), together(false));
+    }
+    println!(
+        "\nCoverage in %; in brackets the least and the greatest of its fifths by width and by prediction, means over splits; seconds of fit and prediction.\n"
+    );
+    println!("| method | {} | seconds |\n|---|{}---|", sets.join(" | "), "---|".repeat(sets.len()));
+    for method in &methods {
+        let cell = |set: &String| {
+            let rows = of(set, method);
+            if rows.is_empty() {
+                return String::new();
+            }
+            let ends = |part: &dyn Fn(&Record) -> &Vec<f64>| {
+                let fifths: Vec<f64> =
+                    (0..5).map(|i| 100.0 * mean(rows.iter().map(|r| part(r)[i]).collect())).collect();
+                let least = fifths.iter().copied().fold(f64::INFINITY, f64::min);
+                format!("{least:.1}–{:.1}", fifths.iter().copied().fold(0.0, f64::max))
+            };
+            let coverage = 100.0 * mean(rows.iter().map(|r| r.coverage).collect());
+            format!("{coverage:.1} ({}; {})", ends(&|r| &r.by_width), ends(&|r| &r.by_prediction))
+        };
+        let seconds = mean(records.iter().filter(|r| label(r) == *method).map(|r| r.seconds).collect());
+        println!("| {method} | {} | {seconds:.2} |", sets.iter().map(cell).collect::<Vec<_>>().join(" | "));
+    }
+    Ok(())
 }
 
 fn judge(set: &str, split: usize, seed: u64, method: &str, rows: &Prepared) -> Any<Record> {
@@ -318,7 +394,7 @@ impl Truth {
     }
 }
 
-/// Φ by its complementary error function, to 1e-7 (Abramowitz and Stegun 7.1.26).
+/// Φ, to 1e-7 (Abramowitz and Stegun 7.1.26).
 fn normal_below(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.3275911 * (z.abs() / std::f64::consts::SQRT_2));
     let poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));

@@ -233,25 +233,29 @@ fn shifted(offset: f64) -> Rows {
 
 #[test]
 fn an_offset_of_the_target_shifts_its_intervals() {
-    let intervals = |kind, offset: f64| {
+    let intervals = |kind, symmetric, offset: f64| {
         let rows = shifted(offset);
         let all = RegressionRows::new(rows.x.view(), rows.y.view()).unwrap().with_prediction(rows.d.view()).unwrap();
         let mut settings = quick(kind);
         settings.stonet.kappas = Some(vec![0.01]);
+        settings.symmetric = symmetric;
         let fitted = settings.fit(&all, Seed::new(1), &|_, _| true).unwrap();
         let new = RegressionInputs::new(rows.x.view()).unwrap().with_prediction(rows.d.view()).unwrap();
         let i = fitted.intervals(&new, level(), Side::Both).unwrap();
         (i.lower.mapv(|v| v - offset), i.upper.mapv(|v| v - offset))
     };
-    for kind in Kind::ALL {
-        let (lower, upper) = intervals(kind, 0.0);
+    // The shape of two-sided intervals has one of five penalties; where two of them are nearly as good, rounding may
+    // choose the other.
+    let cases = Kind::ALL.into_iter().flat_map(|kind| [(kind, true, 0.02), (kind, false, 0.04)]);
+    for (kind, symmetric, most_allowed) in cases {
+        let (lower, upper) = intervals(kind, symmetric, 0.0);
         let length = (&upper - &lower).mean().unwrap();
         for offset in [1e14, -1e14] {
-            let (l, u) = intervals(kind, offset);
+            let (l, u) = intervals(kind, symmetric, offset);
             let apart = |a: &Array2<f64>, b: &Array2<f64>| (a - b).iter().fold(0.0f64, |m, d| m.max(d.abs()));
             // One unit in the last place of 1e14 is 1/64; means and fits round a few times.
             let most = apart(&lower, &l).max(apart(&upper, &u));
-            assert!(most < 0.02 * length, "{kind} at {offset:e}: {most} of {length}");
+            assert!(most < most_allowed * length, "{kind} at {offset:e}: {most} of {length}");
         }
     }
 }

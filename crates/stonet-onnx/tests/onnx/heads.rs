@@ -228,9 +228,9 @@ fn only_what_is_asked_for_is_written() {
 #[test]
 fn many_scores_are_compressed_to_few() {
     // 9000 rows in 3 folds: 3000 scores each, of which at most 400 are kept, with their counts and a column of ones to
-    // count by.
+    // count by. What the models themselves need stays below 1000.
     let case = fitted::interval(&fitted::quick(Kind::Fast), 9000, 1, true, false);
-    assert!(case.head.parameters() < 3 * 3 * 400 + 500, "{}", case.head.parameters());
+    assert!(case.head.parameters() < 3 * 3 * 400 + 1000, "{}", case.head.parameters());
 }
 
 #[test]

@@ -37,7 +37,7 @@ use stack::FittedStack;
 /// | `kind` | stack | which intervals | |
 /// | `folds` | 5 | K of every cross-fitting | ≥ 2, nested ≥ 3 |
 /// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | |
-/// | `symmetric` | false | ends equally far from the prediction (same kinds) | |
+/// | `symmetric` | false | ends equally far from the prediction (same kinds; always so where `nested` is false) | |
 /// | `nested` | true | choose κ, weights and scale inside the fold, as the bound asks (`cv+`, `stack`, `fast`) | |
 /// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |
 /// | `select` | by kind | rule for κ of `paper` and `cv` | |
@@ -206,7 +206,7 @@ impl FittedRegressor {
         guarantee::of(self, level)
     }
 
-    /// Mean weight over folds of the StoNet, skip, ridge and the network, per output; none for Eve's
+    /// Mean weight over folds of the StoNet, skip, both ridge regressions and the network, per output; none for Eve's
     /// law.
     pub fn weights(&self) -> Option<Vec<[f64; 4]>> {
         match &self.model {

@@ -4,11 +4,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// What each field means, by its path; a path without its first parts serves every table that ends so.
-const COMMENTS: [(&str, &str); 56] = [
+const COMMENTS: [(&str, &str); 57] = [
     ("kind", "which intervals: stack, cv+, cv, paper, fast, split"),
     ("folds", "folds of every cross-validation"),
     ("learned_scale", "intervals of varying width (stack, cv+, fast, split)"),
-    ("nested", "choose kappa, weights and scale inside each fold (stack, cv+, fast)"),
+    ("symmetric", "both ends equally far from the prediction (stack, cv+, fast, split)"),
+    ("nested", "choose kappa, weights, scale and shape inside each fold (stack, cv+, fast)"),
     ("split_share", "share of the rows that `split` fits on; the others calibrate"),
     ("select", "rule for kappa of `paper` and `cv`: error, one-standard-error, coverage"),
     ("level", "coverage that `predict` and `evaluate` use where none is given"),

@@ -26,6 +26,8 @@ struct Choice {
     weights: Array1<f64>,
     scale: ScaleModel,
     shape: Option<Shape>,
+    /// r/s of the rows, with s by a fit without the row.
+    scores: Array1<f64>,
 }
 
 /// Rows × candidates, per member.
@@ -156,7 +158,9 @@ impl<'a, 'd> Job<'a, 'd> {
         };
         let choice = self.choose(&unseen, &folds.concat(), components.as_ref(), 0)?;
         let models: Vec<FoldModel> = fits.iter().map(|f| assemble(f, &choice)).collect();
-        let scores = models.iter().zip(&folds).map(|(m, f)| self.scores(m, f)).collect::<Result<_>>()?;
+        // The scale has seen all rows, so each is scored by a scale without it.
+        let mut next = choice.scores.iter().copied();
+        let scores = folds.iter().map(|f| next.by_ref().take(f.len()).collect()).collect();
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
         Ok((self.finish(models, scores, &folds), paths))
     }
@@ -225,7 +229,8 @@ impl<'a, 'd> Job<'a, 'd> {
         }
         let weights = weights::simplex(chosen.view(), y.view());
         if !self.stack.learned_scale {
-            return Ok(Choice { candidate, weights, scale: ScaleModel::Constant, shape: None });
+            let scores = &y - &chosen.dot(&weights);
+            return Ok(Choice { candidate, weights, scale: ScaleModel::Constant, shape: None, scores });
         }
         let mean = chosen.dot(&weights);
         let network = self.data.prediction.map(|d| d.select(Axis(0), rows));
@@ -233,7 +238,9 @@ impl<'a, 'd> Job<'a, 'd> {
         let on = Learned { features: self.data.features, rows, prediction: mean.view(), network, components };
         let residual = &y - &mean;
         let (scale, log_scale) = ScaleModel::learn(on, residual.view(), &self.work)?;
-        let shape = (!self.stack.symmetric && scale != ScaleModel::Constant).then(|| {
+        // Where the same rows are scored, a shape would fit their residuals.
+        let fresh = self.stack.scheme != Scheme::Same;
+        let shape = (fresh && !self.stack.symmetric && scale != ScaleModel::Constant).then(|| {
             let groups: Option<Vec<usize>> = self.data.groups.map(|g| rows.iter().map(|&r| g[r]).collect());
             let on = shape::Learned {
                 residual: residual.view(),
@@ -243,7 +250,8 @@ impl<'a, 'd> Job<'a, 'd> {
             };
             Shape::learn(on, self.seed.child(streams::SHAPES.at(stream)))
         });
-        Ok(Choice { candidate, weights, scale, shape: shape.flatten() })
+        let scores = residual * log_scale.mapv(|l| (-l).exp());
+        Ok(Choice { candidate, weights, scale, shape: shape.flatten(), scores })
     }
 
     /// (y − μ)/s at rows the model has not seen, with the scale of the side on which y lies.

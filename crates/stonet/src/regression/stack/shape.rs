@@ -12,6 +12,7 @@ use crate::base::streams::shape as streams;
 use crate::base::{Error, Result, Seed};
 use crate::linalg::dense::{matmul, matvec, spd_inverse};
 use crate::linalg::elementwise::exp_in_place;
+use crate::rows::dataset::target_mean;
 
 /// The quantile of each end.
 const TAU: f64 = 0.95;
@@ -105,7 +106,7 @@ impl Shape {
 
     /// Knots and units of the columns, without factors yet.
     fn of_columns(l: &Array1<f64>, m: &Array1<f64>) -> Option<Shape> {
-        let (centre, sd) = (m.mean()?, spread(m.view()));
+        let (centre, sd) = (target_mean(m.view()), spread(m.view()));
         let unit = if sd > 0.0 { 1.0 / sd } else { 0.0 };
         let mut u: Vec<f64> = m.iter().map(|m| (m - centre) * unit).collect();
         u.sort_by(f64::total_cmp);
@@ -365,7 +366,7 @@ fn folds(groups: Option<&[usize]>, n: usize, seed: Seed) -> Option<Vec<usize>> {
 /// The standard deviation.
 fn spread(v: ArrayView1<'_, f64>) -> f64 {
     let n = v.len() as f64;
-    let mean = v.sum() / n;
+    let mean = target_mean(v);
     (v.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / n).sqrt()
 }
 

@@ -31,6 +31,8 @@ const LEAST_LEFT_KERNEL: f64 = 1e-200;
 
 /// The least 1 − 1/n − h_i where predictions of left-out rows are used themselves.
 const LEAST_LEFT_ROW: f64 = 1e-3;
+/// Added to the diagonal of I − H_gg of a group, which can be singular but for rounding.
+const LEAST_LEFT_GROUP: f64 = 1e-9;
 /// Directions with less of the largest variance are rounding, or nearly so.
 const LEAST_VARIANCE: f64 = 1e-6;
 /// Numbers of a design that are held in memory: 256 MB.
@@ -319,7 +321,7 @@ impl Basis {
 fn without_group(a: &Array2<f64>, residual: &Array1<f64>) -> Array1<f64> {
     let (small, large) = (a.nrows() <= a.ncols(), a.nrows() > a.ncols());
     let mut left = if small { -matmul(a.view(), a.t()) } else { -matmul(a.t(), a.view()) };
-    left.diag_mut().mapv_inplace(|d| d + 1.0 + LEAST_LEFT);
+    left.diag_mut().mapv_inplace(|d| d + 1.0 + LEAST_LEFT_GROUP);
     match spd_inverse(left.view()) {
         Some(inverse) if large => residual + &a.dot(&inverse.dot(&a.t().dot(residual))),
         Some(inverse) => inverse.dot(residual),
