@@ -7,6 +7,8 @@ use clap::{Args, ValueEnum};
 use stonet::InputKind;
 use stonet_io::Beside;
 
+use crate::error::Error;
+
 /// Where randomness begins.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct SeedArg {
@@ -35,6 +37,10 @@ pub struct ColumnArgs {
     /// the network's outputs for classification; all other columns if not given
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub inputs: Option<Vec<String>>,
+    /// Regression: columns beside those of --inputs, such as the network's own inputs, which often makes intervals
+    /// shorter: the head learns from them what the last hidden layer has lost
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    pub also: Vec<String>,
     /// Columns to leave out, such as row numbers
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub exclude: Vec<String>,
@@ -60,6 +66,20 @@ pub struct ColumnArgs {
     pub missing: MissingArg,
     #[command(flatten)]
     pub with: WithArg,
+}
+
+impl ColumnArgs {
+    /// Patterns of all input columns of a regression; none where every column is one.
+    pub fn regression_inputs(&self) -> Result<Option<Vec<String>>, Error> {
+        match &self.inputs {
+            Some(inputs) => Ok(Some([&inputs[..], &self.also].concat())),
+            None if self.also.is_empty() => Ok(None),
+            None => Err(Error::flag(
+                "--also",
+                "needs --inputs with the columns of features, such as --inputs 'f*': without it, all columns are inputs",
+            )),
+        }
+    }
 }
 
 /// Names apart by commas; one that holds a comma stands in double quotes.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Axis};
 use serde::Serialize;
 use stonet::base::Cancelled;
 use stonet::metrics::top_class;
@@ -55,6 +55,9 @@ pub struct Features {
     /// Columns of a table that are copied to the output, such as the target
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     keep: Vec<String>,
+    /// Copy the columns that go into the network to the output too, for `fit --also`
+    #[arg(long)]
+    with_inputs: bool,
     /// Multiply every value by this first, such as 0.00392157 (1/255) for bytes
     #[arg(long, default_value_t = 1.0)]
     scale: f32,
@@ -191,6 +194,7 @@ impl Features {
         for (flag, given) in [
             ("--inputs", self.inputs.is_some()),
             ("--keep", !self.keep.is_empty()),
+            ("--with-inputs", self.with_inputs),
             ("--with", !self.with.files.is_empty()),
         ] {
             if given {
@@ -273,7 +277,13 @@ impl Features {
             let block = block.with_preprocess(&self.preprocess())?;
             let said = runner.features(&block, 0..table.rows(), &|now, _| tick(done + now, total));
             let said = said.map_err(|e| wrong_shape(e, inputs.is_none(), &refused))?;
-            sink.write(&said, kept::copies(path, kept, &table, done)?)?;
+            let mut extra = kept::copies(path, kept, &table, done)?;
+            if self.with_inputs {
+                let columns = names.iter().zip(&columns).filter(|(name, _)| !self.keep.contains(name));
+                let number = |&c: &usize| Copied::Numbers(table.select(&[c]).index_axis_move(Axis(1), 0));
+                extra.extend(columns.map(|(name, c)| (Column::new(name, Type::F64), number(c))));
+            }
+            sink.write(&said, extra)?;
             done += table.rows();
             if stopped() {
                 return Err(stonet::Error::from(Cancelled::rows(done, total)).into());
@@ -354,8 +364,8 @@ impl<'a> Sink<'a> {
             let columns = columns(said, &extra);
             let (copied, own) = columns.split_at(extra.len());
             if let Some(both) = copied.iter().find(|c| own.iter().any(|o| o.name == c.name)) {
-                let why = format!("names `{}`, as a column of features is called; rename it in the rows", both.name);
-                return Err(Error::flag("--keep", why));
+                let why = format!("copies `{}`, as a column of features is called; rename it in the rows", both.name);
+                return Err(Error::flag("--keep or --with-inputs", why));
             }
             self.classes = class_output(said).map_or(0, Array2::ncols);
             self.columns = columns.iter().map(|c| c.name.clone()).collect();

@@ -48,6 +48,9 @@ impl ClassFile {
         let [target] = &flags.target[..] else {
             return Err(Error::flag("--target", "names several columns, and there is one class per row"));
         };
+        if !flags.also.is_empty() {
+            return Err(Error::flag("--also", "is for --task regression; --features names columns beside the logits"));
+        }
         hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
         hints::not_targets("--features", flags.features.as_deref().unwrap_or_default(), &flags.target)?;
         let extra = flags.features.iter().flatten().cloned();

@@ -39,10 +39,11 @@ impl RegressionFile {
             return Err(Error::flag("--kind, --classes and --features", "are for --task classification"));
         }
         hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
+        hints::not_targets("--also", &flags.also, &flags.target)?;
         hints::not_targets("--prediction", &flags.prediction, &flags.target)?;
         let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction].concat();
         Ok(Reading {
-            numbers: flags.inputs.as_deref().map(named),
+            numbers: flags.regression_inputs()?.as_deref().map(named),
             text: flags.groups.iter().cloned().collect(),
             exclude: flags.exclude.clone(),
             required: [&flags.target[..], &flags.prediction].concat(),
@@ -53,7 +54,7 @@ impl RegressionFile {
     /// Columns by flags, in rows of a table that was read for them.
     pub fn chosen(source: &Source, flags: &ColumnArgs, table: &Table, rows: &[usize]) -> Result<Self> {
         let exclude: Vec<String> = flags.prediction.clone();
-        let chosen = table.choose(flags.inputs.as_deref(), &flags.target, &exclude)?;
+        let chosen = table.choose(flags.regression_inputs()?.as_deref(), &flags.target, &exclude)?;
         let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
         let columns = ModelColumns {
             features: names(&chosen.inputs),

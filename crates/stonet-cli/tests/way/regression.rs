@@ -68,6 +68,39 @@ fn a_head_is_fitted_judged_and_held_to_conditions() {
     assert_eq!(json["requirements"][0]["met"], false);
 }
 
+/// The network's inputs stand beside its features, and the head reads both by name.
+#[test]
+fn the_networks_inputs_join_its_features() {
+    let desk = Desk::new();
+    desk.write("houses.csv", crate::common::houses(900));
+    desk.run(
+        "train houses.csv --task regression --target price --keep id,region --hidden 24,12 --epochs 30 -o net.onnx \
+         --hold-out held.csv=0.4 --hold-out new.csv=0.3",
+    );
+    let said = desk.json("features net.onnx held.csv --keep price --with-inputs -o val.csv");
+    let columns: Vec<&str> = said["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
+    assert_eq!((&columns[..5], columns.len()), (&["price", "size", "age", "rooms", "f0"][..], 17));
+    assert_eq!(desk.column("val.csv", "size"), desk.column("held.csv", "size"));
+    desk.run("features net.onnx new.csv --keep price --with-inputs -o test.csv");
+    let fit = "fit val.csv --task regression --target price --prediction prediction --interval fast --inputs f*";
+    let with = desk.json(&format!("{fit} --also size,age,rooms -o with.stonet"));
+    assert_eq!(with["features"], 15);
+    let same = desk.json(&format!("{fit},size,age,rooms -o same.stonet"));
+    assert_eq!(same["features"], 15);
+    desk.run("predict with.stonet test.csv -o with.csv");
+    desk.run("predict same.stonet test.csv -o same.csv");
+    assert_eq!(desk.bytes("with.csv"), desk.bytes("same.csv"));
+    desk.refuses("predict with.stonet new.csv -o none.csv", &["new.csv", "f0"]);
+    let bad = "fit val.csv --task regression --target price --interval fast -o x.stonet";
+    desk.refuses(&format!("{bad} --also size"), &["--also needs --inputs", "f*"]);
+    desk.refuses(&format!("{bad} --inputs f* --also price"), &["--also names the target `price`"]);
+    desk.refuses(&format!("{bad} --inputs f* --also weight"), &["weight"]);
+    desk.refuses(
+        "fit val.csv --task classification --target price --inputs f* --also size -o x.stonet",
+        &["--also is for --task regression", "--features"],
+    );
+}
+
 #[test]
 fn predictions_are_the_same_in_every_format_and_levels_nest() {
     let desk = with_houses(700);

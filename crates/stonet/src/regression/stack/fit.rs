@@ -100,7 +100,7 @@ impl<'a, 'd> Job<'a, 'd> {
             (0..k).flat_map(|a| (a..k).map(move |b| (a, b))).filter(|(a, b)| pairs || a == b).collect();
         // A pair's fit predicts both of its folds and is gone; a single one predicts its own fold later, and stays.
         enum Done {
-            Single(Candidates),
+            Single(Box<Candidates>),
             Pair(Predictions, Predictions),
         }
         let done: Vec<Done> = subsets
@@ -108,7 +108,7 @@ impl<'a, 'd> Job<'a, 'd> {
             .map(|&(a, b)| {
                 let stream = a * k + b;
                 if a == b {
-                    return Ok(Done::Single(self.fit(&rows, &[&folds[a]], stream)?));
+                    return Ok(Done::Single(Box::new(self.fit(&rows, &[&folds[a]], stream)?)));
                 }
                 let left = without(&rows, &[&folds[a], &folds[b]]);
                 let fit = self.candidates(&left, streams::FITS.at(stream), self.members.without_closed_form())?;

@@ -210,9 +210,9 @@ pub enum Member {
     /// Ridge regression on the features and on products of their leading components.
     Quadratic {
         /// Whose products stand behind the features.
-        components: Components,
+        components: Box<Components>,
         /// On all columns.
-        ridge: Ridge,
+        ridge: Box<Ridge>,
     },
     /// The network's own prediction.
     Network,
@@ -341,7 +341,7 @@ fn linear(members: Members, keep: bool, data: &Single<'_>, rows: &[usize], work:
         };
         let clip = Clip::of_blocks(&design, rows.len())?;
         let all = Regression::new(&clip, &design, y.view(), &RIDGE_GRID, work)?;
-        let member = Member::Quadratic { components: components.clone(), ridge: all.ridge()? };
+        let member = Member::Quadratic { components: Box::new(components.clone()), ridge: Box::new(all.ridge()?) };
         out.members.push((member, all.left_out(groups.as_deref())?));
     }
     out.components = Some(components);
