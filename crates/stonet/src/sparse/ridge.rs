@@ -239,6 +239,7 @@ impl Ridge {
 
 #[cfg(test)]
 mod tests {
+    use super::basis::Rotated;
     use super::*;
     use crate::base::Seed;
     use ndarray::array;
@@ -329,6 +330,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Rows that are rotated once, and rows whose sums are rotated, give the same fits.
+    #[test]
+    fn rows_that_are_not_held_give_the_same() {
+        let (x, y) = data(60, 7);
+        let clip = Clip::fit(x.view(), &(0..60).collect::<Vec<_>>()).unwrap();
+        let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
+        let rows = Rows::new(&clip, &design, &y - y.sum() / 60.0).unwrap();
+        let work = Work::unwatched();
+        let basis = Basis::of_columns(&rows, &work).unwrap().unwrap();
+        let Basis::Columns { vectors, .. } = &basis else { unreachable!("made of columns") };
+        let both = [Rotated::new(&basis, &rows, true, &work).unwrap(), Rotated::Made { rows: &rows, vectors }];
+        assert!(matches!(both[0], Rotated::Held(_)));
+        let shares = basis.shares(3.0);
+        let [held, made] = both.map(|rotated| {
+            let columns = rotated.columns(&(0..60)).unwrap().into_owned();
+            let coordinates = rotated.of_sums(columns.t().dot(&rows.y)) * &shares;
+            let fitted = columns.dot(&rotated.weights(&coordinates));
+            (fitted, rotated.leverage(&(0..60), &shares).unwrap())
+        });
+        assert!((&held.0 - &made.0).iter().chain(&(&held.1 - &made.1)).all(|d| d.abs() < 1e-12));
     }
 
     fn with_one(row: ArrayView1<'_, f64>) -> Array1<f64> {

@@ -35,8 +35,8 @@ const LEAST_LEFT_ROW: f64 = 1e-3;
 const LEAST_LEFT_GROUP: f64 = 1e-9;
 /// Directions with less of the largest variance are rounding, or nearly so.
 const LEAST_VARIANCE: f64 = 1e-6;
-/// Numbers of a design that are held in memory: 256 MB.
-const HELD: usize = 1 << 25;
+/// Numbers of a design that are held in memory: 128 MB.
+const HELD: usize = 1 << 24;
 
 /// Rows of a design on standard scale, and their centred response.
 pub(super) struct Rows<'a> {
@@ -167,13 +167,11 @@ impl Basis {
         let n = rows.y.len();
         let rotated = Rotated::new(self, rows, groups.is_some(), work)?;
         let shares = self.shares(penalty);
-        let coordinates = rotated.moment(&rows.y, work)? * &shares;
+        let weights = rotated.weights(&(rotated.moment(&rows.y, work)? * &shares));
         let one = |part: &Range<usize>| {
             work.check()?;
-            let scores = rotated.block(part)?;
-            let residual = rows.response(part) - matvec(scores.view(), coordinates.view());
-            let leverage = matvec(scores.mapv(|v| v * v).view(), shares.view());
-            Ok((residual, leverage))
+            let fitted = matvec(rotated.columns(part)?.view(), weights.view());
+            Ok((rows.response(part) - fitted, rotated.leverage(part, &shares)?))
         };
         let parts = blocks(n).par_iter().map(one).collect::<Result<Vec<_>>>()?;
         let residual: Array1<f64> = parts.iter().flat_map(|(r, _)| r.iter().copied()).collect();
@@ -329,10 +327,10 @@ fn without_group(a: &Array2<f64>, residual: &Array1<f64>) -> Array1<f64> {
     }
 }
 
-/// The rows of a design in the coordinates of its basis: Z V, or U.
+/// The rows of a design in the coordinates of its basis: S = Z V, or U.
 pub(super) enum Rotated<'a> {
     Held(CowArray<'a, f64, Ix2>),
-    /// Too many to be held: made again at every use.
+    /// Too many to be held. Z is at hand or made again, and V is applied to sums over rows.
     Made {
         rows: &'a Rows<'a>,
         vectors: &'a Array2<f64>,
@@ -345,13 +343,11 @@ impl<'a> Rotated<'a> {
             Basis::Rows { vectors, .. } => Ok(Rotated::Held(vectors.view().into())),
             Basis::Columns { vectors, .. } if hold || rows.y.len() * vectors.ncols() <= HELD => {
                 let made = Rotated::Made { rows, vectors };
-                let parts = blocks(rows.y.len())
-                    .par_iter()
-                    .map(|part| {
-                        work.check()?;
-                        Ok(made.block(part)?.into_owned())
-                    })
-                    .collect::<Result<Vec<Array2<f64>>>>()?;
+                let one = |part: &Range<usize>| {
+                    work.check()?;
+                    Ok(made.block(part)?.into_owned())
+                };
+                let parts = blocks(rows.y.len()).par_iter().map(one).collect::<Result<Vec<Array2<f64>>>>()?;
                 let views: Vec<_> = parts.iter().map(|p| p.view()).collect();
                 let all = ndarray::concatenate(ndarray::Axis(0), &views).expect("blocks of one width");
                 Ok(Rotated::Held(all.into()))
@@ -360,11 +356,41 @@ impl<'a> Rotated<'a> {
         }
     }
 
-    pub(super) fn block(&self, part: &Range<usize>) -> Result<CowArray<'_, f64, Ix2>> {
+    /// S at some rows.
+    fn block(&self, part: &Range<usize>) -> Result<CowArray<'_, f64, Ix2>> {
         Ok(match self {
             Rotated::Held(all) => all.slice(s![part.clone(), ..]).into(),
             Rotated::Made { rows, vectors } => matmul(rows.block(part)?.view(), vectors.view()).into(),
         })
+    }
+
+    /// What the [weights](Self::weights) of a fit are of, at some rows: S, or Z.
+    pub(super) fn columns(&self, part: &Range<usize>) -> Result<CowArray<'_, f64, Ix2>> {
+        match self {
+            Rotated::Held(_) => self.block(part),
+            Rotated::Made { rows, .. } => rows.block(part),
+        }
+    }
+
+    /// The weights of the columns in a fit with these coordinates.
+    pub(super) fn weights(&self, coordinates: &Array1<f64>) -> Array1<f64> {
+        match self {
+            Rotated::Held(_) => coordinates.clone(),
+            Rotated::Made { vectors, .. } => matvec(vectors.view(), coordinates.view()),
+        }
+    }
+
+    /// Sᵀz, where these sums of z times the columns are known.
+    pub(super) fn of_sums(&self, sums: Array1<f64>) -> Array1<f64> {
+        match self {
+            Rotated::Held(_) => sums,
+            Rotated::Made { vectors, .. } => matvec(vectors.t(), sums.view()),
+        }
+    }
+
+    /// Σ_k share_k s_ik² of some rows.
+    pub(super) fn leverage(&self, part: &Range<usize>, shares: &Array1<f64>) -> Result<Array1<f64>> {
+        Ok(matvec(self.block(part)?.mapv(|v| v * v).view(), shares.view()))
     }
 
     fn row(&self, i: usize) -> Result<Array1<f64>> {
@@ -375,10 +401,10 @@ impl<'a> Rotated<'a> {
     fn moment(&self, y: &Array1<f64>, work: &Work<'_>) -> Result<Array1<f64>> {
         let one = |part: &Range<usize>| {
             work.check()?;
-            Ok(matvec(self.block(part)?.t(), y.slice(s![part.clone()])))
+            Ok(matvec(self.columns(part)?.t(), y.slice(s![part.clone()])))
         };
         let parts = blocks(y.len()).par_iter().map(one).collect::<Result<Vec<Array1<f64>>>>()?;
-        Ok(parts.into_iter().reduce(|a, b| a + b).unwrap_or_default())
+        Ok(self.of_sums(parts.into_iter().reduce(|a, b| a + b).unwrap_or_default()))
     }
 }
 

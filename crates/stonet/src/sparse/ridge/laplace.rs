@@ -98,14 +98,15 @@ fn step(
     let part_of = |part: &Range<usize>| {
         work.check()?;
         let z = working(at.eta.slice(s![part.clone()]), sizes.slice(s![part.clone()]));
-        Ok((z.sum(), matvec(rotated.block(part)?.t(), z.view())))
+        Ok((z.sum(), matvec(rotated.columns(part)?.t(), z.view())))
     };
     let parts = blocks(n).par_iter().map(part_of).collect::<Result<Vec<(f64, Array1<f64>)>>>()?;
     let intercept = parts.iter().map(|p| p.0).sum::<f64>() / n as f64;
     // The columns are centred, so that the intercept has no part in their moments.
-    let moment = parts.into_iter().map(|p| p.1).reduce(|a, b| a + b).unwrap_or_default();
-    let coordinates = moment * shares;
-    let eta_of = |part: &Range<usize>| Ok(matvec(rotated.block(part)?.view(), coordinates.view()) + intercept);
+    let sums = parts.into_iter().map(|p| p.1).reduce(|a, b| a + b).unwrap_or_default();
+    let coordinates = rotated.of_sums(sums) * shares;
+    let weights = rotated.weights(&coordinates);
+    let eta_of = |part: &Range<usize>| Ok(matvec(rotated.columns(part)?.view(), weights.view()) + intercept);
     let eta = blocks(n).par_iter().map(eta_of).collect::<Result<Vec<Array1<f64>>>>()?;
     Ok(At { eta: eta.iter().flatten().copied().collect(), coordinates, intercept })
 }
@@ -123,8 +124,7 @@ fn left_out(
         work.check()?;
         let eta = at.eta.slice(s![part.clone()]);
         let z = working(eta, sizes.slice(s![part.clone()]));
-        let leverage = matvec(rotated.block(part)?.mapv(|v| v * v).view(), shares.view()) + 1.0 / n as f64;
-        let h = leverage.mapv(|h| h.min(MOST_LEVERAGE));
+        let h = rotated.leverage(part, shares)?.mapv(|h| (h + 1.0 / n as f64).min(MOST_LEVERAGE));
         Ok(&eta - &((&h / &(1.0 - &h)) * (z - eta)))
     };
     let parts = blocks(n).par_iter().map(part_of).collect::<Result<Vec<Array1<f64>>>>()?;
