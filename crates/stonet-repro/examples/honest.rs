@@ -18,7 +18,7 @@ use std::time::Instant;
 use ndarray::{Array2, ArrayView1, Axis, concatenate};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
-use stonet::metrics::{coverage, mean_length, winkler};
+use stonet::metrics::{coverage, coverage_in_fifths, mean_length, winkler};
 use stonet::peers::baseline::{Baseline, Cqr, FittedBaseline, Laplace, Normalised, SplitConformal};
 use stonet::{Dataset, Intervals, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
 use stonet_compare::benchmark::{Part, Prepared, Protocol, Set, prepare};
@@ -227,8 +227,7 @@ fn judge(set: &str, split: usize, seed: u64, method: &str, rows: &Prepared) -> A
     };
     let seconds = begin.elapsed().as_secs_f64();
     let y = rows.test.y.view();
-    let width = (&intervals.upper - &intervals.lower).column(0).to_vec();
-    let prediction = intervals.prediction.column(0).to_vec();
+    let width = &intervals.upper - &intervals.lower;
     Ok(Record {
         set: set.to_owned(),
         split,
@@ -238,27 +237,14 @@ fn judge(set: &str, split: usize, seed: u64, method: &str, rows: &Prepared) -> A
         coverage: coverage(&intervals, y)?,
         length: mean_length(&intervals),
         score: winkler(&intervals, y)?,
-        by_width: fifths(&width, &intervals, &rows.test),
-        by_prediction: fifths(&prediction, &intervals, &rows.test),
+        by_width: coverage_in_fifths(&intervals, y, width.view())?.to_vec(),
+        by_prediction: coverage_in_fifths(&intervals, y, intervals.prediction.view())?.to_vec(),
         exact: Truth::ALL
             .into_iter()
             .find(|t| t.name() == set)
             .map(|t| t.deviation(&intervals, &rows.test.inputs, 0.9)),
         seconds,
     })
-}
-
-/// Coverage in each fifth of the rows by this value.
-fn fifths(by: &[f64], intervals: &Intervals, test: &Part) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..by.len()).collect();
-    order.sort_by(|&a, &b| by[a].total_cmp(&by[b]));
-    let inside = |&r: &usize| {
-        let y = test.y[[r, 0]];
-        f64::from(u8::from(intervals.lower[[r, 0]] <= y && y <= intervals.upper[[r, 0]]))
-    };
-    let n = order.len();
-    let part = |f: usize| &order[f * n / 5..(f + 1) * n / 5];
-    (0..5).map(|f| part(f).iter().map(inside).sum::<f64>() / part(f).len() as f64).collect()
 }
 
 /// A network and its rows, trained or read from the cache.

@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2};
 use rand_distr::{Distribution, StandardNormal};
 use serde::Serialize;
 use stonet::base::streams::{demo, simulated};
-use stonet::metrics::{coverage, coverage_by_width, covered, mean_length, mean_sd, rmse, winkler};
+use stonet::metrics::{coverage, coverage_in_fifths, covered, mean_length, mean_sd, rmse, winkler};
 use stonet::peers::baseline::{FittedBaseline, SplitConformal};
 use stonet::peers::mlp::{Mlp, Training};
 use stonet::rows::Scaling;
@@ -96,6 +96,8 @@ struct MethodSummary {
     winkler: f64,
     narrowest: f64,
     widest: f64,
+    /// In all fifths by length, ascending.
+    by_width: [f64; 5],
     /// Standard errors over sets of coverage, length, score and both fifths.
     #[serde(skip)]
     errors: [f64; 5],
@@ -264,12 +266,12 @@ impl Demo {
 }
 
 fn method(name: &str, sets: &[Set], of: fn(&Set) -> &Intervals) -> Result<MethodSummary> {
-    let judged: Vec<[f64; 5]> = sets
+    let judged: Vec<[f64; 8]> = sets
         .iter()
         .map(|s| {
             let (i, y) = (of(s), s.test.y.view());
-            let (narrowest, widest) = coverage_by_width(i, y)?;
-            Ok([coverage(i, y)?, mean_length(i), winkler(i, y)?, narrowest, widest])
+            let [first, second, third, fourth, last] = coverage_in_fifths(i, y, (&i.upper - &i.lower).view())?;
+            Ok([coverage(i, y)?, mean_length(i), winkler(i, y)?, first, last, second, third, fourth])
         })
         .collect::<Result<_>>()?;
     let at = |j: usize| mean_sd(&judged.iter().map(|v| v[j]).collect::<Vec<_>>());
@@ -282,6 +284,7 @@ fn method(name: &str, sets: &[Set], of: fn(&Set) -> &Intervals) -> Result<Method
         winkler: at(2).0,
         narrowest: at(3).0,
         widest: at(4).0,
+        by_width: [3, 5, 6, 7, 4].map(|j| at(j).0),
         errors,
     })
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
-use stonet::metrics::{coverage, coverage_by_width, mean_length, mean_sd, median_length, winkler, winkler_scores};
+use stonet::metrics::{coverage, coverage_in_fifths, mean_length, mean_sd, median_length, winkler, winkler_scores};
 use stonet::peers::baseline::{
     Baseline, Cqr, FittedBaseline, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
 };
@@ -118,6 +118,12 @@ pub struct Judged {
     /// Standard error of the interval score over the test rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub winkler_se: Option<f64>,
+    /// Coverage by fifths of the length, ascending; records of earlier versions do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_width: Option<[f64; 5]>,
+    /// Coverage by fifths of the prediction, ascending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_prediction: Option<[f64; 5]>,
 }
 
 /// Standard error of the mean over rows, each the mean of its targets; none for a single row or infinite values.
@@ -153,16 +159,20 @@ pub(super) fn judge(
     let begin = Instant::now();
     let intervals = method.intervals(rows, &test.new, level, seed, tick)?;
     let seconds = begin.elapsed().as_secs_f64();
-    let (narrowest, widest) = coverage_by_width(&intervals, test.y)?;
+    let lengths = &intervals.upper - &intervals.lower;
+    let by_width = coverage_in_fifths(&intervals, test.y, lengths.view())?;
+    let by_prediction = coverage_in_fifths(&intervals, test.y, intervals.prediction.view())?;
     Ok(Judged {
         coverage: coverage(&intervals, test.y)?,
         mean_length: mean_length(&intervals),
         median_length: median_length(&intervals),
         winkler: winkler(&intervals, test.y)?,
-        narrowest,
-        widest,
+        narrowest: by_width[0],
+        widest: by_width[4],
         seconds,
-        mean_length_se: row_error(&(&intervals.upper - &intervals.lower)),
+        mean_length_se: row_error(&lengths),
         winkler_se: row_error(&winkler_scores(&intervals, test.y)?),
+        by_width: Some(by_width),
+        by_prediction: Some(by_prediction),
     })
 }

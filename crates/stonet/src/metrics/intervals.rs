@@ -48,13 +48,22 @@ pub fn winkler_scores(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<A
 /// Coverage among the fifth of the targets with the shortest intervals, and among the fifth with the longest: honest
 /// intervals are as right where they are sure as where they are not. Ties are broken by the order of rows.
 pub fn coverage_by_width(intervals: &Intervals, y: ArrayView2<'_, f64>) -> Result<(f64, f64)> {
+    let fifths = coverage_in_fifths(intervals, y, (&intervals.upper - &intervals.lower).view())?;
+    Ok((fifths[0], fifths[4]))
+}
+
+/// Coverage in each fifth of the targets by a value of theirs, ascending, such as the length of their intervals or the
+/// prediction. Ties are broken by the order of rows; where the number of targets is no multiple of five, neighbouring
+/// fifths share one.
+pub fn coverage_in_fifths(intervals: &Intervals, y: ArrayView2<'_, f64>, by: ArrayView2<'_, f64>) -> Result<[f64; 5]> {
+    check_shape(by, y)?;
     let hits: Vec<bool> = covered(intervals, y)?.into_iter().collect();
-    let lengths: Vec<f64> = (&intervals.upper - &intervals.lower).into_iter().collect();
+    let values: Vec<f64> = by.iter().copied().collect();
     let mut order: Vec<usize> = (0..hits.len()).collect();
-    order.sort_by(|&a, &b| lengths[a].total_cmp(&lengths[b]));
-    let fifth = hits.len().div_ceil(5);
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let n = order.len();
     let of = |rows: &[usize]| rows.iter().filter(|&&r| hits[r]).count() as f64 / rows.len() as f64;
-    Ok((of(&order[..fifth]), of(&order[order.len() - fifth..])))
+    Ok(std::array::from_fn(|i| of(&order[i * n / 5..((i + 1) * n).div_ceil(5)])))
 }
 
 /// Root mean squared error over rows and outputs.
@@ -85,7 +94,28 @@ pub fn mean_sd(values: &[f64]) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::rows::Level;
-    use ndarray::array;
+    use ndarray::{Array2, array};
+
+    /// Eleven rows of which the 2nd and the 9th are missed: fifths of three rows, neighbours share one.
+    #[test]
+    fn fifths_by_hand() {
+        let row = |f: fn(usize) -> f64| Array2::from_shape_fn((11, 1), |(i, _)| f(i));
+        let i = Intervals {
+            prediction: row(|i| -(i as f64)),
+            lower: row(|_| 0.0),
+            upper: row(|i| 1.0 + i as f64),
+            level: Level::new(0.9).unwrap(),
+        };
+        let y = row(|i| if i == 1 || i == 8 { -1.0 } else { 0.5 });
+        let third = 1.0 / 3.0;
+        let by_width = coverage_in_fifths(&i, y.view(), (&i.upper - &i.lower).view()).unwrap();
+        // Rows 0–2, 2–4, 4–6, 6–8 and 8–10.
+        assert_eq!(by_width, [2.0 * third, 1.0, 1.0, 2.0 * third, 2.0 * third]);
+        assert_eq!(coverage_by_width(&i, y.view()).unwrap(), (by_width[0], by_width[4]));
+        let by_prediction = coverage_in_fifths(&i, y.view(), i.prediction.view()).unwrap();
+        assert_eq!(by_prediction, [by_width[4], by_width[3], 1.0, 1.0, by_width[0]]);
+        assert!(coverage_in_fifths(&i, y.view(), Array2::zeros((10, 1)).view()).is_err());
+    }
 
     #[test]
     fn hand_computed() {

@@ -14,6 +14,7 @@ pub use classes::{
     BINS, ClassScores, accuracy, adaptive_ece, brier, class_scores, class_wise_ece, ece, nll, top_class,
 };
 pub use intervals::{
-    coverage, coverage_by_width, covered, mean_length, mean_sd, median_length, rmse, winkler, winkler_scores,
+    coverage, coverage_by_width, coverage_in_fifths, covered, mean_length, mean_sd, median_length, rmse, winkler,
+    winkler_scores,
 };
 pub use judge::{Band, ClassReport, JudgeSettings, Measured, judge, noise_floor};

@@ -159,6 +159,10 @@ impl<'a, 'd> Job<'a, 'd> {
         let choice = self.choose(&unseen, &folds.concat(), components.as_ref(), 0)?;
         let models: Vec<FoldModel> = fits.iter().map(|f| assemble(f, &choice)).collect();
         // The scale has seen all rows, so each is scored by a scale without it.
+        if let Some((place, score)) = choice.scores.iter().enumerate().find(|(_, s)| !s.is_finite()) {
+            let row = folds.concat()[place];
+            return Err(Error::Unbounded { what: "the score", row, column: 0, value: score.to_string() });
+        }
         let mut next = choice.scores.iter().copied();
         let scores = folds.iter().map(|f| next.by_ref().take(f.len()).collect()).collect();
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
