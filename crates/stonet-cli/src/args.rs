@@ -37,8 +37,8 @@ pub struct ColumnArgs {
     /// the network's outputs for classification; all other columns if not given
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub inputs: Option<Vec<String>>,
-    /// Regression: columns beside those of --inputs, such as the network's own inputs, which often makes intervals
-    /// shorter: the head learns from them what the last hidden layer has lost
+    /// Regression: further columns beside those of --inputs, such as the network's own inputs. They often make intervals
+    /// shorter, because the last hidden layer does not keep all that the inputs say
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub also: Vec<String>,
     /// Columns to leave out, such as row numbers

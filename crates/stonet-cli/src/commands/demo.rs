@@ -270,12 +270,12 @@ fn method(name: &str, sets: &[Set], of: fn(&Set) -> &Intervals) -> Result<Method
         .iter()
         .map(|s| {
             let (i, y) = (of(s), s.test.y.view());
-            let [first, second, third, fourth, last] = coverage_in_fifths(i, y, (&i.upper - &i.lower).view())?;
-            Ok([coverage(i, y)?, mean_length(i), winkler(i, y)?, first, last, second, third, fourth])
+            let [a, b, c, d, e] = coverage_in_fifths(i, y, (&i.upper - &i.lower).view())?;
+            Ok([coverage(i, y)?, mean_length(i), winkler(i, y)?, a, b, c, d, e])
         })
         .collect::<Result<_>>()?;
     let at = |j: usize| mean_sd(&judged.iter().map(|v| v[j]).collect::<Vec<_>>());
-    let errors = std::array::from_fn(|j| at(j).1 / (sets.len() as f64).sqrt());
+    let errors = [0, 1, 2, 3, 7].map(|j| at(j).1 / (sets.len() as f64).sqrt());
     Ok(MethodSummary {
         name: name.to_owned(),
         coverage: at(0).0,
@@ -283,8 +283,8 @@ fn method(name: &str, sets: &[Set], of: fn(&Set) -> &Intervals) -> Result<Method
         mean_length: at(1).0,
         winkler: at(2).0,
         narrowest: at(3).0,
-        widest: at(4).0,
-        by_width: [3, 5, 6, 7, 4].map(|j| at(j).0),
+        widest: at(7).0,
+        by_width: [3, 4, 5, 6, 7].map(|j| at(j).0),
         errors,
     })
 }

@@ -364,7 +364,10 @@ impl<'a> Sink<'a> {
             let columns = columns(said, &extra);
             let (copied, own) = columns.split_at(extra.len());
             if let Some(both) = copied.iter().find(|c| own.iter().any(|o| o.name == c.name)) {
-                let why = format!("copies `{}`, as a column of features is called; rename it in the rows", both.name);
+                let why = format!(
+                    "copies `{}`, and a column of features has the same name; rename it in the rows",
+                    both.name
+                );
                 return Err(Error::flag("--keep or --with-inputs", why));
             }
             self.classes = class_output(said).map_or(0, Array2::ncols);

@@ -15,7 +15,7 @@ use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use stonet::base::streams::benchmark as streams;
 use stonet::peers::mlp::Training;
-use stonet::rows::Scaling;
+use stonet::rows::{Scaling, by_group};
 use stonet::train::{Progress, Stop};
 use stonet::{Dataset, Level, RegressionInputs, RegressionRows, Seed, Ticker};
 
@@ -124,11 +124,7 @@ impl Part {
 fn parts(set: &Set, protocol: &Protocol, seed: Seed) -> Result<[Vec<usize>; 3]> {
     let mut units: Vec<Vec<usize>> = match &set.groups {
         None => (0..set.data.rows()).map(|r| vec![r]).collect(),
-        Some(groups) => {
-            let mut by_group = BTreeMap::<usize, Vec<usize>>::new();
-            groups.iter().enumerate().for_each(|(r, &g)| by_group.entry(g).or_default().push(r));
-            by_group.into_values().collect()
-        }
+        Some(groups) => by_group(0..groups.len(), groups),
     };
     units.shuffle(&mut seed.rng());
     let share = |s: f64| (s * units.len() as f64).round() as usize;

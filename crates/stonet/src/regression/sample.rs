@@ -3,7 +3,7 @@
 
 use ndarray::Axis;
 
-use super::stack::{FittedStack, FoldModel, lower};
+use super::stack::{FittedStack, FoldModel, lower, signed_score};
 use super::{FittedRegressor, Kind, Model, PostStoNetRegressor};
 use crate::base::{Error, Result, Seed, Ticker, streams};
 use crate::conformal::buckets::Buckets;
@@ -101,14 +101,7 @@ impl UncalibratedRegressor {
         let scorer = &self.scorers[output];
         let columns = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect::<Result<Vec<_>>>()?;
         let at = scorer.run(&columns, rows.rows())?;
-        let score = |row: usize| {
-            let off = y[[row, output]] - at[0][row];
-            let score = off / at[if off < 0.0 { 2 } else { 1 }][row];
-            // Finite numbers can still be too far apart.
-            let unbounded = || Error::Unbounded { what: "the score", row, column: output, value: score.to_string() };
-            if score.is_finite() { Ok(score) } else { Err(unbounded()) }
-        };
-        (0..rows.rows()).map(score).collect()
+        (0..rows.rows()).map(|row| signed_score(y[[row, output]], &at, row, (row, output))).collect()
     }
 
     /// Rows that gave scores so far.

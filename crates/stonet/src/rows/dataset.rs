@@ -1,5 +1,7 @@
 //! Rows of inputs and targets, their standardisation, and their division into folds.
 
+use std::collections::BTreeMap;
+
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
@@ -362,6 +364,13 @@ impl Scaling {
     pub fn apply(&self, data: &Dataset) -> Result<Dataset> {
         Dataset::new(self.x.apply(data.x())?, self.y.apply(data.y())?)
     }
+}
+
+/// Row numbers by group, in the order of the groups; `groups[r]` is the group of row r.
+pub fn by_group(rows: impl IntoIterator<Item = usize>, groups: &[usize]) -> Vec<Vec<usize>> {
+    let mut members = BTreeMap::<usize, Vec<usize>>::new();
+    rows.into_iter().for_each(|r| members.entry(groups[r]).or_default().push(r));
+    members.into_values().collect()
 }
 
 /// Row numbers held out by each of k folds: random, disjoint, sizes differing by at most one.

@@ -11,7 +11,7 @@ pub(crate) mod regression;
 mod reservoir;
 
 pub use classes::{ClassInputs, ClassOutput, ClassRows, InputKind};
-pub use dataset::{Dataset, Scaling, Standardizer, complement, folds};
+pub use dataset::{Dataset, Scaling, Standardizer, by_group, complement, folds};
 pub use fingerprint::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuilder, Overlap, row_hashes};
 pub use intervals::{Intervals, Level, PredictInterval, Side};
 pub use label_kind::LabelKind;

@@ -123,10 +123,7 @@ impl Builder {
     /// An output column.
     pub(crate) fn output(&mut self, quantity: Quantity, node: Node, column: usize, finite: bool) {
         let (node, column) = match self.range {
-            Some((low, high)) => {
-                let cut = Clamp { column, centre: 0.0, scale: 1.0, low, high };
-                (self.clamp(node, vec![cut], false), 0)
-            }
+            Some((low, high)) => (self.clamp(node, vec![Clamp::within(column, low, high)], false), 0),
             None => (node, column),
         };
         self.outputs.push(Output { quantity, node, column, finite });

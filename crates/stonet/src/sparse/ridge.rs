@@ -35,6 +35,13 @@ pub struct Clamp {
     pub high: f64,
 }
 
+impl Clamp {
+    /// A column as it is, within two ends.
+    pub(crate) fn within(column: usize, low: f64, high: f64) -> Self {
+        Clamp { column, centre: 0.0, scale: 1.0, low, high }
+    }
+}
+
 /// Standard scale and the range of the rows it was learned on: new rows are clipped one standard deviation beyond, so
 /// that a feature that hardly varied among them cannot send a prediction far away.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

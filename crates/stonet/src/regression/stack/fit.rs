@@ -15,6 +15,7 @@ use crate::base::Work;
 use crate::base::streams::stack as streams;
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::conformal::ranks::Scores;
+use crate::rows::by_group;
 use crate::rows::regression::Single;
 use crate::score::{Column, Input, Port, Scorer};
 use crate::sparse::ridge::{BLOCK, Components};
@@ -159,12 +160,9 @@ impl<'a, 'd> Job<'a, 'd> {
         let choice = self.choose(&unseen, &folds.concat(), components.as_ref(), 0)?;
         let models: Vec<FoldModel> = fits.iter().map(|f| assemble(f, &choice)).collect();
         // The scale has seen all rows, so each is scored by a scale without it.
-        if let Some((place, score)) = choice.scores.iter().enumerate().find(|(_, s)| !s.is_finite()) {
-            let row = folds.concat()[place];
-            return Err(Error::Unbounded { what: "the score", row, column: 0, value: score.to_string() });
-        }
-        let mut next = choice.scores.iter().copied();
-        let scores = folds.iter().map(|f| next.by_ref().take(f.len()).collect()).collect();
+        let mut next = choice.scores.iter();
+        let of_fold = |fold: &Vec<usize>| fold.iter().zip(next.by_ref()).map(|(&r, &s)| bounded(s, (r, 0))).collect();
+        let scores = folds.iter().map(of_fold).collect::<Result<_>>()?;
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
         Ok((self.finish(models, scores, &folds), paths))
     }
@@ -262,12 +260,7 @@ impl<'a, 'd> Job<'a, 'd> {
     fn scores(&self, model: &FoldModel, rows: &[usize]) -> Result<Vec<f64>> {
         let scorer = Scorer::new(lower::models_plan(&[model], self.data.features.ncols()));
         let columns = scored(&scorer, self.data, rows)?;
-        let score = |(i, &r): (usize, &usize)| {
-            let off = self.data.y[r] - columns[0][i];
-            let score = off / columns[if off < 0.0 { 2 } else { 1 }][i];
-            let unbounded = || Error::Unbounded { what: "the score", row: r, column: 0, value: score.to_string() };
-            if score.is_finite() { Ok(score) } else { Err(unbounded()) }
-        };
+        let score = |(i, &r): (usize, &usize)| signed_score(self.data.y[r], &columns, i, (r, 0));
         rows.iter().enumerate().map(score).collect()
     }
 
@@ -330,11 +323,7 @@ impl<'a, 'd> Job<'a, 'd> {
     fn units(&self, rows: &[usize], seed: Seed) -> Vec<Vec<usize>> {
         let mut units: Vec<Vec<usize>> = match self.data.groups {
             None => rows.iter().map(|&r| vec![r]).collect(),
-            Some(groups) => {
-                let mut by_group = BTreeMap::<usize, Vec<usize>>::new();
-                rows.iter().for_each(|&r| by_group.entry(groups[r]).or_default().push(r));
-                by_group.into_values().collect()
-            }
+            Some(groups) => by_group(rows.iter().copied(), groups),
         };
         units.shuffle(&mut seed.rng());
         units
@@ -359,6 +348,21 @@ fn assemble(fit: &Candidates, choice: &Choice) -> FoldModel {
     let chosen = fit.members.iter().zip(&choice.candidate).zip(&choice.weights);
     let members = chosen.filter(|(_, w)| **w > 0.0).map(|((m, &c), &w)| (w, m[c].clone())).collect();
     FoldModel { members, scale: choice.scale.clone(), shape: choice.shape.clone().map(Box::new) }
+}
+
+/// (y − μ)/s of row `i` of the columns μ, s⁺ and s⁻, with the scale of the side on which y lies. An error names row and
+/// column `place`.
+pub(crate) fn signed_score(y: f64, columns: &[Vec<f64>], i: usize, place: (usize, usize)) -> Result<f64> {
+    let off = y - columns[0][i];
+    bounded(off / columns[if off < 0.0 { 2 } else { 1 }][i], place)
+}
+
+/// A score, unless finite numbers were too far apart for it.
+fn bounded(score: f64, (row, column): (usize, usize)) -> Result<f64> {
+    match score.is_finite() {
+        true => Ok(score),
+        false => Err(Error::Unbounded { what: "the score", row, column, value: score.to_string() }),
+    }
 }
 
 /// All outputs of a scorer at some rows; no features are copied beside a block.

@@ -117,7 +117,7 @@ impl Inputs {
                     let mut sparse = Sparse::default();
                     sparse.push(factor.weights.iter().copied().enumerate(), factor.constant);
                     let value = b.combine(columns, sparse, false);
-                    let factor = b.clamp(value, vec![within(0, factor.low, factor.high)], false);
+                    let factor = b.clamp(value, vec![Clamp::within(0, factor.low, factor.high)], false);
                     b.op(Op::Product(scale, factor))
                 });
                 [mean, above, below]
@@ -272,7 +272,7 @@ impl Fold {
         }
         let terms = self.terms(b, others, ridge, 1.0);
         let exponent = b.sum(vec![(1.0, features), (1.0, terms)], 0.0);
-        let log = b.clamp(exponent, vec![within(0, *low, *high)], false);
+        let log = b.clamp(exponent, vec![Clamp::within(0, *low, *high)], false);
         (Some(log), b.op(Op::Exp { of: exponent, low: *low, high: *high }))
     }
 
@@ -286,11 +286,6 @@ impl Fold {
         sparse.push((0..count).map(|i| (i, weight * ridge.coefficients()[first + i])), 0.0);
         b.combine(clamped, sparse, false)
     }
-}
-
-/// A column within two ends.
-fn within(column: usize, low: f64, high: f64) -> Clamp {
-    Clamp { column, centre: 0.0, scale: 1.0, low, high }
 }
 
 /// The columns that a shape looks at: log s with its hinges, then u, u² and the hinges of u.

@@ -33,6 +33,7 @@ use crate::network::StoNet;
 use crate::rows::regression::Single;
 use crate::train::TuningCurve;
 use fit::Job;
+pub(crate) use fit::signed_score;
 
 /// What asks for the network's prediction.
 pub(crate) const NAME: &str = "a stack that was fitted with them";

@@ -8,7 +8,6 @@
 //! orthogonal to the intercept, and both parts come without cancellation, which matters for small λ: r = U
 //! diag(λ/(d+λ)) Uᵀy and 1 − 1/n − h_i = Σ_k u_ik² λ/(d_k+λ).
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use ndarray::{Array1, Array2, CowArray, Ix2, s};
@@ -18,6 +17,7 @@ use super::{Clip, Design, blocks};
 use crate::base::Result;
 use crate::base::Work;
 use crate::linalg::dense::{matmul, matvec, spd_inverse, symmetric_eigen};
+use crate::rows::by_group;
 
 /// Blocks whose Gram matrices are held at once.
 const FEW: usize = 8;
@@ -68,6 +68,15 @@ impl<'a> Rows<'a> {
             Some(all) => Ok(all.slice(s![part.clone(), ..]).into()),
             None => Ok(self.made(part)?.into()),
         }
+    }
+
+    /// Zᵀv, for one number of v per row.
+    fn transposed_times(&self, v: &Array1<f64>) -> Result<Array1<f64>> {
+        let mut sum = Array1::zeros(self.clip.columns());
+        for part in blocks(self.y.len()) {
+            sum += &self.block(&part)?.t().dot(&v.slice(s![part]));
+        }
+        Ok(sum)
     }
 
     fn response(&self, part: &Range<usize>) -> Array1<f64> {
@@ -180,9 +189,7 @@ impl Basis {
             let errors = residual.iter().zip(leverage).map(|(r, h)| r / (1.0 - 1.0 / n as f64 - h).max(LEAST_LEFT_ROW));
             return Ok(errors.collect());
         };
-        let mut members = BTreeMap::<usize, Vec<usize>>::new();
-        groups.iter().enumerate().for_each(|(i, &g)| members.entry(g).or_default().push(i));
-        let members: Vec<Vec<usize>> = members.into_values().collect();
+        let members = by_group(0..n, groups);
         let roots = shares.mapv(f64::sqrt);
         let solved: Vec<Array1<f64>> = members
             .par_iter()
@@ -218,12 +225,7 @@ impl Basis {
             Basis::Rows { values, vectors, .. } => {
                 let largest = values.iter().fold(0.0, |m: f64, d| m.max(*d));
                 let over = |(c, d): (&f64, &f64)| if *d > 1e-14 * largest { c / d } else { 0.0 };
-                let dual = vectors.dot(&coordinates.iter().zip(values).map(over).collect::<Array1<f64>>());
-                let mut coefficients = Array1::zeros(rows.clip.columns());
-                for part in blocks(rows.y.len()) {
-                    coefficients += &rows.block(&part)?.t().dot(&dual.slice(s![part]));
-                }
-                Ok(coefficients)
+                rows.transposed_times(&vectors.dot(&coordinates.iter().zip(values).map(over).collect::<Array1<f64>>()))
             }
         }
     }
@@ -304,12 +306,7 @@ impl Basis {
             }
             // V diag(√d/(d+λ)) Uᵀy = Zᵀ U diag(1/(d+λ)) Uᵀy.
             Basis::Rows { values, vectors, response } => {
-                let dual = vectors.dot(&(response * &values.mapv(|d| shrink(d, penalty))));
-                let mut coefficients = Array1::zeros(rows.clip.columns());
-                for part in blocks(rows.y.len()) {
-                    coefficients += &rows.block(&part)?.t().dot(&dual.slice(s![part]));
-                }
-                Ok(coefficients)
+                rows.transposed_times(&vectors.dot(&(response * &values.mapv(|d| shrink(d, penalty)))))
             }
         }
     }
@@ -317,8 +314,8 @@ impl Basis {
 
 /// Errors of a group's rows by a fit without the group, from its rows A and residuals.
 fn without_group(a: &Array2<f64>, residual: &Array1<f64>) -> Array1<f64> {
-    let (small, large) = (a.nrows() <= a.ncols(), a.nrows() > a.ncols());
-    let mut left = if small { -matmul(a.view(), a.t()) } else { -matmul(a.t(), a.view()) };
+    let large = a.nrows() > a.ncols();
+    let mut left = if large { -matmul(a.t(), a.view()) } else { -matmul(a.view(), a.t()) };
     left.diag_mut().mapv_inplace(|d| d + 1.0 + LEAST_LEFT_GROUP);
     match spd_inverse(left.view()) {
         Some(inverse) if large => residual + &a.dot(&inverse.dot(&a.t().dot(residual))),
@@ -364,7 +361,7 @@ impl<'a> Rotated<'a> {
         })
     }
 
-    /// What the [weights](Self::weights) of a fit are of, at some rows: S, or Z.
+    /// The columns at some rows that the [weights](Self::weights) of a fit multiply: S where it is held, otherwise Z.
     pub(super) fn columns(&self, part: &Range<usize>) -> Result<CowArray<'_, f64, Ix2>> {
         match self {
             Rotated::Held(_) => self.block(part),
@@ -380,7 +377,7 @@ impl<'a> Rotated<'a> {
         }
     }
 
-    /// Sᵀz, where these sums of z times the columns are known.
+    /// Sᵀz, from the sums over all rows of z times the [columns](Self::columns).
     pub(super) fn of_sums(&self, sums: Array1<f64>) -> Array1<f64> {
         match self {
             Rotated::Held(_) => sums,

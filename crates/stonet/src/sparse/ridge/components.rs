@@ -21,7 +21,7 @@ pub struct Components {
 }
 
 impl Components {
-    /// Of these rows.
+    /// The components of these rows.
     pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize], work: &Work<'_>) -> Result<Self> {
         let clip = Clip::fit(x, rows)?;
         let block = |part: Range<usize>| x.select(Axis(0), &rows[part]);
@@ -29,7 +29,7 @@ impl Components {
         Components::of(Basis::new(&numbers, work)?.as_ref(), &numbers)
     }
 
-    /// Of rows whose basis is known; none where there is no basis.
+    /// The components of rows whose basis is known; none where there is no basis.
     pub(super) fn of(basis: Option<&Basis>, rows: &Rows<'_>) -> Result<Self> {
         let none = Array2::zeros((0, rows.clip.columns()));
         let weights = basis.map_or(Ok(none), |basis| basis.leading(rows, MOST))?;

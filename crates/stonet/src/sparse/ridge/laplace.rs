@@ -106,9 +106,8 @@ fn step(
     let sums = parts.into_iter().map(|p| p.1).reduce(|a, b| a + b).unwrap_or_default();
     let coordinates = rotated.of_sums(sums) * shares;
     let weights = rotated.weights(&coordinates);
-    let eta_of = |part: &Range<usize>| Ok(matvec(rotated.columns(part)?.view(), weights.view()) + intercept);
-    let eta = blocks(n).par_iter().map(eta_of).collect::<Result<Vec<Array1<f64>>>>()?;
-    Ok(At { eta: eta.iter().flatten().copied().collect(), coordinates, intercept })
+    let eta = over_rows(n, work, |part| Ok(matvec(rotated.columns(part)?.view(), weights.view()) + intercept))?;
+    Ok(At { eta, coordinates, intercept })
 }
 
 /// η at each row by a fit without it: η − h/(1 − h) (z − η).
@@ -120,13 +119,24 @@ fn left_out(
     work: &Work<'_>,
 ) -> Result<Array1<f64>> {
     let n = sizes.len();
-    let part_of = |part: &Range<usize>| {
-        work.check()?;
+    over_rows(n, work, |part| {
         let eta = at.eta.slice(s![part.clone()]);
         let z = working(eta, sizes.slice(s![part.clone()]));
         let h = rotated.leverage(part, shares)?.mapv(|h| (h + 1.0 / n as f64).min(MOST_LEVERAGE));
         Ok(&eta - &((&h / &(1.0 - &h)) * (z - eta)))
+    })
+}
+
+/// One number per row, block by block.
+fn over_rows(
+    n: usize,
+    work: &Work<'_>,
+    of: impl Fn(&Range<usize>) -> Result<Array1<f64>> + Sync,
+) -> Result<Array1<f64>> {
+    let one = |part: &Range<usize>| {
+        work.check()?;
+        of(part)
     };
-    let parts = blocks(n).par_iter().map(part_of).collect::<Result<Vec<Array1<f64>>>>()?;
+    let parts = blocks(n).par_iter().map(one).collect::<Result<Vec<_>>>()?;
     Ok(parts.iter().flatten().copied().collect())
 }
