@@ -54,6 +54,8 @@ struct Wanted {
     levels: Vec<f64>,
     side: Side,
     joint: bool,
+    quantiles: Vec<f64>,
+    below: Vec<f64>,
     single: bool,
     /// Of the head, or of the network in front of it.
     inputs: Option<Vec<String>>,
@@ -167,7 +169,9 @@ impl Scorer {
         let wanted: Wanted = settings::plain(wanted, "score")?;
         let model = Model::from_bytes(head).raise()?;
         let levels = arrays::levels(&wanted.levels)?;
-        let settings = ScoreSettings { levels, side: wanted.side, joint: wanted.joint, single: wanted.single };
+        let (quantiles, below) = (arrays::levels(&wanted.quantiles)?, wanted.below.clone());
+        let (side, joint, single) = (wanted.side, wanted.joint, wanted.single);
+        let settings = ScoreSettings { levels, side, joint, quantiles, below, single };
         let resolved = model.resolve_as(&settings, argument).raise()?;
         asked::check(&model, &wanted.renamed())?;
         let (tapped, known) = match network {

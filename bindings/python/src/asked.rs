@@ -15,6 +15,8 @@ pub fn argument(setting: Setting) -> &'static str {
         Setting::Level => "level",
         Setting::Side => "side",
         Setting::Joint => "joint",
+        Setting::Quantiles => "quantiles",
+        Setting::Below => "below",
         Setting::Prediction => "prediction",
         Setting::Features => "features",
     }
@@ -33,7 +35,7 @@ pub fn refusal(name: &str, why: &str) -> PyErr {
 /// Which intervals; levels may be equal, as arrays know them by their places.
 pub fn intervals(levels: &[f64], side: &str, joint: bool) -> PyResult<Asked> {
     let side: Side = serde_json::from_value(side.into()).raise()?;
-    Ok(Asked { levels: arrays::levels(levels)?, side, joint })
+    Ok(Asked { joint, ..Asked::at(&arrays::levels(levels)?).with_side(side) })
 }
 
 /// A column's name, its target, and which end at which level stands in it; none for the prediction.

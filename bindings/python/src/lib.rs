@@ -41,7 +41,9 @@ mod _core {
     #[pymodule_export]
     use crate::load::load;
     #[pymodule_export]
-    use crate::metrics::{class_scores, interval_scores, judge_classes, reliability, rows_needed};
+    use crate::metrics::{
+        class_scores, crps, interval_scores, judge_classes, pinball, pit_distance, reliability, rows_needed,
+    };
     #[pymodule_export]
     use crate::network::OnnxRunner;
     #[pymodule_export]

@@ -33,6 +33,25 @@ pub fn interval_scores(y: Matrix<'_>, lower: Matrix<'_>, upper: Matrix<'_>, leve
     Ok([coverage, metrics::mean_length(&i), metrics::median_length(&i), winkler, narrow, wide])
 }
 
+/// The mean pinball loss of a quantile.
+#[pyfunction]
+pub fn pinball(y: Matrix<'_>, quantile: Matrix<'_>, tau: f64) -> PyResult<f64> {
+    metrics::pinball(quantile.as_array(), y.as_array(), Level::new(tau).raise()?).raise()
+}
+
+/// The mean CRPS of distributions that give equal mass to quantiles, each rows × outputs.
+#[pyfunction]
+pub fn crps(y: Matrix<'_>, quantiles: Vec<Matrix<'_>>) -> PyResult<f64> {
+    let quantiles: Vec<Array2<f64>> = quantiles.iter().map(|q| q.as_array().to_owned()).collect();
+    metrics::crps(&quantiles, y.as_array()).raise()
+}
+
+/// The distance of a PIT from a uniform distribution, and how large chance makes it.
+#[pyfunction]
+pub fn pit_distance(pit: Matrix<'_>) -> (f64, f64) {
+    metrics::pit_distance(pit.as_array())
+}
+
 /// accuracy, nll, brier, ece, cece and adaptive_ece, as JSON.
 #[pyfunction]
 pub fn class_scores(p: Matrix<'_>, labels: Numbers<'_>, bins: usize) -> PyResult<String> {

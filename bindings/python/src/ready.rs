@@ -105,23 +105,27 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Predictions and, at every level, bounds.
+    /// Predictions, bounds at every level, and an array for quantiles and one for probabilities where any are asked for.
     pub fn intervals(model: &Model, head: &FittedRegressor, asked: &Asked, layout: &Layout) -> PyResult<Self> {
         layout.check(head)?;
         let scorer = head.scorer(asked).raise()?;
         let (targets, levels) = (head.outputs(), asked.levels.len());
+        let (quantiles, below) = (asked.quantiles.len(), asked.below.len());
         let place = |quantity: Quantity| match quantity {
             Quantity::Prediction { target } => Some((0, target)),
             Quantity::Lower { target, level } => Some((1, 2 * target * levels + level)),
             Quantity::Upper { target, level } => Some((1, (2 * target + 1) * levels + level)),
+            Quantity::Quantile { target, number } => Some((2, target * quantiles + number)),
+            Quantity::Below { target, number } => Some((2 + usize::from(quantiles > 0), target * below + number)),
             _ => None,
         };
         let ends = [f64::NEG_INFINITY, f64::INFINITY].map(|end| vec![end; levels]).concat().repeat(targets);
-        let shape = Shape {
-            arrays: vec![vec![targets], vec![targets, 2, levels]],
-            places: scorer.outputs().iter().map(|o| place(o.quantity)).collect(),
-            otherwise: vec![Vec::new(), ends],
-        };
+        let mut arrays = vec![vec![targets], vec![targets, 2, levels]];
+        arrays.extend([quantiles, below].into_iter().filter(|n| *n > 0).map(|n| vec![targets, n]));
+        let mut otherwise = vec![Vec::new(), ends];
+        otherwise.resize(arrays.len(), Vec::new());
+        let places = scorer.outputs().iter().map(|o| place(o.quantity)).collect();
+        let shape = Shape { arrays, places, otherwise };
         let source = |port: Port, k: usize| match (layout, port) {
             (Layout::Within { features, .. }, Port::Features) => Source { second: false, column: features[k] },
             (Layout::Within { prediction, .. }, _) => Source { second: false, column: prediction[k] },

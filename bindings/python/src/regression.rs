@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ndarray::ArrayView2;
-use numpy::PyArrayDyn;
+use numpy::{IntoPyArray, PyArray2, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -14,7 +14,7 @@ use stonet::{Fingerprints, FittedRegressor, Level, PostStoNetRegressor, Regressi
 use stonet_io::{Head, Model, ModelColumns, ScoreSettings, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
-use crate::arrays::{Held, Matrix, Numbers, indices};
+use crate::arrays::{self, Held, Matrix, Numbers, indices};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
 use crate::ready::{Layout, Ready};
@@ -37,6 +37,20 @@ impl Regression {
             Head::Regression(_) => Ok(Regression { model }),
             Head::Classification(_) => Err(PyValueError::new_err("this head gives class probabilities")),
         }
+    }
+
+    /// The last array of what is asked for.
+    fn last<'py>(
+        &self,
+        py: Python<'py>,
+        asked: &Asked,
+        x: &Table<'_>,
+        prediction: Option<&Table<'_>>,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Array<'py>> {
+        let ready = Ready::intervals(&self.model, self.head(), asked, &Layout::Beside)?;
+        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(x), prediction)?;
+        Ok(found.remove(found.len() - 1))
     }
 
     fn head(&self) -> &FittedRegressor {
@@ -188,6 +202,51 @@ impl Regression {
         Ok((found.remove(0), bounds))
     }
 
+    /// Quantiles, rows × outputs × quantiles.
+    #[pyo3(signature = (x, prediction, quantiles, n_jobs=None))]
+    fn quantiles<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        prediction: Option<Table<'_>>,
+        quantiles: Vec<f64>,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Array<'py>> {
+        let asked = Asked { quantiles: arrays::levels(&quantiles)?, ..Asked::default() };
+        self.last(py, &asked, &x, prediction.as_ref(), n_jobs)
+    }
+
+    /// P(y ≤ t) for each t of some values, rows × outputs × values.
+    #[pyo3(signature = (x, prediction, values, n_jobs=None))]
+    fn cdf<'py>(
+        &self,
+        py: Python<'py>,
+        x: Table<'_>,
+        prediction: Option<Table<'_>>,
+        values: Vec<f64>,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Array<'py>> {
+        let asked = Asked { below: values, ..Asked::default() };
+        self.last(py, &asked, &x, prediction.as_ref(), n_jobs)
+    }
+
+    /// P(y ≤ t) at a value t per row and output.
+    fn cdf_at<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        values: Matrix<'_>,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let held = HeldRows::new(&x, &values, &prediction, &None)?;
+        Ok(self.head().cdf_at(&held.new_rows()?, held.y.view()).raise()?.into_pyarray(py))
+    }
+
+    /// Probabilities whose quantiles are as likely as each other and stand for a distribution.
+    fn equally_likely(&self) -> Vec<f64> {
+        self.head().equally_likely().into_iter().map(f64::from).collect()
+    }
+
     /// What gives predictions and bounds of a few rows without checks of names and types.
     #[pyo3(signature = (levels, side="both", joint=false, *, within=None, alone=false, n_jobs=None))]
     fn ready(
@@ -271,7 +330,7 @@ impl Regression {
     }
 
     /// Writes an ONNX file with intervals at some levels.
-    #[pyo3(signature = (path, levels, side, joint, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    #[pyo3(signature = (path, levels, side, joint, quantiles, below, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn to_onnx(
         &self,
@@ -279,6 +338,8 @@ impl Regression {
         levels: Vec<f64>,
         side: &str,
         joint: bool,
+        quantiles: Vec<f64>,
+        below: Vec<f64>,
         network: Option<&[u8]>,
         network_name: PathBuf,
         tap: Option<String>,
@@ -286,8 +347,9 @@ impl Regression {
         keep_outputs: bool,
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
-        let Asked { levels, side, joint } = asked::intervals(&levels, side, joint)?;
-        let settings = ScoreSettings { levels, side, joint, single: true };
+        let Asked { levels, side, joint, .. } = asked::intervals(&levels, side, joint)?;
+        let quantiles = arrays::levels(&quantiles)?;
+        let settings = ScoreSettings { levels, side, joint, quantiles, below, single: true };
         export::write(&self.model, &settings, export::Wanted { path, network, tap, output, keep_outputs })
     }
 

@@ -1,15 +1,15 @@
-//! Which intervals are asked for: `--level`, `--side` and `--joint`.
+//! What is asked of a head: `--level`, `--side`, `--joint`, `--quantiles` and `--below`.
 
 use clap::{Args, ValueEnum};
 use stonet::{Level, Side};
 use stonet_io::{Model, Resolved, ScoreSettings, Setting};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-/// Levels and ends of intervals.
+/// Levels and ends of intervals, quantiles and probabilities.
 #[derive(Args)]
 pub struct AskedArgs {
-    /// Coverage, one or several; that of the fit if not given
+    /// Coverage of the intervals, one or several; that of the fit if nothing is asked for
     #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
     level: Vec<f64>,
     /// Which bounds to compute
@@ -18,6 +18,15 @@ pub struct AskedArgs {
     /// Intervals that cover all targets of a row jointly
     #[arg(long)]
     joint: bool,
+    /// Quantiles between 0 and 1, in columns such as `q05`
+    ///
+    /// A quantile below 0.5 is the lower bound of its level, any other the upper bound, with the guarantee of that
+    /// bound.
+    #[arg(long, value_delimiter = ',', value_name = "QUANTILES")]
+    quantiles: Vec<f64>,
+    /// Values t: P(y <= t) for each, in columns such as `below_100`
+    #[arg(long, value_delimiter = ',', value_name = "VALUES", allow_hyphen_values = true)]
+    below: Vec<f64>,
 }
 
 /// Which ends an interval has.
@@ -40,7 +49,12 @@ impl AskedArgs {
             End::Lower => Side::Lower,
             End::Upper => Side::Upper,
         };
-        Ok(ScoreSettings { levels, side, joint: self.joint, single })
+        let quantile = |&q: &f64| {
+            Level::new(q)
+                .map_err(|_| Error::flag("--quantiles", format!("has {q}; give numbers between 0 and 1, such as 0.05")))
+        };
+        let quantiles = self.quantiles.iter().map(quantile).collect::<Result<Vec<_>>>()?;
+        Ok(ScoreSettings { levels, side, joint: self.joint, quantiles, below: self.below.clone(), single })
     }
 }
 
@@ -55,6 +69,8 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Level => "--level",
         Setting::Side => "--side",
         Setting::Joint => "--joint",
+        Setting::Quantiles => "--quantiles",
+        Setting::Below => "--below",
         Setting::Prediction => "--prediction",
         Setting::Features => "--features",
     }

@@ -86,7 +86,10 @@ pub use sample::{Sample, Sampling};
 #[cfg(feature = "parquet")]
 pub use score::{BatchInputs, BatchScorer};
 pub use score::{HeadAsked, ModelScorer, Resolved, ScoreSettings, Scored, Setting};
-pub use score::{UNUSED_PREDICTION, check_levels, default_level, interval_columns, label_kind, score_file, types};
+pub use score::{
+    UNUSED_PREDICTION, below_name, check_levels, default_level, interval_columns, label_kind, quantile_name,
+    score_file, types,
+};
 pub use table::{Choice, Table};
 pub use write::{Cells, Column, Type, Writer, discard_unfinished_files, write_whole};
 

@@ -17,25 +17,33 @@ use crate::{Cells, Column, Error, Model, ModelColumns, Result, Table, Type, Writ
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
 use resolve::class_type;
-pub use resolve::{HeadAsked, Resolved, Setting, UNUSED_PREDICTION, check_levels, default_level, interval_columns};
+pub use resolve::{
+    HeadAsked, Resolved, Setting, UNUSED_PREDICTION, below_name, check_levels, default_level, interval_columns,
+    quantile_name,
+};
 
 /// What to predict.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ScoreSettings {
-    /// Levels of the intervals; if there are none, the model's own, or 0.9.
+    /// Levels of the intervals; if there are none and nothing else is asked for, the model's own, or 0.9.
     pub levels: Vec<Level>,
     /// Which ends.
     pub side: Side,
     /// Whether a row's intervals hold all targets at once with the level, and not each by itself.
     pub joint: bool,
+    /// Quantiles of every target by itself.
+    pub quantiles: Vec<Level>,
+    /// Values t for which P(y ≤ t) is asked.
+    pub below: Vec<f64>,
     /// Whether numbers are written with 32 bits.
     pub single: bool,
 }
 
 /// A model made ready to predict for any number of tables.
 ///
-/// Its [outputs](Self::outputs) are `prediction`, `lower_90`, `upper_90`, … for every level; with several targets each
-/// has the target's name in front, such as `price_lower_90`. A classifier's are `class`, the most probable one, of the
+/// Its [outputs](Self::outputs) are `prediction`, then `lower_90`, `upper_90`, … for every level, `q05` for the quantile
+/// 0.05, and `below_100` for P(y ≤ 100); with several targets each has the target's name in front, such as
+/// `price_lower_90`. A classifier's are `class`, the most probable one, of the
 /// kind of the labels, and `p_<label>` for every class.
 #[derive(Debug, Clone)]
 pub struct ModelScorer {
@@ -133,6 +141,7 @@ fn inputs(columns: &ModelColumns, scorer: &Scorer) -> Vec<String> {
         Port::Features => &columns.features[i.column],
         Port::Prediction => &columns.prediction[i.column],
         Port::Logits => &columns.logits[i.column],
+        Port::Values => &columns.targets[i.column],
     };
     let names: Vec<String> = scorer.inputs().iter().map(|i| name(i).clone()).collect();
     if names.is_empty() {

@@ -48,6 +48,48 @@ fn close(a: &[f64], b: impl IntoIterator<Item = f64>) {
 }
 
 #[test]
+fn quantiles_and_probabilities_stand_in_columns_of_their_own() {
+    for targets in [1, 2] {
+        let model = regression(Kind::Fast, targets);
+        let Head::Regression(head) = &model.head else { panic!("a regression") };
+        let (table, [f, d, _]) = table(50);
+        let new = RegressionInputs::new(f.view()).unwrap().with_prediction(d.slice(s![.., ..targets])).unwrap();
+        let quantiles = [level(0.25), level(0.5), level(0.975)].to_vec();
+        let below = vec![-1.5, 100.0];
+        let settings = ScoreSettings { quantiles: quantiles.clone(), below: below.clone(), ..ScoreSettings::default() };
+        let scorer = scorer(&model, settings.clone());
+        let all = ["prediction", "q25", "q50", "q97.5", "below_-1.5", "below_100"];
+        let name = |prefix: &str| all.map(|n| format!("{prefix}{n}"));
+        let wanted = if targets == 1 { name("").to_vec() } else { [name("y0_"), name("y1_")].concat() };
+        assert_eq!(output_names(&scorer), wanted);
+        let (scored, found) = (scorer.score(&table).unwrap(), head.quantiles(&new, &quantiles).unwrap());
+        let (cells, p) = (scored.cells(), head.cdf(&new, &below).unwrap());
+        for j in 0..targets {
+            let tables = found.iter().chain(&p).enumerate();
+            tables.for_each(|(i, t)| close(&numbers(&cells[6 * j + 1 + i]), t.column(j).iter().copied()));
+        }
+        // Intervals come beside them where levels are given.
+        let levels = vec![level(0.8)];
+        let both = ModelScorer::new(&model, &ScoreSettings { levels, ..settings.clone() }).unwrap();
+        assert_eq!(both.outputs().len(), 8 * targets);
+        let refused = |settings: ScoreSettings, words: &str| {
+            let e = ModelScorer::new(&model, &settings).unwrap_err().to_string();
+            assert!(e.contains(words), "{e}");
+        };
+        refused(
+            ScoreSettings { side: Side::Lower, ..settings.clone() },
+            "side is for intervals, and none are asked for",
+        );
+        refused(ScoreSettings { below: vec![1.0, 1.0], ..settings.clone() }, "below has two values of below_1");
+        refused(ScoreSettings { below: vec![f64::NAN], ..settings.clone() }, "below has NaN");
+        refused(ScoreSettings { quantiles: vec![level(0.5); 2], ..settings }, "quantiles has two quantiles of q50");
+    }
+    let classes = classification(ClassMethod::Temperature, InputKind::Logits);
+    let settings = ScoreSettings { below: vec![1.0], ..ScoreSettings::default() };
+    assert!(ModelScorer::new(&classes, &settings).unwrap_err().to_string().contains("below is for numbers"));
+}
+
+#[test]
 fn intervals_are_those_of_the_fitted_head() {
     for kind in Kind::ALL {
         for targets in [1, 2] {

@@ -33,6 +33,7 @@ from ._calibrators import (
 )
 from ._classification import PostStoNetClassifier
 from ._core import Ready, __version__
+from ._distribution import Distribution
 from ._files import load
 from ._fits import Fits
 from ._local import benchmark, fit_many
@@ -44,6 +45,7 @@ from ._score import score
 
 __all__ = [
     "CQR",
+    "Distribution",
     "Fits",
     "Guarantee",
     "IsotonicCalibration",

@@ -110,6 +110,15 @@ def levels(name: str, values: Any) -> list[float]:
     return [level(name, v) for v in listed]
 
 
+def numbers(name: str, values: Any) -> list[float]:
+    """Return one or several finite numbers, in their order."""
+    given = values.ravel().tolist() if isinstance(values, np.ndarray) else values
+    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    if not listed:
+        raise ValueError(f"{name} is empty; give one or several numbers")
+    return [number(name, v, "a finite number, or several") for v in listed]
+
+
 def kappas(value: Any) -> list[float] | None:
     """Return the values of κ to choose from; None for the usual ones."""
     allowed = "'cv', a finite number of at least 0, or a strictly ascending list of them"

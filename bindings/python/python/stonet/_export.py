@@ -18,7 +18,7 @@ def to_onnx(
     keep_outputs: bool,
     **wanted: Any,
 ) -> None:
-    """Write a head; `wanted` is what a regression can choose: levels, side and joint."""
+    """Write a head; `wanted` is what a regression can choose: levels, side, joint, quantiles and values."""
     if network is None:
         for name, value in (("tap", tap), ("output", output), ("keep_outputs", keep_outputs or None)):
             if value is not None:

@@ -209,6 +209,18 @@ class PostStoNet:
         """Return predictions and intervals, as `PostStoNetRegressor.predict_interval` does."""
         return self._ask("predict_interval", x, confidence_level=confidence_level)
 
+    def predict_quantile(self, x: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Any:
+        """Return quantiles, as `PostStoNetRegressor.predict_quantile` does."""
+        return self._ask("predict_quantile", x, quantiles=quantiles)
+
+    def predict_cdf(self, x: Any, values: Any) -> Any:
+        """Return P(y ≤ t) for each t of some values, as `PostStoNetRegressor.predict_cdf` does."""
+        return self._ask("predict_cdf", x, values=values)
+
+    def predict_distribution(self, x: Any) -> Any:
+        """Return the distribution of every row, as `PostStoNetRegressor.predict_distribution` does."""
+        return self._ask("predict_distribution", x)
+
     def predict_proba(self, x: Any) -> Any:
         """Return class probabilities, as `PostStoNetClassifier.predict_proba` does."""
         return self._ask("predict_proba", x)

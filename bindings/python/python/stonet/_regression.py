@@ -17,6 +17,7 @@ from . import _validate as check
 from ._arguments import Interval, Side, Trainer
 from ._base import seed_of, to_json
 from ._compat import outside
+from ._distribution import Distributions
 from ._export import to_onnx
 from ._intervals import IntervalRegressor, Rows, too_few
 from ._progress import reporter
@@ -35,7 +36,7 @@ class Guarantee(NamedTuple):
     text: str
 
 
-class PostStoNetRegressor(IntervalRegressor):
+class PostStoNetRegressor(Distributions, IntervalRegressor):
     """Prediction intervals from the last hidden layer of a trained network.
 
     Fit it on rows that the network was **not** trained on: on rows it has seen its errors are too small, and so are the
@@ -344,6 +345,8 @@ class PostStoNetRegressor(IntervalRegressor):
         level: Any = None,
         side: Side = "both",
         joint: bool = False,
+        quantiles: Any = None,
+        below: Any = None,
         tap: str | None = None,
         output: str | None = None,
         keep_outputs: bool = False,
@@ -360,11 +363,15 @@ class PostStoNetRegressor(IntervalRegressor):
         network : path-like or OnnxNetwork, optional
             The network to put the head behind: one file from its raw inputs to intervals. The head alone if not given.
         level : float or list of float, optional
-            Coverage, one level or several different ones; that of the fit if not given.
+            Coverage, one level or several different ones; that of the constructor if nothing is asked for.
         side : {"both", "lower", "upper"}
             Which ends; a one-sided file has only its end.
         joint : bool, default=False
             Whether the intervals of a row hold all targets at once.
+        quantiles : float or list of float, optional
+            Quantiles, as outputs such as ``q05``. Intervals come beside them only where ``level`` is given.
+        below : float or list of float, optional
+            Values t: P(y ≤ t) for each, as outputs such as ``below_100``.
         tap : str, optional
             The tensor with the features; the last hidden layer if not given.
         output : str, optional
@@ -372,8 +379,14 @@ class PostStoNetRegressor(IntervalRegressor):
         keep_outputs : bool, default=False
             Whether the network's own outputs stay outputs.
         """
-        levels = check.levels(level, self.level)
-        wanted = {"levels": levels, "side": arguments.choice("side", side, Side), "joint": bool(joint)}
+        none = level is None and (quantiles is not None or below is not None)
+        wanted = {
+            "levels": [] if none else check.levels(level, self.level),
+            "side": arguments.choice("side", side, Side),
+            "joint": bool(joint),
+            "quantiles": [] if quantiles is None else arguments.levels("quantiles", quantiles),
+            "below": [] if below is None else arguments.numbers("below", below),
+        }
         to_onnx(self._fitted(), path, network, tap, output, keep_outputs, **wanted)
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -150,6 +150,8 @@ def plan(
     level: Any = None,
     side: Side = "both",
     joint: bool = False,
+    quantiles: Any = None,
+    below: Any = None,
     single: bool = False,
     keep: Any = (),
     network: Any = None,
@@ -171,6 +173,8 @@ def plan(
         "levels": [] if level is None else arguments.levels("level", level),
         "side": arguments.choice("side", side, Side),
         "joint": bool(joint),
+        "quantiles": [] if quantiles is None else arguments.levels("quantiles", quantiles),
+        "below": [] if below is None else arguments.numbers("below", below),
         "single": bool(single),
         "inputs": _names(inputs),
         "prediction": _names(prediction),
@@ -209,6 +213,8 @@ def score(
     level: Any = None,
     side: Side = "both",
     joint: bool = False,
+    quantiles: Any = None,
+    below: Any = None,
     single: bool = False,
     keep: Any = (),
     network: Any = None,
@@ -237,11 +243,15 @@ def score(
     features : str or sequence of str, optional
         For classes: features beside the logits.
     level : float or sequence of float, optional
-        Coverage; that of the fit if not given.
+        Coverage; that of the fit if nothing is asked for.
     side : {"both", "lower", "upper"}
         Which ends.
     joint : bool
         Intervals that hold all targets of a row at once.
+    quantiles : float or sequence of float, optional
+        Quantiles, in columns such as ``q05``. Intervals come beside them only where ``level`` is given.
+    below : float or sequence of float, optional
+        Values t: P(y ≤ t) for each, in columns such as ``below_100``.
     single : bool
         Numbers of 32 bits.
     keep : sequence of str
@@ -276,6 +286,8 @@ def score(
         level=level,
         side=side,
         joint=joint,
+        quantiles=quantiles,
+        below=below,
         single=single,
         keep=keep,
         network=network,

@@ -29,11 +29,14 @@ __all__ = [
     "class_wise_ece",
     "coverage",
     "coverage_by_width",
+    "crps",
     "ece",
     "judge",
     "mean_length",
     "median_length",
     "nll",
+    "pinball",
+    "pit_distance",
     "reliability",
     "winkler",
 ]
@@ -93,6 +96,58 @@ def winkler(y_true: Any, intervals: Any, confidence_level: Any) -> Any:
 def coverage_by_width(y_true: Any, intervals: Any) -> tuple[Any, Any]:
     """Return the coverage among the fifth of the shortest intervals and among the fifth of the longest."""
     return _scores(y_true, intervals, 0.5, 4), _scores(y_true, intervals, 0.5, 5)
+
+
+def _truth(y_true: Any, rows: int) -> NDArray[np.float64]:
+    """Return targets, rows × outputs."""
+    return np.ascontiguousarray(check.targets(y_true, object(), rows)[0], dtype=np.float64)
+
+
+def _tables(quantiles: Any, outputs: int) -> NDArray[np.float64]:
+    """Return rows × outputs × quantiles."""
+    array = np.asarray(quantiles, dtype=np.float64)
+    if array.ndim == 2 and outputs == 1:
+        array = array[:, None]
+    if array.ndim != 3 or array.shape[1] != outputs:
+        raise ValueError(
+            f"quantiles are of shape {np.shape(quantiles)}; it must be (n, n_quantiles) or (n, n_outputs, n_quantiles)"
+        )
+    if np.isnan(array).any():
+        raise ValueError("Input quantiles contains NaN.")
+    return array
+
+
+def pinball(y_true: Any, quantiles: Any, probabilities: Any) -> Any:
+    """Return the mean pinball loss of quantiles as `predict_quantile` returns them, one per probability; smaller is better.
+
+    >>> from stonet.metrics import pinball
+    >>> round(pinball([1.0, 5.0], [[3.0], [3.0]], 0.9), 12)
+    1.0
+    """
+    truth = _truth(y_true, len(np.asarray(quantiles)))
+    array = _tables(np.reshape(quantiles, (len(truth), -1)) if np.ndim(quantiles) == 1 else quantiles, truth.shape[1])
+    levels = np.broadcast_to(np.asarray(probabilities, dtype=float), array.shape[2:])
+    found = [_core.pinball(truth, np.ascontiguousarray(array[..., i]), float(p)) for i, p in enumerate(levels)]
+    return found[0] if len(found) == 1 else np.asarray(found)
+
+
+def crps(y_true: Any, quantiles: Any) -> float:
+    """Return the mean continuous ranked probability score of distributions that give equal mass to ascending quantiles.
+
+    It is in the unit of the target; smaller is better.
+    """
+    truth = _truth(y_true, len(np.asarray(quantiles)))
+    array = _tables(quantiles, truth.shape[1])
+    return _core.crps(truth, [np.ascontiguousarray(array[..., i]) for i in range(array.shape[2])])
+
+
+def pit_distance(pit: Any) -> tuple[float, float]:
+    """Return how far a probability integral transform is from uniform, and how far it may be by chance with probability 5 %.
+
+    The first is the largest distance of the two distribution functions. `Distribution.cdf` at the observed targets
+    gives the transform.
+    """
+    return _core.pit_distance(_truth(pit, len(np.asarray(pit))))
 
 
 def _labels(y_true: Any, proba: Any, classes: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -42,7 +42,8 @@ def score(
     options : dict, optional
         Arguments of ``Dataset.map_batches``, such as ``batch_size``, ``num_cpus`` or ``concurrency``.
     **more
-        The other arguments of `stonet.score`: ``prediction``, ``features``, ``side``, ``joint``, ``single``.
+        The other arguments of `stonet.score`: ``prediction``, ``features``, ``side``, ``joint``, ``quantiles``,
+        ``below``, ``single``.
 
     Returns
     -------

@@ -44,7 +44,8 @@ def score(
     keep : sequence of str, optional
         Columns that stand in front of the predictions. All that do not go into the head or the network if not given.
     **more
-        The other arguments of `stonet.score`: ``prediction``, ``features``, ``side``, ``joint``, ``single``.
+        The other arguments of `stonet.score`: ``prediction``, ``features``, ``side``, ``joint``, ``quantiles``,
+        ``below``, ``single``.
 
     Returns
     -------

@@ -16,11 +16,13 @@ use crate::output;
 
 /// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
 ///
+/// Quantiles stand in columns such as `q05`, and probabilities P(y <= 100) in columns such as `below_100`.
+///
 /// Columns are found by name: their order does not matter, and other columns are ignored. Files may be larger than
 /// memory.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  cat new.csv | stonet predict head.stonet -"
+    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  stonet predict head.stonet new.csv -o risk.csv --quantiles 0.05,0.5,0.95 --below 100\n  cat new.csv | stonet predict head.stonet -"
 )]
 pub struct Predict {
     /// The head, made by `stonet fit`
@@ -53,6 +55,8 @@ struct Summary {
     levels: Vec<f64>,
     side: Side,
     joint: bool,
+    quantiles: Vec<f64>,
+    below: Vec<f64>,
     single: bool,
     /// Of the fit: where its randomness began, and what its rows were.
     seed: u64,
@@ -98,6 +102,8 @@ impl Predict {
             levels,
             side: settings.side,
             joint: settings.joint,
+            quantiles: settings.quantiles.iter().map(|q| q.get()).collect(),
+            below: settings.below.clone(),
             single: settings.single,
             seed: model.seed,
             fingerprint: model.fingerprint.clone(),

@@ -122,6 +122,18 @@ fn predictions_are_the_same_in_every_format_and_levels_nest() {
     desk.run(&format!("{predict} -o single.npy --single"));
     let single = desk.table("single.npy", &[]);
     assert!(single.values().iter().zip(&wanted.values()).all(|(a, b)| *a == f64::from(*b as f32)));
+    // Quantiles and probabilities, which go together.
+    let risk = desk.run("predict head.stonet test.csv --quantiles 0.05,0.5,0.95 --below -1e9,1e9");
+    let mut lines = risk.lines();
+    assert_eq!(lines.next(), Some("prediction,q05,q50,q95,below_-1000000000,below_1000000000"));
+    for line in lines {
+        let cells: Vec<f64> = line.split(',').map(|c| c.parse().unwrap()).collect();
+        assert!(cells[1] <= cells[2] && cells[2] <= cells[3] && cells[4] < 0.01 && cells[5] > 0.99, "{line}");
+    }
+    let refused = ["--quantiles has 5", "between 0 and 1"];
+    desk.refuses("predict head.stonet test.csv --quantiles 5,95", &refused);
+    desk.refuses("predict head.stonet test.csv --quantiles 0.5 --side lower", &["--side is for intervals", "--level"]);
+    desk.refuses("predict head.stonet test.csv --below 1,1.0", &["--below has two values of below_1"]);
     // Columns in front, one end only, and other columns in another order.
     let kept = desk.run("predict head.stonet test.csv --keep id,region --side lower");
     assert_eq!(kept.lines().next(), Some("id,region,prediction,lower_90"));

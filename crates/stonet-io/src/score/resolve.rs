@@ -23,6 +23,10 @@ pub enum Setting {
     Side,
     /// Intervals of all targets at once.
     Joint,
+    /// Quantiles.
+    Quantiles,
+    /// Values t of P(y ≤ t).
+    Below,
     /// Columns with the network's own predictions.
     Prediction,
     /// Columns of features beside logits.
@@ -36,6 +40,8 @@ impl Setting {
             Setting::Level => "levels",
             Setting::Side => "side",
             Setting::Joint => "joint",
+            Setting::Quantiles => "quantiles",
+            Setting::Below => "below",
             Setting::Prediction => "prediction",
             Setting::Features => "features",
         }
@@ -54,6 +60,8 @@ impl ScoreSettings {
             (Setting::Level, !self.levels.is_empty()),
             (Setting::Side, self.side != Side::Both),
             (Setting::Joint, self.joint),
+            (Setting::Quantiles, !self.quantiles.is_empty()),
+            (Setting::Below, !self.below.is_empty()),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(setting, _)| setting).collect()
     }
@@ -62,9 +70,9 @@ impl ScoreSettings {
 /// What a head computes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Resolved {
-    /// Predictions, and intervals at the levels in effect.
+    /// Predictions, and intervals at the levels in effect, quantiles and probabilities.
     Intervals {
-        /// With at least one level.
+        /// With at least one level, quantile or value.
         asked: Asked,
         /// Whether numbers are written with 32 bits.
         single: bool,
@@ -110,8 +118,11 @@ impl Model {
 
     /// Why this head has no use for a setting, if it has none.
     fn refuses(&self, setting: Setting) -> Option<&'static str> {
-        use Setting::{Features, Joint, Level, Prediction, Side};
+        use Setting::{Below, Features, Joint, Level, Prediction, Quantiles, Side};
         match (&self.head, setting) {
+            (Head::Classification(_), Quantiles | Below) => {
+                Some("is for numbers, and this head gives class probabilities")
+            }
             (Head::Classification(_), Level | Side | Joint | Prediction) => {
                 Some("is for intervals, and this head gives class probabilities")
             }
@@ -136,11 +147,28 @@ impl Model {
         match &self.head {
             Head::Regression(_) => {
                 check_levels(&settings.levels, name(Setting::Level))?;
-                let mut levels = settings.levels.clone();
-                if levels.is_empty() {
+                check_names(
+                    "two quantiles",
+                    settings.quantiles.iter().map(|q| quantile_name(*q)),
+                    name(Setting::Quantiles),
+                )?;
+                check_names("two values", settings.below.iter().map(|t| below_name(*t)), name(Setting::Below))?;
+                if let Some(bad) = settings.below.iter().find(|t| !t.is_finite()) {
+                    let why = format!("has {bad}; give a finite number, such as 100");
+                    return Err(Error::Refused { setting: name(Setting::Below), why: why.into() });
+                }
+                let ScoreSettings { mut levels, side, joint, quantiles, below, .. } = settings.clone();
+                if levels.is_empty() && quantiles.is_empty() && below.is_empty() {
                     levels.push(self.level.unwrap_or_else(default_level));
                 }
-                let asked = Asked { levels, side: settings.side, joint: settings.joint };
+                for (setting, given) in [(Setting::Side, side != Side::Both), (Setting::Joint, joint)] {
+                    if given && levels.is_empty() {
+                        let why =
+                            format!("is for intervals, and none are asked for; give {} too", name(Setting::Level));
+                        return Err(Error::Refused { setting: name(setting), why: why.into() });
+                    }
+                }
+                let asked = Asked { levels, side, joint, quantiles, below, at_values: false };
                 Ok(Resolved::Intervals { asked, single })
             }
             Head::Classification(_) => {
@@ -189,8 +217,8 @@ impl Resolved {
         })
     }
 
-    /// The columns that come out: `prediction`, `lower_90`, `upper_90`, … for every level, with the target's name in
-    /// front where there are several; or `class` and `p_<label>` for every class.
+    /// The columns that come out: `prediction`, then `lower_90`, `upper_90`, … for every level, `q05` for a quantile and
+    /// `below_100` for P(y ≤ 100), with the target's name in front where there are several; or `class` and `p_<label>` for every class.
     pub fn outputs(&self, model: &Model) -> Vec<Column> {
         match self {
             Resolved::Intervals { asked, single } => {
@@ -211,14 +239,31 @@ fn number(single: bool) -> Type {
 
 /// Fails where two levels would have the same name in columns. `setting` is what a front end calls the levels.
 pub fn check_levels(levels: &[Level], setting: &'static str) -> Result<()> {
-    let names: Vec<String> = levels.iter().map(|level| level.percent()).collect();
+    check_names("two levels", levels.iter().map(|level| format!("{} %", level.percent())), setting)
+}
+
+/// Fails where two of several things have the same name.
+fn check_names(two: &str, names: impl Iterator<Item = String>, setting: &'static str) -> Result<()> {
+    let names: Vec<String> = names.collect();
     match (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
         Some(i) => {
-            let why = format!("has two levels of {} %; leave one of them out", names[i]);
+            let why = format!("has {two} of {}; leave one of them out", names[i]);
             Err(Error::Refused { setting, why: why.into() })
         }
         None => Ok(()),
     }
+}
+
+/// `q05` for the quantile 0.05, `q97.5` for 0.975.
+pub fn quantile_name(quantile: Level) -> String {
+    let percent = quantile.percent();
+    let zero = if quantile.get() < 0.1 { "0" } else { "" };
+    format!("q{zero}{percent}")
+}
+
+/// `below_100` for P(y ≤ 100).
+pub fn below_name(value: f64) -> String {
+    format!("below_{value}")
 }
 
 /// The names of predictions and ends, in the order of the scorer's outputs, and what stands in each column.
@@ -234,6 +279,12 @@ pub fn interval_columns(targets: &[String], asked: &Asked) -> Vec<(String, Quant
             if asked.side != Side::Lower {
                 columns.push((format!("{prefix}upper_{percent}"), Quantity::Upper { target, level }));
             }
+        }
+        for (number, &quantile) in asked.quantiles.iter().enumerate() {
+            columns.push((prefix.clone() + &quantile_name(quantile), Quantity::Quantile { target, number }));
+        }
+        for (number, &value) in asked.below.iter().enumerate() {
+            columns.push((prefix.clone() + &below_name(value), Quantity::Below { target, number }));
         }
     }
     columns

@@ -7,7 +7,7 @@ use stonet::{Activation, InputKind};
 
 use super::forms::dense;
 use super::ranks::Ranks;
-use super::{FEATURES, LOGITS, PREDICTION, PROBABILITIES};
+use super::{FEATURES, LOGITS, PREDICTION, PROBABILITIES, VALUES};
 use crate::graph::{Graph, HeadGraph, Tensor};
 use crate::{Error, Result};
 
@@ -153,6 +153,9 @@ impl<'p> Lowering<'p> {
                 let parts = parts.iter().map(|&n| self.value(n)).collect::<Result<Vec<Tensor>>>()?;
                 self.graph.beside(&parts)
             }
+            Op::Below { folds, scores, value } => self.below(folds, scores, *value)?,
+            Op::NormalBelow { mean, sd, value } => self.normal_below(*mean, *sd, *value)?,
+            Op::Bounded { of, value, low, high } => self.bounded(*of, *value, *low, *high)?,
             Op::Interpolate { of, maps } => self.interpolate(*of, maps)?,
             Op::Normalise { of, otherwise, least } => self.normalise(*of, *otherwise, *least)?,
             _ => return Err(unknown()),
@@ -182,6 +185,7 @@ impl<'p> Lowering<'p> {
             Port::Prediction => PREDICTION,
             Port::Logits if self.plan.kind() == InputKind::Probabilities => PROBABILITIES,
             Port::Logits => LOGITS,
+            Port::Values => VALUES,
         };
         let width = self.plan.width(port).unwrap_or(0);
         (self.graph.input(name, width), width)

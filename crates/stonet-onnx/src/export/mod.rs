@@ -1,6 +1,7 @@
 //! Fitted models written as graphs of standard operators in f32: a head by its plan, a plain network layer by layer.
 
 mod arithmetic;
+mod below;
 mod forms;
 mod lowering;
 mod maps;
@@ -9,7 +10,8 @@ mod ranks;
 
 use stonet::rows::ClassOutput;
 use stonet::score::{Asked, Quantity};
-use stonet::{FittedClassifier, FittedRegressor, Side};
+use stonet::{FittedClassifier, FittedRegressor, Level, Side};
+use stonet_io::{below_name, quantile_name};
 
 use crate::graph::HeadGraph;
 use crate::{Error, Result};
@@ -24,17 +26,27 @@ pub(crate) const LOGITS: &str = "logits";
 pub(crate) const PROBABILITIES: &str = "network_probabilities";
 /// The network's own predictions.
 pub(crate) const PREDICTION: &str = "network_prediction";
+/// Values at which probabilities are asked.
+pub(crate) const VALUES: &str = "values";
 
 /// The graph from `features` (and `network_prediction`, where the model reads it) to `prediction` and the ends that are
 /// asked for, one column per target each. The ends are `lower` and `upper`; with several levels they are `lower_80`,
-/// `upper_80`, `lower_95`, …; a one-sided bound has one end.
+/// `upper_80`, `lower_95`, …; a one-sided bound has one end. Quantiles are `q05`, `q50`, …, and P(y ≤ 100) is `below_100`.
 ///
 /// Where there are more than 400 scores per fold they are compressed, so that ends are at or beyond those of the model
-/// itself.
+/// itself, quantiles beyond theirs, and probabilities within 1/400 of theirs.
 pub fn intervals(fitted: &FittedRegressor, asked: &Asked) -> Result<HeadGraph> {
     let names: Vec<String> = asked.levels.iter().map(|level| level.percent()).collect();
-    if let Some(i) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
-        return Err(Error::setting("level", asked.levels[i].get(), "different from the other levels"));
+    let quantiles: Vec<String> = asked.quantiles.iter().map(|q| quantile_name(*q)).collect();
+    let below: Vec<String> = asked.below.iter().map(|t| below_name(*t)).collect();
+    let numbers = |levels: &[Level]| levels.iter().map(|l| l.get()).collect::<Vec<f64>>();
+    let (levels, taus) = (numbers(&asked.levels), numbers(&asked.quantiles));
+    for (setting, names, values) in
+        [("level", &names, &levels), ("quantiles", &quantiles, &taus), ("below", &below, &asked.below)]
+    {
+        if let Some(i) = (1..names.len()).find(|&i| names[..i].contains(&names[i])) {
+            return Err(Error::setting(setting, values[i], "different from the others"));
+        }
     }
     let plan = fitted.plan(asked)?;
     let mut lowering = Lowering::new(&plan);
@@ -44,7 +56,13 @@ pub fn intervals(fitted: &FittedRegressor, asked: &Asked) -> Result<HeadGraph> {
         lowering.output(format!("lower{suffix}"), |q| matches!(q, Quantity::Lower { level, .. } if level == number))?;
         lowering.output(format!("upper{suffix}"), |q| matches!(q, Quantity::Upper { level, .. } if level == number))?;
     }
-    let levels: Vec<String> = asked.levels.iter().map(|l| l.get().to_string()).collect();
+    for (i, name) in quantiles.into_iter().enumerate() {
+        lowering.output(name, |q| matches!(q, Quantity::Quantile { number, .. } if number == i))?;
+    }
+    for (i, name) in below.into_iter().enumerate() {
+        lowering.output(name, |q| matches!(q, Quantity::Below { number, .. } if number == i))?;
+    }
+    let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
     lowering.finish(vec![
         ("stonet.task", "regression".into()),
         ("stonet.intervals", fitted.settings().kind.to_string()),

@@ -42,7 +42,11 @@ impl Ranks {
     fn keeping(scores: &Scores, level: Level, side: Side, kept: usize) -> Result<Self> {
         let Some(above) = scores.above(level) else {
             return Err(Error::NotExportable {
-                what: format!("an interval at level {}", level.get()),
+                what: format!(
+                    "{} at level {}",
+                    if side == Side::Both { "an interval" } else { "a one-sided bound" },
+                    level.get()
+                ),
                 why: format!(
                     "{} calibration rows or groups are too few for it, and it is the whole line",
                     scores.units()

@@ -165,7 +165,7 @@ impl Fit {
             new = new.with_prediction(d.view()).unwrap();
         }
         let all = self.fitted.all_intervals(&new, asked).unwrap();
-        let mut outputs = vec![("prediction".to_owned(), all[0].prediction.clone())];
+        let mut outputs = vec![("prediction".to_owned(), self.fitted.predict(&new).unwrap())];
         for i in all {
             let suffix = if asked.levels.len() == 1 { String::new() } else { format!("_{}", i.level.percent()) };
             for (end, table, without) in [("lower", i.lower, Side::Upper), ("upper", i.upper, Side::Lower)] {
@@ -174,6 +174,10 @@ impl Fit {
                 }
             }
         }
+        let quantiles = self.fitted.quantiles(&new, &asked.quantiles).unwrap();
+        outputs.extend(asked.quantiles.iter().map(|q| stonet_io::quantile_name(*q)).zip(quantiles));
+        let below = self.fitted.cdf(&new, &asked.below).unwrap();
+        outputs.extend(asked.below.iter().map(|t| stonet_io::below_name(*t)).zip(below));
         let names: Vec<String> = asked.levels.iter().map(|l| l.percent()).collect();
         let joint = if asked.joint { "-joint" } else { "" };
         Case {
@@ -258,6 +262,11 @@ fn questions() -> Vec<Asked> {
         at(&[0.9]).with_side(Side::Upper),
         at(&[0.05, 0.2]).with_side(Side::Lower),
         at(&[0.05, 0.2]).with_side(Side::Upper),
+        Asked {
+            quantiles: [0.1, 0.5, 0.9].map(|q| Level::new(q).unwrap()).to_vec(),
+            below: vec![4.0, -2.5],
+            ..at(&[])
+        },
         joint(at(&[0.8, 0.9])),
         joint(at(&[0.05, 0.2])),
         joint(at(&[0.2, 0.9])).with_side(Side::Lower),

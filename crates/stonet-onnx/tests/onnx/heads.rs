@@ -75,11 +75,15 @@ fn repeats(case: &Case, found: &[Array2<f64>]) {
             let tied =
                 |i: usize| (centre[[i, found[[i, 0]] as usize]] - centre[[i, wanted[[i, 0]] as usize]]).abs() < 1e-5;
             assert!((0..centre.nrows()).all(tied), "{}", case.name);
+        } else if name.starts_with("below_") {
+            // A score or two may change sides by rounding, and up to half a block where scores are compressed.
+            let apart = difference(found, wanted);
+            assert!(apart < 0.01, "{}: {name} differs by {apart:.1e}", case.name);
         } else if name == "prediction" || !case.compressed {
             let apart = difference(found, wanted);
             assert!(apart < 1e-4, "{}: {name} differs by {apart:.1e}", case.name);
         } else {
-            let sign = if name.starts_with("lower") { -1.0 } else { 1.0 };
+            let sign = if name.starts_with("lower") || name == "q10" { -1.0 } else { 1.0 };
             further_out(case, name, &((found - wanted) * sign), &(wanted - centre));
         }
     }

@@ -7,8 +7,8 @@ use crate::evaluate::seen::{short, voids};
 use crate::number::{count, level, percent, points, share, shown, whole};
 use crate::svg::{Chart, Scale, Style};
 use crate::{
-    CurvePoint, Diagnosis, IntervalScores, Judgement, Proportion, RegressionEvaluation, Stratum, TargetEvaluation,
-    VarianceSplit,
+    CurvePoint, Diagnosis, DistributionScores, IntervalScores, Judgement, Proportion, QuantilePoint,
+    RegressionEvaluation, Stratum, TargetEvaluation, VarianceSplit,
 };
 
 /// Targets that get figures of their own; the table has all of them.
@@ -128,7 +128,49 @@ fn target_figures(report: &mut Report, t: &TargetEvaluation, name: &str) -> Vec<
         figures.push(report.figure(id, false, &title, &content, &caption));
     }
     figures.extend(lowest(report, &t.diagnosis, &of));
+    figures.extend(t.distribution.as_ref().map(|d| distribution(report, d, &of)));
     figures
+}
+
+/// The histogram of the PIT, and a table of quantiles.
+fn distribution(report: &mut Report, d: &DistributionScores, of: &str) -> Figure {
+    let title = format!("The whole distribution{of}");
+    let rows: usize = d.pit.iter().sum();
+    let mut chart = Chart::new(&title, "P(y ≤ observed value)", "share of the rows");
+    chart.scales(Scale::Percent, Scale::Percent);
+    let (bars, mut told) = (d.pit.len() as f64, Vec::new());
+    for (i, &count) in d.pit.iter().enumerate() {
+        let (low, high, part) = (i as f64 / bars, (i as f64 + 1.0) / bars, Proportion::new(count as f64, rows));
+        let tip = format!("{} to {}: {} of the rows ({})", level(low), level(high), percent(part.value), ends(&part));
+        chart.area((low, high), (0.0, part.value), Style::Weak, &tip);
+        chart.estimate(0.5 * (low + high), part.value, (part.low, part.high), &tip);
+        told.push(tip);
+    }
+    chart.horizontal(1.0 / bars, "uniform");
+    chart.describe(&told.join("; "));
+    let mut table = Table::numeric(&["Quantile", "Values below", "95 % interval", "Pinball loss"]);
+    for q in &d.quantiles {
+        table.row(vec![q.name().into(), below(q), ends(&q.below).into(), shown(q.pinball).into()]);
+    }
+    let signs = key(&[(Sign::Dot, "share of a tenth, with 95 % interval"), (Sign::Rule, "uniform")]);
+    let content = format!(
+        "<div class=\"pair\"><div>{signs}{}</div>{}</div>\n",
+        chart.embed(),
+        table.html("Quantiles and the values below them")
+    );
+    let caption = format!(
+        "Where distributions are right, the probability of the observed value or less (PIT) is uniform: every bar reaches the \
+         dashed line but for chance. Bars that are high at both ends mean distributions that are too narrow. ◆ marks quantiles \
+         with too few or too many values below by more than chance. {}",
+        d.pit_sentence()
+    );
+    report.figure("distribution", true, &title, &content, &caption)
+}
+
+/// The share of values below a quantile, marked where it is off by more than chance.
+fn below(q: &QuantilePoint) -> Cell {
+    let text = percent(q.below.value);
+    if q.judgement() == Judgement::Kept { Cell::text(&text) } else { Cell::marked(&format!("{text} ◆"), "low") }
 }
 
 /// The parts of the rows with the least coverage, and how they were found.

@@ -1,4 +1,14 @@
-//! Quantiles of the standard normal distribution.
+//! The standard normal distribution: its distribution function Φ and its quantiles.
+
+/// Φ(z).
+pub(crate) fn cdf(z: f64) -> f64 {
+    if z < 0.0 { upper_tail(-z) } else { 1.0 - upper_tail(z) }
+}
+
+/// Φ⁻¹(p), for 0 < p < 1.
+pub(crate) fn quantile(p: f64) -> f64 {
+    if p < 0.5 { -upper_quantile(p) } else { upper_quantile(1.0 - p) }
+}
 
 /// z with 1 − Φ(z) = `tail`, for 0 < tail ≤ ½. The tail is the argument because 1 − tail would lose the small ones.
 ///
@@ -54,6 +64,15 @@ mod tests {
             let found = upper_quantile(1.0 - p);
             assert!((found - z).abs() < 1e-9 * (1.0 + z), "{p}: {found} for {z}");
         }
+    }
+
+    #[test]
+    fn quantiles_and_the_distribution_function_invert_each_other() {
+        for p in [1e-12, 0.001, 0.05, 0.5, 0.7, 0.975, 0.999_999] {
+            assert!((cdf(quantile(p)) - p).abs() < 1e-12 * p.max(1e-3), "{p}");
+        }
+        assert_eq!((cdf(f64::NEG_INFINITY), cdf(0.0), cdf(f64::INFINITY)), (0.0, 0.5, 1.0));
+        assert!(cdf(f64::NAN).is_nan());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Conformal prediction: ranks of held-out scores for intervals, and sets of classes.
 
+pub(crate) mod below;
 pub(crate) mod buckets;
 pub(crate) mod ranks;
 mod search;

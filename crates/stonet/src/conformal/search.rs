@@ -149,7 +149,7 @@ impl<const L: usize> At<L> {
 
     /// m + score · s at one of the points, with the scale of the side on which it lies.
     #[inline(always)]
-    fn value(&self, point: usize, score: f64) -> f64 {
+    pub(super) fn value(&self, point: usize, score: f64) -> f64 {
         let scale = if score < 0.0 { self.below[point] } else { self.above[point] };
         self.mean[point] + score * scale
     }

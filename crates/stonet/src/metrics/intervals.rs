@@ -72,7 +72,7 @@ pub fn rmse(prediction: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<f
     Ok(((&prediction - &y).mapv(|d| d * d).sum() / y.len() as f64).sqrt())
 }
 
-fn check_shape(a: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
+pub(super) fn check_shape(a: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>) -> Result<()> {
     if a.nrows() != y.nrows() {
         return Err(Error::shape("rows of the targets", a.nrows(), y.nrows()));
     }

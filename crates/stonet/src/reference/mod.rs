@@ -66,6 +66,32 @@ fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>
     [mean, above, below]
 }
 
+/// P(y ≤ t) of stacks at a value per row and target: the share of all values μ_k + V s_k at or below t, with one half
+/// for the new row.
+fn stacks_below(
+    stacks: &[FittedStack],
+    x: ArrayView2<'_, f64>,
+    d: Option<ArrayView2<'_, f64>>,
+    values: ArrayView2<'_, f64>,
+) -> Array2<f64> {
+    let mut out = Array2::zeros(values.dim());
+    for (j, stack) in stacks.iter().enumerate() {
+        let d = d.map(|d| d.index_axis_move(Axis(1), j));
+        let scores = stack.scores().deciding(Side::Upper);
+        for (model, (scores, weights)) in stack.folds().iter().zip(&scores) {
+            let [mean, above, below] = fold(model, x, d);
+            for r in 0..x.nrows() {
+                let value = |v: f64| mean[r] + v * if v < 0.0 { below[r] } else { above[r] };
+                let under = scores.iter().zip(weights).filter(|(v, _)| value(**v) <= values[[r, j]]);
+                out[[r, j]] += under.map(|(_, weight)| weight).sum::<f64>();
+            }
+        }
+        let units = stack.scores().units() as f64;
+        out.column_mut(j).mapv_inplace(|mass| (mass + 0.5) / (units + 1.0));
+    }
+    out
+}
+
 /// Predictions and ends of stacks, one per target.
 fn stacks(
     stacks: &[FittedStack],
@@ -116,8 +142,8 @@ pub(crate) fn covariances(estimate: &Estimate, x: ArrayView2<'_, f64>) -> Vec<Ar
     (0..x.nrows()).map(at).collect()
 }
 
-/// Eve's law (`alg:CI`), with one end or both.
-fn eve(model: &EveIntervals, x: ArrayView2<'_, f64>, level: Level, side: Side) -> Intervals {
+/// The prediction of Eve's law (`alg:CI`) and its standard deviation.
+fn eve_moments(model: &EveIntervals, x: ArrayView2<'_, f64>) -> [Array2<f64>; 2] {
     let z = model.scaling().x.apply(x).unwrap();
     let shape = (x.nrows(), model.scaling().y.columns());
     let (mut centre, mut half) = (Array2::zeros(shape), Array2::<f64>::zeros(shape));
@@ -130,9 +156,14 @@ fn eve(model: &EveIntervals, x: ArrayView2<'_, f64>, level: Level, side: Side) -
         }
     }
     let m = model.estimates().len() as f64;
-    let prediction = model.scaling().y.undo((centre / m).view());
+    [model.scaling().y.undo((centre / m).view()), half * model.scaling().y.sd() / m]
+}
+
+/// Eve's law, with one end or both.
+fn eve(model: &EveIntervals, x: ArrayView2<'_, f64>, level: Level, side: Side) -> Intervals {
+    let [prediction, sd] = eve_moments(model, x);
     let quantile = if side == Side::Both { level.z() } else { Level::new(2.0 * level.get() - 1.0).unwrap().z() };
-    let half = half * model.scaling().y.sd() * (quantile / m);
+    let half = sd * quantile;
     let mut intervals = Intervals { lower: &prediction - &half, upper: &prediction + &half, prediction, level };
     match side {
         Side::Both => {}

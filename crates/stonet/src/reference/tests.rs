@@ -4,7 +4,7 @@
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{eve, isotonic, pool, stacks};
+use super::{eve, eve_moments, isotonic, pool, stacks, stacks_below};
 use crate::base::{Error, Result, Seed};
 use crate::calibration::IsotonicOvr;
 use crate::classification::{ClassMethod, PostStoNetClassifier, SkipSettings};
@@ -136,7 +136,7 @@ fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) 
     let sides = [Side::Both, Side::Lower, Side::Upper];
     for (side, joint) in sides.into_iter().flat_map(|side| [(side, false), (side, true)]) {
         let levels = levels(fitted, side);
-        let asked = Asked { levels: levels.clone(), side, joint };
+        let asked = Asked { joint, ..Asked::at(&levels).with_side(side) };
         single |= is_single(&fitted.scorer(&asked).unwrap());
         let all = fitted.all_intervals(&rows, &asked).unwrap();
         // Columns that lie one after the other in memory give the same, and so does any part of the rows.
@@ -155,7 +155,7 @@ fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) 
             let expected = Intervals { level, ..expected };
             // The error of a prediction does not become smaller with the level.
             let long = Level::new(level.get().max(0.6)).unwrap();
-            let both = fitted.all_intervals(&rows, &Asked { levels: vec![long], side: Side::Both, joint }).unwrap();
+            let both = fitted.all_intervals(&rows, &Asked { joint, ..Asked::at(&[long]) }).unwrap();
             agree(found, &expected, single.then_some(&both[0]), what);
             if !joint {
                 assert_eq!(fitted.intervals(&rows, level, side).unwrap(), *found, "{what}");
@@ -163,7 +163,54 @@ fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) 
         }
         assert_eq!(fitted.predict(&rows).unwrap(), all[0].prediction, "{what}");
     }
+    distributions_agree(fitted, &rows, d, what);
     single
+}
+
+/// Quantiles are one-sided bounds, and P(y ≤ t) is what its definition says, at common values and at values of every
+/// row.
+fn distributions_agree(
+    fitted: &FittedRegressor,
+    rows: &RegressionInputs<'_>,
+    d: Option<ArrayView2<'_, f64>>,
+    what: &str,
+) {
+    let (x, level) = (rows.features, |l: f64| Level::new(l).unwrap());
+    let quantiles = fitted.quantiles(rows, &[0.05, 0.3, 0.5, 0.9].map(level)).unwrap();
+    let bounds = [(0.95, Side::Lower), (0.7, Side::Lower), (0.5, Side::Upper), (0.9, Side::Upper)];
+    for (found, (l, side)) in quantiles.iter().zip(bounds) {
+        let bound = match fitted.eve() {
+            Some(_) if l == 0.5 => fitted.predict(rows).unwrap(),
+            _ => {
+                let i = fitted.intervals(rows, level(l), side).unwrap();
+                if side == Side::Lower { i.lower } else { i.upper }
+            }
+        };
+        let near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-9 * (1.0 + b.abs());
+        assert!(found.iter().zip(&bound).all(near), "{what} {l}: {found} {bound}");
+    }
+    // Away from the values themselves, where rounding decides.
+    let values = quantiles[2].mapv(|q| q + 0.123);
+    let expected = match (fitted.stacks(), fitted.eve()) {
+        (Some(model), _) => stacks_below(model, x, d, values.view()),
+        (_, Some(model)) => {
+            let [mean, sd] = eve_moments(model, x);
+            ((&values - &mean) / sd).mapv(crate::base::normal::cdf)
+        }
+        _ => unreachable!(),
+    };
+    let found = fitted.cdf_at(rows, values.view()).unwrap();
+    // One row of those that calibrate may lie within what single precision loses.
+    let apart = (&found - &expected).mapv(f64::abs).fold(0.0, |a: f64, &b| a.max(b));
+    assert!(apart < 0.025 && (&found - &expected).sum().abs() < 1e-3 * found.len() as f64, "{what}: {apart}");
+    let common = fitted.cdf(rows, &[values[[3, 0]], f64::NEG_INFINITY, f64::INFINITY]).unwrap();
+    assert_eq!(common[0][[3, 0]], found[[3, 0]], "{what}");
+    assert!(common[1].iter().zip(&common[2]).all(|(least, most)| least < most), "{what}");
+    assert!(fitted.cdf(rows, &[f64::NAN]).is_err() && fitted.cdf_at(rows, values.t()).is_err() == (x.nrows() > 2));
+    let all = fitted.quantiles(rows, &fitted.equally_likely()).unwrap();
+    assert!(all.iter().flatten().all(|q| q.is_finite()), "{what}");
+    let ascending = |pair: &[Array2<f64>]| pair[0].iter().zip(&pair[1]).all(|(a, b)| a <= b);
+    assert!(all.windows(2).all(ascending), "{what}");
 }
 
 #[test]

@@ -3,14 +3,14 @@
 
 use ndarray::ArrayView2;
 
-use crate::base::{Error, Result};
+use crate::base::{Error, Result, normal};
 use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::network::{Activation, Layer};
 use crate::rows::{Intervals, Level, PredictInterval, Side};
 use crate::score::{Asked, Builder, Clamp, Column, Form, Node, Op, Plan, Port, Quantity, Scorer, Sparse};
 use crate::sparse::refit::InverseGram;
 
-/// Predictions of all targets, and ends at every level.
+/// Predictions of all targets, ends at every level, quantiles and probabilities.
 ///
 /// A bound leaves α on one side alone, so its level has to be above one half.
 pub(super) fn plan(intervals: &EveIntervals, range: Option<(f64, f64)>, asked: &Asked) -> Result<Plan> {
@@ -32,9 +32,18 @@ pub(super) fn plan(intervals: &EveIntervals, range: Option<(f64, f64)>, asked: &
     let half = b.diagonal_line(half, &sd, &vec![0.0; targets]);
     let mut ends = Vec::new();
     for &level in &asked.levels {
-        let z = quantile(asked.each(level, targets)?, asked.side)?;
+        let z = width(asked.each(level, targets)?, asked.side)?;
         ends.push([-z, z].map(|z| b.sum(vec![(1.0, centre), (z, half)], 0.0)));
     }
+    let quantile = |tau: &Level| vec![(1.0, centre), (normal::quantile(tau.get()), half)];
+    let quantiles: Vec<Node> = asked.quantiles.iter().map(|tau| b.sum(quantile(tau), 0.0)).collect();
+    let mut values: Vec<Node> = asked.below.iter().map(|&t| b.constant(centre, &vec![t; targets])).collect();
+    if asked.at_values {
+        values.push(b.port(Port::Values, targets));
+    }
+    let below: Vec<Node> = (values.into_iter())
+        .map(|value| b.probability(Op::NormalBelow { mean: centre, sd: half, value }, value))
+        .collect();
     for target in 0..targets {
         b.output(Quantity::Prediction { target }, centre, target, true);
         for (level, &[lower, upper]) in ends.iter().enumerate() {
@@ -45,11 +54,18 @@ pub(super) fn plan(intervals: &EveIntervals, range: Option<(f64, f64)>, asked: &
                 b.output(Quantity::Upper { target, level }, upper, target, true);
             }
         }
+        for (number, &node) in quantiles.iter().enumerate() {
+            b.output(Quantity::Quantile { target, number }, node, target, true);
+        }
+        for (number, &node) in below.iter().enumerate() {
+            b.output(Quantity::Below { target, number }, node, target, true);
+        }
     }
     Ok(b.finish())
 }
 
-fn quantile(level: Level, side: Side) -> Result<f64> {
+/// Standard deviations from the prediction to an end.
+fn width(level: Level, side: Side) -> Result<f64> {
     match side {
         Side::Both => Ok(level.z()),
         _ if level.get() > 0.5 => Ok(Level::new(2.0 * level.get() - 1.0)?.z()),
@@ -243,7 +259,7 @@ impl PredictInterval for EveIntervals {
         self.check_columns(x)?;
         let asked = Asked::at(&[level]);
         let scorer = Scorer::new(plan(self, None, &asked)?);
-        let columns = super::predict::used(&scorer, &Column::of(x), &[]);
+        let columns = super::predict::used(&scorer, &[Column::of(x), Vec::new(), Vec::new()]);
         Ok(super::predict::gather(scorer.run(&columns, x.nrows())?, &scorer, &asked, x.nrows()).remove(0))
     }
 }

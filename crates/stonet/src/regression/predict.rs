@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ndarray::Array2;
+use ndarray::{Array1, Array2, ArrayView2};
 
 use super::stack::lower;
 use super::{FittedRegressor, Model, eve_plan};
@@ -30,7 +30,7 @@ impl FittedRegressor {
     /// The point predictions, rows × outputs.
     pub fn predict(&self, rows: &RegressionInputs<'_>) -> Result<Array2<f64>> {
         let scorer = self.scorer(&Asked::default())?;
-        let columns = self.run(&scorer, rows)?;
+        let columns = self.run(&scorer, rows, None)?;
         Ok(beside(&columns, rows.features.nrows()))
     }
 
@@ -42,13 +42,79 @@ impl FittedRegressor {
     /// Intervals at every level that is asked for, in one pass over the rows.
     pub fn all_intervals(&self, rows: &RegressionInputs<'_>, asked: &Asked) -> Result<Vec<Intervals>> {
         let scorer = self.scorer(asked)?;
-        let columns = self.run(&scorer, rows)?;
+        let columns = self.run(&scorer, rows, None)?;
         Ok(gather(columns, &scorer, asked, rows.features.nrows()))
     }
 
     /// Intervals that hold all outputs of a row at once with this level: every output at 1 − α/outputs (Bonferroni).
     pub fn joint_intervals(&self, rows: &RegressionInputs<'_>, level: Level, side: Side) -> Result<Intervals> {
-        Ok(self.all_intervals(rows, &Asked { levels: vec![level], side, joint: true })?.remove(0))
+        Ok(self.all_intervals(rows, &Asked { joint: true, ..Asked::at(&[level]).with_side(side) })?.remove(0))
+    }
+
+    /// Quantiles of every output by itself, each rows × outputs.
+    ///
+    /// They are one-sided bounds: below ½ the quantile τ is the lower bound at level 1 − τ, otherwise the upper bound at
+    /// level τ, and the [guarantee](Self::guarantee) is that of the bound. A quantile is infinite where there are too
+    /// few rows for the bound.
+    pub fn quantiles(&self, rows: &RegressionInputs<'_>, quantiles: &[Level]) -> Result<Vec<Array2<f64>>> {
+        let asked = Asked { quantiles: quantiles.to_vec(), ..Asked::default() };
+        let number_of = |q| if let Quantity::Quantile { target, number } = q { Some((target, number)) } else { None };
+        self.tables(rows, None, &asked, quantiles.len(), number_of)
+    }
+
+    /// P(y ≤ t) of every output for each value t, rows × outputs.
+    pub fn cdf(&self, rows: &RegressionInputs<'_>, values: &[f64]) -> Result<Vec<Array2<f64>>> {
+        if let Some(bad) = values.iter().find(|t| t.is_nan()) {
+            return Err(Error::setting("values", *bad, "a number"));
+        }
+        let asked = Asked { below: values.to_vec(), ..Asked::default() };
+        self.tables(rows, None, &asked, values.len(), number_below)
+    }
+
+    /// P(y ≤ t) of every output at a value t of its own in every row, rows × outputs. At the observed y this is the
+    /// probability integral transform, which is uniform where the distributions are right.
+    pub fn cdf_at(&self, rows: &RegressionInputs<'_>, values: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
+        let shape = (rows.features.nrows(), self.outputs());
+        if values.nrows() != shape.0 {
+            return Err(Error::shape("rows of the values", shape.0, values.nrows()));
+        }
+        if values.ncols() != shape.1 {
+            return Err(Error::shape("columns of the values", shape.1, values.ncols()));
+        }
+        let asked = Asked { at_values: true, ..Asked::default() };
+        Ok(self.tables(rows, Some(values), &asked, 1, number_below)?.remove(0))
+    }
+
+    /// Probabilities whose quantiles stand for the whole distribution, as likely as each other: one per calibration row
+    /// or group where there are few, otherwise 100. CRPS is computed from them.
+    pub fn equally_likely(&self) -> Vec<Level> {
+        let level = |p: f64| Level::new(p).expect("a proper fraction");
+        match self.size() {
+            Some((units, _)) if units < 2 * EQUALLY_LIKELY => {
+                (1..=units).map(|i| level(i as f64 / (units as f64 + 1.0))).collect()
+            }
+            _ => (0..EQUALLY_LIKELY).map(|i| level((i as f64 + 0.5) / EQUALLY_LIKELY as f64)).collect(),
+        }
+    }
+
+    /// Outputs of a scorer as tables, rows × outputs: `place` tells the target and the number of the table.
+    fn tables(
+        &self,
+        rows: &RegressionInputs<'_>,
+        values: Option<ArrayView2<'_, f64>>,
+        asked: &Asked,
+        tables: usize,
+        place: impl Fn(Quantity) -> Option<(usize, usize)>,
+    ) -> Result<Vec<Array2<f64>>> {
+        let scorer = self.scorer(asked)?;
+        let columns = self.run(&scorer, rows, values)?;
+        let mut out = vec![Array2::zeros((rows.features.nrows(), self.outputs())); tables];
+        for (output, column) in scorer.outputs().iter().zip(columns) {
+            if let Some((target, number)) = place(output.quantity) {
+                out[number].column_mut(target).assign(&Array1::from(column));
+            }
+        }
+        Ok(out)
     }
 
     /// The features whose value can change a prediction or a bound, ascending.
@@ -68,19 +134,35 @@ impl FittedRegressor {
         }
     }
 
-    fn run(&self, scorer: &Scorer, rows: &RegressionInputs<'_>) -> Result<Vec<Vec<f64>>> {
+    fn run(
+        &self,
+        scorer: &Scorer,
+        rows: &RegressionInputs<'_>,
+        values: Option<ArrayView2<'_, f64>>,
+    ) -> Result<Vec<Vec<f64>>> {
         self.check_columns(rows)?;
         if rows.prediction.is_none() && scorer.plan().columns(Port::Prediction).next().is_some() {
             return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
         }
-        let d = rows.prediction.map(Column::of).unwrap_or_default();
-        scorer.run(&used(scorer, &Column::of(rows.features), &d), rows.features.nrows())
+        let tables = [Some(rows.features), rows.prediction, values].map(|t| t.map(Column::of).unwrap_or_default());
+        scorer.run(&used(scorer, &tables), rows.features.nrows())
     }
 }
 
-/// The columns that a scorer reads, of all features and of the network's predictions.
-pub(super) fn used<'a>(scorer: &Scorer, features: &[Column<'a>], prediction: &[Column<'a>]) -> Vec<Column<'a>> {
-    let column = |port: Port, k: usize| if port == Port::Features { features[k] } else { prediction[k] };
+/// Probabilities that stand for a distribution.
+const EQUALLY_LIKELY: usize = 100;
+
+fn number_below(quantity: Quantity) -> Option<(usize, usize)> {
+    if let Quantity::Below { target, number } = quantity { Some((target, number)) } else { None }
+}
+
+/// The columns that a scorer reads, of the features, of the network's predictions and of values.
+pub(super) fn used<'a>(scorer: &Scorer, [features, prediction, values]: &[Vec<Column<'a>>; 3]) -> Vec<Column<'a>> {
+    let column = |port: Port, k: usize| match port {
+        Port::Prediction => prediction[k],
+        Port::Values => values[k],
+        _ => features[k],
+    };
     scorer.inputs().iter().map(|i| column(i.port, i.column)).collect()
 }
 

@@ -12,12 +12,19 @@ const KEPT: usize = 4;
 /// What is asked of a regression head beside its prediction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Asked {
-    /// Levels of the intervals; none for the prediction alone.
+    /// Levels of the intervals; none for no intervals.
     pub levels: Vec<Level>,
     /// Which ends are finite.
     pub side: Side,
     /// Whether the intervals of all targets hold at once with the level, and not each by itself.
     pub joint: bool,
+    /// Quantiles of every target by itself. Below ½ the quantile τ is the lower bound at level 1 − τ, otherwise the
+    /// upper bound at level τ, and it has the guarantee of that bound.
+    pub quantiles: Vec<Level>,
+    /// Values t for which P(y ≤ t) is asked, for every target.
+    pub below: Vec<f64>,
+    /// Whether P(y ≤ t) is asked at values t that come with the rows, one per target ([`Port::Values`](super::Port::Values)).
+    pub at_values: bool,
 }
 
 impl Asked {
@@ -29,6 +36,11 @@ impl Asked {
     /// The same with other ends.
     pub fn with_side(self, side: Side) -> Self {
         Asked { side, ..self }
+    }
+
+    /// The bound that is the quantile τ: its level and its side.
+    pub(crate) fn bound(tau: Level) -> Result<(Level, Side)> {
+        if tau.get() < 0.5 { Ok((Level::new(1.0 - tau.get())?, Side::Lower)) } else { Ok((tau, Side::Upper)) }
     }
 
     /// The level of each of so many targets by itself: 1 − α/targets where all are to hold at once (Bonferroni).

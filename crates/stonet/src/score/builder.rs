@@ -16,7 +16,7 @@ pub(crate) struct Builder {
     /// The value of every table that is read, and how many columns the table has.
     ports: BTreeMap<Port, (Node, usize)>,
     kind: InputKind,
-    /// Where outputs have to lie.
+    /// Where the target lies.
     range: Option<(f64, f64)>,
 }
 
@@ -120,9 +120,26 @@ impl Builder {
         self.push(op, width, false)
     }
 
-    /// An output column.
+    /// The same numbers in every row, a column each.
+    pub(crate) fn constant(&mut self, of: Node, values: &[f64]) -> Node {
+        let mut sparse = Sparse::default();
+        values.iter().for_each(|&value| sparse.push([], value));
+        self.combine(of, sparse, false)
+    }
+
+    /// P(y ≤ t) of one target or of several, in columns: certain where t lies outside of the range.
+    pub(crate) fn probability(&mut self, op: Op, value: Node) -> Node {
+        let of = self.wide(op, self.width(value));
+        match self.range {
+            Some((low, high)) => self.op(Op::Bounded { of, value, low, high }),
+            None => of,
+        }
+    }
+
+    /// An output column; where there is a range it is moved into it, unless it is a probability.
     pub(crate) fn output(&mut self, quantity: Quantity, node: Node, column: usize, finite: bool) {
-        let (node, column) = match self.range {
+        let range = if matches!(quantity, Quantity::Below { .. }) { None } else { self.range };
+        let (node, column) = match range {
             Some((low, high)) => (self.clamp(node, vec![Clamp::within(column, low, high)], false), 0),
             None => (node, column),
         };

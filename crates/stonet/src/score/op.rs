@@ -245,6 +245,36 @@ pub enum Op {
         /// Which ends are finite.
         side: Side,
     },
+    /// P(y ≤ t) by the scores of held-out rows: one column.
+    Below {
+        /// μ_k, and the scales above and below it, of every fold, a column each.
+        folds: Vec<[Node; 3]>,
+        /// The scores of the rows that each fold held out.
+        scores: Arc<Scores>,
+        /// t, one column.
+        value: Node,
+    },
+    /// Φ((t − μ)/s).
+    NormalBelow {
+        /// μ.
+        mean: Node,
+        /// s, as wide as μ.
+        sd: Node,
+        /// t, as wide as μ.
+        value: Node,
+    },
+    /// 1 where t reaches the greatest value that y can have, 0 where it lies below the least one, and what is given
+    /// between them; column by column.
+    Bounded {
+        /// What is given.
+        of: Node,
+        /// t, as wide as that.
+        value: Node,
+        /// The least value of y.
+        low: f64,
+        /// The greatest value of y.
+        high: f64,
+    },
     /// The number of the largest column, the first of equals: one column.
     Top {
         /// The columns.
@@ -277,6 +307,9 @@ impl Op {
             Op::Congruence { of, own, .. } => vec![*of, *own],
             Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
             Op::Join(parts) => parts.clone(),
+            Op::Below { folds, value, .. } => folds.iter().flatten().copied().chain([*value]).collect(),
+            Op::NormalBelow { mean, sd, value } => vec![*mean, *sd, *value],
+            Op::Bounded { of, value, .. } => vec![*of, *value],
             Op::Ends { folds, centre, .. } => folds.iter().flatten().copied().chain([*centre]).collect(),
         }
     }

@@ -27,6 +27,8 @@ pub enum Port {
     Prediction,
     /// The network's output per class, of the plan's [kind](Plan::kind).
     Logits,
+    /// Values t at which P(y ≤ t) is asked, one column per target.
+    Values,
 }
 
 impl Port {
@@ -36,6 +38,7 @@ impl Port {
             Port::Features => "features",
             Port::Prediction => "predictions",
             Port::Logits => "logits",
+            Port::Values => "values",
         }
     }
 }
@@ -71,6 +74,20 @@ pub enum Quantity {
         target: usize,
         /// The number of the level among those asked for.
         level: usize,
+    },
+    /// A quantile.
+    Quantile {
+        /// The number of the target.
+        target: usize,
+        /// The number of the quantile among those asked for.
+        number: usize,
+    },
+    /// P(y ≤ t).
+    Below {
+        /// The number of the target.
+        target: usize,
+        /// The number of t among those asked for; one more for values that come with the rows.
+        number: usize,
     },
     /// The mean μ that one fold predicts.
     Mean {
@@ -115,6 +132,8 @@ impl Quantity {
             Quantity::Prediction { target } => ("the prediction", target),
             Quantity::Lower { target, .. } => ("the lower end", target),
             Quantity::Upper { target, .. } => ("the upper end", target),
+            Quantity::Quantile { target, .. } => ("the quantile", target),
+            Quantity::Below { target, .. } => ("the probability", target),
             Quantity::Mean { model } => ("the prediction", model),
             Quantity::Scale { model } | Quantity::LowerScale { model } => ("the scale", model),
             Quantity::Variance { target, .. } => ("the variance", target),

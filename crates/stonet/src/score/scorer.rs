@@ -13,6 +13,7 @@ use super::plan::{Input, Output, Plan};
 use super::tile::Room;
 use super::{Column, Port};
 use crate::base::{Error, Result};
+use crate::conformal::below::Below;
 use crate::conformal::ranks::Ends;
 
 /// Rows that one thread takes at a time.
@@ -63,6 +64,7 @@ pub(super) enum Prepared {
     /// Factors and first tiles of the parts of a sum.
     Sum(Vec<(f64, usize)>),
     Ends(Box<Ends>),
+    Below(Box<Below>),
 }
 
 impl Scorer {
@@ -83,6 +85,7 @@ impl Scorer {
                     Prepared::Sum(parts.iter().map(|(f, n)| (*f, memory.places[n.index()].tiles.start)).collect())
                 }
                 Op::Ends { scores, level, side, .. } => Prepared::Ends(Box::new(scores.search(*level, *side))),
+                Op::Below { scores, .. } => Prepared::Below(Box::new(scores.below())),
                 _ => Prepared::Nothing,
             };
             Step { value, prepared }

@@ -9,6 +9,8 @@ use super::memory::{Memory, Place};
 use super::op::Op;
 use super::plan::{Node, Plan};
 use super::scorer::{Prepared, Scorer, Step};
+use crate::base::normal;
+use crate::conformal::below::Below;
 use crate::conformal::ranks::{At, Ends};
 use crate::linalg::elementwise::exp_in_place;
 use crate::linalg::simd::dispatch;
@@ -174,16 +176,49 @@ impl Room {
                     }
                 }
             }
-            Op::Ends { folds, centre, side, .. } => {
-                let Prepared::Ends(search) = &step.prepared else { return };
-                let mut columns = std::mem::take(&mut self.folds);
-                columns.clear();
-                columns.extend(folds.iter().map(|fold| fold.each_ref().map(|node| self.column(of(node), 0))));
-                let centre = self.column(of(centre), 0);
-                self.ends(&columns, search, (*side == Side::Both).then_some(&centre), &to.tiles, rows);
-                self.folds = columns;
+            Op::Ends { .. } | Op::Below { .. } | Op::NormalBelow { .. } | Op::Bounded { .. } => {
+                self.distribution(scorer, op, step, rows);
             }
             Op::Top { of: from } => self.map(of(from), to, |z, out| kernels::top(&mut out[0], z)),
+        }
+    }
+
+    /// Ends of intervals, and probabilities, of the first `rows` rows of the tile.
+    fn distribution(&mut self, scorer: &Scorer, op: &Op, step: &Step, rows: usize) {
+        let of = |node: &Node| scorer.place(node.index());
+        let to = scorer.place(step.value);
+        match op {
+            Op::Ends { folds, centre, side, .. } => {
+                let Prepared::Ends(search) = &step.prepared else { return };
+                let centre = self.column(of(centre), 0);
+                self.load_folds(scorer, folds);
+                self.ends(search, (*side == Side::Both).then_some(&centre), &to.tiles, rows);
+            }
+            Op::Below { folds, value, .. } => {
+                let Prepared::Below(below) = &step.prepared else { return };
+                let value = self.column(of(value), 0);
+                self.load_folds(scorer, folds);
+                self.below(below, &value, to.tiles.start, rows);
+            }
+            Op::NormalBelow { mean, sd, value } => {
+                for column in 0..to.tiles.len() {
+                    let [mean, sd, t] = [mean, sd, value].map(|node| self.column(of(node), column));
+                    self.wide[to.tiles.start + column] = from_fn(|l| normal::cdf((t[l] - mean[l]) / sd[l]));
+                }
+            }
+            Op::Bounded { of: from, value, low, high } => {
+                self.map(of(from), to, |x, out| out.copy_from_slice(x));
+                self.map(of(value), to, |t, out| {
+                    let one = |p: f64, t: f64| match t {
+                        t if t >= *high => 1.0,
+                        t if t < *low => 0.0,
+                        _ => p,
+                    };
+                    let all = out.as_flattened_mut().iter_mut().zip(t.as_flattened());
+                    all.for_each(|(p, &t)| *p = one(*p, t));
+                });
+            }
+            _ => {}
         }
     }
 
@@ -198,13 +233,10 @@ impl Room {
 
     /// Both ends of the first `rows` rows. At low levels the ends of different folds can cross; a centre that is given
     /// lies between them.
-    fn ends(&mut self, folds: &[[Tile; 3]], search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
-        self.found.resize(folds.len(), [0; TOGETHER]);
+    fn ends(&mut self, search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
+        self.found.resize(self.folds.len(), [0; TOGETHER]);
         for first in (0..rows).step_by(TOGETHER) {
-            // Lanes behind the last row repeat it.
-            let some = |tile: &Tile| from_fn(|i| tile[first + i]);
-            self.at.clear();
-            self.at.extend(folds.iter().map(|[m, above, below]| At::new(some(m), some(above), some(below))));
+            self.load_at(first);
             let mut ends = [(0.0, 0.0); TOGETHER];
             find_ends(&mut ends, search, &mut self.at, &mut self.found);
             for (row, (mut lower, mut upper)) in (first..).zip(ends) {
@@ -215,6 +247,31 @@ impl Room {
                 self.wide[to.start + 1][row] = upper;
             }
         }
+    }
+
+    /// P(y ≤ t) of the first `rows` rows.
+    fn below(&mut self, below: &Below, value: &Tile, to: usize, rows: usize) {
+        for first in (0..rows).step_by(TOGETHER) {
+            self.load_at(first);
+            let some: [f64; TOGETHER] = from_fn(|i| value[first + i]);
+            self.wide[to][first..first + TOGETHER].copy_from_slice(&below.at(&self.at, &some));
+        }
+    }
+
+    /// Copies μ_k and the scales of all folds together.
+    fn load_folds(&mut self, scorer: &Scorer, folds: &[[Node; 3]]) {
+        let mut columns = std::mem::take(&mut self.folds);
+        columns.clear();
+        let column = |node: &Node| self.column(scorer.place(node.index()), 0);
+        columns.extend(folds.iter().map(|fold| fold.each_ref().map(column)));
+        self.folds = columns;
+    }
+
+    /// What the folds predict at the next rows from `first` on. Lanes behind the last row repeat it.
+    fn load_at(&mut self, first: usize) {
+        let some = |tile: &Tile| from_fn(|i| tile[first + i]);
+        self.at.clear();
+        self.at.extend(self.folds.iter().map(|[m, above, below]| At::new(some(m), some(above), some(below))));
     }
 
     /// Columns in, columns out, in double precision.

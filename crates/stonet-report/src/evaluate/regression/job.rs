@@ -122,6 +122,7 @@ impl Job<'_> {
             by_width: fifths(&by_length, length, hit, length, level),
             by_prediction: fifths(&order, prediction, hit, length, level),
             diagnosis: Diagnosis::default(),
+            distribution: None,
             sample: spread(rows, SAMPLE).into_iter().map(|rank| row(order[rank])).collect(),
             weights: None,
             variance: None,

@@ -9,6 +9,7 @@ use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result,
 
 use super::curve::{Curve, Tally};
 use super::diagnosis::{SEARCHED_TARGETS, Search, rows_to_search};
+use super::distribution::Distributions;
 use super::job::{Job, check_values, names, scores};
 use super::{EvaluateSettings, IntervalScores, LEVELS, MemberWeights, RegressionEvaluation, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
@@ -19,7 +20,7 @@ use crate::evaluate::variance::{self, VarianceSplit, splits};
 
 /// Judges intervals on rows that come in batches; the result does not depend on how they are divided.
 ///
-/// Per row and target it keeps the value, the prediction, the two ends and the network's own prediction. The importance
+/// Per row and target it keeps the value, the prediction, the two ends, the PIT and the network's own prediction. The importance
 /// of features and the sources of variance are measured on a uniform sample of at most 2,000 rows, and rows with low
 /// coverage are searched in one of at most 20,000; everything else counts every row.
 pub struct RegressionJudge<'a> {
@@ -31,6 +32,7 @@ pub struct RegressionJudge<'a> {
     curve: Curve,
     tallies: Vec<Tally>,
     figures: Figures,
+    distributions: Distributions,
     groups: Option<(String, Groups)>,
     sample: RowSample,
     /// Features alone, of more rows.
@@ -51,6 +53,7 @@ impl<'a> RegressionJudge<'a> {
             tallies: curve.points.iter().map(|_| Tally::new(outputs)).collect(),
             curve,
             figures: Figures::default(),
+            distributions: Distributions::new(fitted)?,
             groups: by.map(|column| (column.to_owned(), Groups::default())),
             sample: RowSample::new(settings.seed),
             searched: RowSample::sized(rows_to_search(fitted.features()), settings.seed.child(streams::SEARCHED)),
@@ -63,16 +66,17 @@ impl<'a> RegressionJudge<'a> {
         self.figures.y.len() / self.fitted.outputs()
     }
 
-    /// Bytes that are kept of every row: its value, prediction, ends and the network's prediction for each target, and
-    /// its subgroup.
+    /// Bytes that are kept of every row: its value, prediction, ends, PIT and the network's prediction for each target,
+    /// and its subgroup.
     pub fn bytes_per_row(&self) -> u64 {
-        8 * (5 * self.fitted.outputs() as u64 + u64::from(self.groups.is_some()))
+        8 * (6 * self.fitted.outputs() as u64 + u64::from(self.groups.is_some()))
     }
 
     /// More rows, their values, one column per target, and their subgroups. Errors count rows from the first batch on.
     pub fn add(&mut self, rows: &RegressionInputs<'_>, y: ArrayView2<'_, f64>, by: Option<&[String]>) -> Result<()> {
         let first = self.rows();
         let all = self.score(rows, y, by).map_err(|e| e.after_rows(first))?;
+        self.distributions.add(self.fitted, rows, y).map_err(|e| e.after_rows(first))?;
         for (tally, &(each, together)) in self.tallies.iter_mut().zip(&self.curve.points) {
             tally.add(&all[each], &all[together], y, self.joint);
         }
@@ -133,7 +137,10 @@ impl<'a> RegressionJudge<'a> {
         let hits = job.row_hits(joint)?;
         let subgroups = groups.map(|(column, groups)| (column, job.subgroups(&groups, &hits, settings.level)));
         steps.advance()?;
-        let targets = job.targets(target_names, &tallies)?;
+        let mut targets = job.targets(target_names, &tallies)?;
+        for (target, scores) in targets.iter_mut().zip(self.distributions.finish()) {
+            target.distribution = Some(scores);
+        }
         let targets = with_sources(fitted, targets, variances(fitted, values.view())?);
         steps.advance()?;
         let overall = scores(&intervals, y.view(), job.network)?;

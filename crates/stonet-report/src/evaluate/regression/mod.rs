@@ -2,6 +2,7 @@
 
 mod curve;
 mod diagnosis;
+mod distribution;
 mod job;
 mod judge;
 mod lowest;
@@ -21,13 +22,25 @@ use super::strata::Stratum;
 use super::variance::VarianceSplit;
 use crate::number::real;
 pub use diagnosis::{Diagnosis, FoundPart, Ranking, WorstFifth, WorstSlab, WorstSlice};
+pub use distribution::{DistributionScores, QUANTILES, QuantilePoint};
 pub use judge::RegressionJudge;
 
 /// Levels of the coverage curve.
 pub const LEVELS: [f64; 7] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99];
 /// Numbers of a [`RegressionEvaluation`] that can be required.
-pub const REGRESSION_METRICS: [&str; 9] =
-    ["coverage", "mean_length", "median_length", "winkler", "rmse", "worst_fifth", "worst_slice", "worst_slab", "ert"];
+pub const REGRESSION_METRICS: [&str; 11] = [
+    "coverage",
+    "mean_length",
+    "median_length",
+    "winkler",
+    "rmse",
+    "crps",
+    "pit_distance",
+    "worst_fifth",
+    "worst_slice",
+    "worst_slab",
+    "ert",
+];
 
 /// What to evaluate, and the names to tell it by.
 #[derive(Clone)]
@@ -146,6 +159,9 @@ pub struct TargetEvaluation {
     /// Where the intervals cover least.
     #[serde(default)]
     pub diagnosis: Diagnosis,
+    /// The whole distribution; none in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<DistributionScores>,
     /// Rows evenly spaced by prediction.
     pub sample: Vec<SampleRow>,
     /// Of the stack; none for Eve's law.
@@ -230,6 +246,16 @@ impl RegressionEvaluation {
         judge.end(&steps)
     }
 
+    fn of_distributions<'a>(&'a self, of: impl Fn(&DistributionScores) -> f64 + 'a) -> impl Iterator<Item = f64> + 'a {
+        self.targets.iter().filter_map(move |t| t.distribution.as_ref().map(&of))
+    }
+
+    /// The mean over the targets; no number where there is none.
+    fn mean_of(&self, of: impl Fn(&DistributionScores) -> f64) -> f64 {
+        let (sum, count) = self.of_distributions(of).fold((0.0, 0.0), |(sum, count), value| (sum + value, count + 1.0));
+        sum / count
+    }
+
     /// The least of a number over the targets; no number where no target has it, so that no requirement holds.
     fn least(&self, of: impl Fn(&Diagnosis) -> Option<f64>) -> f64 {
         self.targets.iter().filter_map(|t| of(&t.diagnosis)).fold(f64::NAN, f64::min)
@@ -249,6 +275,8 @@ impl Metrics for RegressionEvaluation {
             "median_length" => Some(s.median_length),
             "winkler" => Some(s.winkler),
             "rmse" => Some(s.rmse),
+            "crps" => Some(self.mean_of(|d| d.crps)),
+            "pit_distance" => Some(self.of_distributions(|d| d.pit_distance).fold(f64::NAN, f64::max)),
             "worst_fifth" => Some(self.least(|d| d.worst_fifth.as_ref().map(|f| f.coverage.value))),
             "worst_slice" => Some(self.least(|d| d.worst_slice.as_ref().map(|s| s.part.coverage.value))),
             "worst_slab" => Some(self.least(|d| d.worst_slab.as_ref().map(|s| s.part.coverage.value))),

@@ -145,6 +145,7 @@ impl RegressionEvaluation {
                 out += &format!("\n{}", table.text());
             }
             out += &target.diagnosis.text(&of);
+            out += &target.distribution.as_ref().map_or_else(String::new, |d| d.text(&of));
         }
         if let Some((column, groups)) = &self.subgroups {
             let mut table = Columns::new(&[column, "rows", "coverage", "95 % interval", "mean length"]);

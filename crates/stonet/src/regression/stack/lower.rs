@@ -29,7 +29,7 @@ const FAR: f64 = 4.0;
 /// Sizes of weights, in units of the target, that single precision can hold with all their digits.
 const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
 
-/// Predictions of all targets, and ends at every level.
+/// Predictions of all targets, ends at every level, quantiles and probabilities.
 pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, f64)>, asked: &Asked) -> Result<Plan> {
     let mut b = Builder::within(range);
     for (target, stack) in stacks.iter().enumerate() {
@@ -50,6 +50,23 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
             if side != Side::Lower {
                 b.output(Quantity::Upper { target, level: number }, ends, 1, finite);
             }
+        }
+        for (number, &tau) in asked.quantiles.iter().enumerate() {
+            let (level, side) = Asked::bound(tau)?;
+            let finite = scores.bounds(level);
+            let (folds, scores) = (folds.clone(), scores.clone());
+            let ends = b.wide(Op::Ends { folds, centre, scores, level, side }, 2);
+            b.output(Quantity::Quantile { target, number }, ends, usize::from(side == Side::Upper), finite);
+        }
+        let mut values: Vec<Node> = asked.below.iter().map(|&t| b.constant(centre, &[t])).collect();
+        if asked.at_values {
+            let all = b.port(Port::Values, stacks.len());
+            values.push(b.pick(all, [target]));
+        }
+        for (number, value) in values.into_iter().enumerate() {
+            let below = Op::Below { folds: folds.clone(), scores: scores.clone(), value };
+            let below = b.probability(below, value);
+            b.output(Quantity::Below { target, number }, below, 0, true);
         }
     }
     Ok(b.finish())
@@ -175,10 +192,8 @@ impl Fold {
             mean.parts.insert(0, (mean.network, self.inputs.d(b)));
         }
         if mean.parts.is_empty() {
-            // A constant, as one combination of nothing.
-            let (x, mut nothing) = (self.inputs.x(b), Sparse::default());
-            nothing.push([], mean.constant);
-            return b.combine(x, nothing, false);
+            let x = self.inputs.x(b);
+            return b.constant(x, &[mean.constant]);
         }
         b.sum(mean.parts, mean.constant)
     }
@@ -256,9 +271,7 @@ impl Fold {
     /// log s before it is clipped, unless it is constant, and the scale s.
     fn scale(&mut self, b: &mut Builder, model: &ScaleModel, mean: Node) -> (Option<Node>, Node) {
         let ScaleModel::Learned { ridge, offset, low, high, network, centre, components } = model else {
-            let mut one = Sparse::default();
-            one.push([], 1.0);
-            return (None, b.combine(mean, one, false));
+            return (None, b.constant(mean, &[1.0]));
         };
         let features = self.unit(b, ridge.clip(), ridge.coefficients().view(), ridge.intercept());
         let from_centre = b.sum(vec![(1.0, mean)], -centre);

@@ -1,0 +1,78 @@
+//! P(y ≤ t) from held-out scores: the distribution function whose quantiles are the one-sided bounds.
+//!
+//! V_i is an increasing function of y, so every held-out row gives a value μ_k(x) + V_i s_k(x). P(y ≤ t) is the share of
+//! these values at or below t, where a new row counts one half: (mass + ½)/(n + 1).
+
+use super::ranks::{At, Scores, Sorted};
+
+/// The scores of every fold, and how much all up to each one count.
+#[derive(Debug, Clone)]
+pub(crate) struct Below {
+    folds: Vec<(Vec<f64>, Vec<f64>)>,
+    units: f64,
+}
+
+impl Below {
+    pub(super) fn new(folds: &[Sorted], units: usize) -> Self {
+        let one = |fold: &Sorted| {
+            let mut masses = vec![0.0];
+            (0..fold.values.len()).for_each(|i| masses.push(masses[i] + fold.weight(i)));
+            (fold.values.clone(), masses)
+        };
+        Below { folds: folds.iter().map(one).collect(), units: units as f64 }
+    }
+
+    /// P(y ≤ t) at each of L points, where `at[k]` is what fold k predicts and `values` are the t.
+    pub(crate) fn at<const L: usize>(&self, at: &[At<L>], values: &[f64; L]) -> [f64; L] {
+        let mut mass = [0.0; L];
+        for ((scores, masses), at) in self.folds.iter().zip(at) {
+            for point in 0..L {
+                mass[point] += masses[scores.partition_point(|&score| at.value(point, score) <= values[point])];
+            }
+        }
+        mass.map(|m| (m + 0.5) / (self.units + 1.0))
+    }
+}
+
+impl Scores {
+    /// What finds P(y ≤ t) at many points.
+    pub(crate) fn below(&self) -> Below {
+        Below::new(&self.signed, self.units)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows::{Level, Side};
+
+    /// Two folds with μ = (0, 1) and scales (2, 4) above and (1, 2) below: values −1, 4, 3 and −5.
+    #[test]
+    fn shares_by_hand() {
+        let scores = Scores::new(vec![vec![-1.0, 2.0], vec![0.5, -3.0]], None, 4);
+        let at = [At::new([0.0], [2.0], [1.0]), At::new([1.0], [4.0], [2.0])];
+        let below = scores.below();
+        for (t, rows) in [(-5.1, 0.0), (-5.0, 1.0), (-1.5, 1.0), (-1.0, 2.0), (3.0, 3.0), (3.9, 3.0), (4.0, 4.0)] {
+            assert_eq!(below.at(&at, &[t]), [(rows + 0.5) / 5.0], "{t}");
+        }
+    }
+
+    /// The bound at level τ is the least t with P(y ≤ t) ≥ τ, up to the half of the new row.
+    #[test]
+    fn bounds_are_quantiles_of_the_distribution_function() {
+        let signed = vec![vec![-1.3, -0.4, 0.2, 0.9, 2.0], vec![-0.8, 0.1, 0.3, 1.4]];
+        let weights = vec![vec![0.5, 0.5, 1.0, 1.0, 1.0], vec![1.0, 0.5, 0.5, 1.0]];
+        for (weights, units) in [(None, 9), (Some(weights), 7)] {
+            let scores = Scores::new(signed.clone(), weights, units);
+            let at = [At::new([0.1], [1.5], [0.7]), At::new([-0.2], [0.8], [1.1])];
+            let below = scores.below();
+            for tau in [0.15, 0.3, 0.5, 0.62, 0.8] {
+                let search = scores.search(Level::new(tau).unwrap(), Side::Upper);
+                let (_, upper) = search.ends(&mut at.clone(), &mut [[0]; 2])[0];
+                let half = 0.5 / (units as f64 + 1.0);
+                assert!(below.at(&at, &[upper])[0] - half >= tau - 1e-9, "{tau}");
+                assert!(below.at(&at, &[upper - 1e-9])[0] - half < tau, "{tau}");
+            }
+        }
+    }
+}
