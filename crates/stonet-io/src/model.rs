@@ -42,6 +42,9 @@ pub struct ModelColumns {
     pub logits: Vec<String>,
     /// The targets; for classification one column with the class.
     pub targets: Vec<String>,
+    /// The groups within which intervals are to cover, read as text; regression only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<String>,
 }
 
 impl ModelColumns {
@@ -104,6 +107,7 @@ impl ModelColumns {
 /// |---|---|---|
 /// | `about` | yes | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
 /// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::rows::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
+/// | `within` | yes | there where intervals cover within groups; JSON: the names of the columns that tell a row's group, which `columns` of `about` does not have |
 /// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedRegressor`] or [`FittedClassifier`] |
 ///
 /// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "head.0"}` stands for an array with
@@ -256,6 +260,8 @@ impl Model {
         let label_kind = labels.as_ref().and_then(Labels::kind);
         let label_type = labels.as_ref().and_then(Labels::type_name).map(str::to_owned);
         let labels = labels.map(Vec::from);
+        // They stand in a section of their own, so that programs that know no groups refuse the file.
+        let columns = ModelColumns { within: Vec::new(), ..columns };
         About { task, columns, kind, labels, label_kind, label_type, level, seed, fingerprint, version }
     }
 
@@ -266,7 +272,7 @@ impl Model {
 
     /// The same for other names.
     pub(crate) fn check_columns(&self, columns: &ModelColumns) -> std::result::Result<(), String> {
-        let ModelColumns { features, prediction, logits, targets } = columns;
+        let ModelColumns { features, prediction, logits, targets, within } = columns;
         let count = |what: &str, expected: usize, found: usize| match expected == found {
             true => Ok(()),
             false => Err(format!("there are names for {found} {what}, and the fitted head has {expected}")),
@@ -276,6 +282,7 @@ impl Model {
                 count("features", head.features(), features.len())?;
                 count("targets", head.outputs(), targets.len())?;
                 count("columns of logits", 0, logits.len())?;
+                count("columns of groups", head.within().map_or(0, |w| w.columns()), within.len())?;
                 if head.needs_prediction() || !prediction.is_empty() {
                     count("columns of predictions", head.outputs(), prediction.len())?;
                 }
@@ -292,6 +299,7 @@ impl Model {
                 }
                 count("targets", 1, targets.len())?;
                 count("columns of predictions", 0, prediction.len())?;
+                count("columns of groups", 0, within.len())?;
                 if kind == InputKind::Features && head.reads_logits() {
                     return Err("its head reads logits, and its kind of input is features".into());
                 }

@@ -7,7 +7,7 @@ use stonet::{Activation, InputKind};
 
 use super::forms::dense;
 use super::ranks::Ranks;
-use super::{FEATURES, LOGITS, PREDICTION, PROBABILITIES};
+use super::{FEATURES, GROUPS, LOGITS, PREDICTION, PROBABILITIES};
 use crate::graph::{Graph, HeadGraph, Tensor};
 use crate::{Error, Result};
 
@@ -74,10 +74,13 @@ impl<'p> Lowering<'p> {
     /// Some columns of a value. Of an interval, only the ends that are named are written.
     fn columns(&mut self, node: Node, columns: &[usize]) -> Result<Tensor> {
         let plan = self.plan;
-        let Op::Ends { folds, centre, scores, level, side } = &plan.values()[node.index()].op else {
+        let Op::Ends { folds, centre, scores, within, level, side } = &plan.values()[node.index()].op else {
             let (all, width) = (self.value(node)?, self.width(node));
             return Ok(self.graph.chosen(all, width, columns));
         };
+        if within.is_some() {
+            return Err(grouped());
+        }
         let ranks = Ranks::new(scores, *level, *side)?;
         let mut at = Vec::new();
         for &[mean, above, below] in folds {
@@ -182,6 +185,7 @@ impl<'p> Lowering<'p> {
             Port::Prediction => PREDICTION,
             Port::Logits if self.plan.kind() == InputKind::Probabilities => PROBABILITIES,
             Port::Logits => LOGITS,
+            Port::Groups => GROUPS,
         };
         let width = self.plan.width(port).unwrap_or(0);
         (self.graph.input(name, width), width)
@@ -246,6 +250,14 @@ impl<'p> Lowering<'p> {
         }
         let total = total.unwrap_or_else(|| self.constant(&[0.0]));
         Ok(self.graph.plus(total, constant))
+    }
+}
+
+fn grouped() -> Error {
+    Error::NotExportable {
+        what: "a head with ranks of its own for each group (within)".into(),
+        why: "it takes the group of a row as text".into(),
+        remedy: "predict with `stonet predict` or the Python package, or fit without within",
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) const LOGITS: &str = "logits";
 pub(crate) const PROBABILITIES: &str = "network_probabilities";
 /// The network's own predictions.
 pub(crate) const PREDICTION: &str = "network_prediction";
+/// The number of a row's group.
+pub(crate) const GROUPS: &str = "group";
 
 /// The graph from `features` (and `network_prediction`, where the model reads it) to `prediction` and the ends that are
 /// asked for, one column per target each. The ends are `lower` and `upper`; with several levels they are `lower_80`,

@@ -22,9 +22,9 @@ pub use classes::{
 pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};
 pub use regression::{
-    CurvePoint, Diagnosis, EvaluateSettings, FoundPart, IntervalScores, LEVELS, MemberWeights, REGRESSION_METRICS,
-    Ranking, RegressionEvaluation, RegressionJudge, SampleRow, Subgroup, TargetEvaluation, WorstFifth, WorstSlab,
-    WorstSlice,
+    CurvePoint, Diagnosis, EvaluateSettings, FoundPart, IntervalScores, LEVELS, MemberWeights, PooledSubgroup,
+    REGRESSION_METRICS, Ranking, RegressionEvaluation, RegressionJudge, SampleRow, Subgroup, TargetEvaluation,
+    WorstFifth, WorstSlab, WorstSlice,
 };
 pub use requirement::{Metrics, Requirement};
 pub use seen::sentence as overlap_sentence;

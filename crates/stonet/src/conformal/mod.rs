@@ -1,6 +1,7 @@
 //! Conformal prediction: ranks of held-out scores for intervals, and sets of classes.
 
 pub(crate) mod buckets;
+pub(crate) mod own;
 pub(crate) mod ranks;
 mod search;
 mod sets;

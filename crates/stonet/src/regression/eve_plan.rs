@@ -243,7 +243,7 @@ impl PredictInterval for EveIntervals {
         self.check_columns(x)?;
         let asked = Asked::at(&[level]);
         let scorer = Scorer::new(plan(self, None, &asked)?);
-        let columns = super::predict::used(&scorer, &Column::of(x), &[]);
+        let columns = super::predict::used(&scorer, &Column::of(x), &[], None);
         Ok(super::predict::gather(scorer.run(&columns, x.nrows())?, &scorer, &asked, x.nrows()).remove(0))
     }
 }

@@ -74,13 +74,26 @@ impl FittedRegressor {
             return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
         }
         let d = rows.prediction.map(Column::of).unwrap_or_default();
-        scorer.run(&used(scorer, &Column::of(rows.features), &d), rows.features.nrows())
+        let groups = rows.within.map(Column::F64);
+        if groups.is_none() && scorer.plan().columns(Port::Groups).next().is_some() {
+            return Err(Error::NoGroups);
+        }
+        scorer.run(&used(scorer, &Column::of(rows.features), &d, groups), rows.features.nrows())
     }
 }
 
-/// The columns that a scorer reads, of all features and of the network's predictions.
-pub(super) fn used<'a>(scorer: &Scorer, features: &[Column<'a>], prediction: &[Column<'a>]) -> Vec<Column<'a>> {
-    let column = |port: Port, k: usize| if port == Port::Features { features[k] } else { prediction[k] };
+/// The columns that a scorer reads, of all features, of the network's predictions and of the groups.
+pub(super) fn used<'a>(
+    scorer: &Scorer,
+    features: &[Column<'a>],
+    prediction: &[Column<'a>],
+    groups: Option<Column<'a>>,
+) -> Vec<Column<'a>> {
+    let column = |port: Port, k: usize| match (port, groups) {
+        (Port::Features, _) => features[k],
+        (Port::Groups, Some(groups)) => groups,
+        _ => prediction[k],
+    };
     scorer.inputs().iter().map(|i| column(i.port, i.column)).collect()
 }
 

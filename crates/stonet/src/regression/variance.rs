@@ -86,7 +86,7 @@ impl EveIntervals {
     pub fn layer_variances(&self, x: ArrayView2<'_, f64>) -> Result<Vec<Array2<f64>>> {
         self.check_columns(x)?;
         let scorer = Scorer::new(eve_plan::layers_plan(self));
-        let columns = scorer.run(&used(&scorer, &Column::of(x), &[]), x.nrows())?;
+        let columns = scorer.run(&used(&scorer, &Column::of(x), &[], None), x.nrows())?;
         Ok(columns.chunks(self.scaling().y.columns()).map(|layer| beside(layer, x.nrows())).collect())
     }
 }

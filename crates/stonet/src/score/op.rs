@@ -88,6 +88,15 @@ impl Knots {
     }
 }
 
+/// Scores of groups of rows, each ranked by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupScores {
+    /// The number of a row's group, one column.
+    pub of: Node,
+    /// By number of the group; none where a group has no ranks of its own.
+    pub scores: Arc<[Option<Scores>]>,
+}
+
 /// An operation on columns. Unless another width is named, it gives as many columns as it takes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -240,6 +249,8 @@ pub enum Op {
         centre: Node,
         /// The scores of the rows that each fold held out.
         scores: Arc<Scores>,
+        /// The same by group, where ends cover within groups.
+        within: Option<GroupScores>,
         /// 1 − α.
         level: Level,
         /// Which ends are finite.
@@ -277,7 +288,10 @@ impl Op {
             Op::Congruence { of, own, .. } => vec![*of, *own],
             Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
             Op::Join(parts) => parts.clone(),
-            Op::Ends { folds, centre, .. } => folds.iter().flatten().copied().chain([*centre]).collect(),
+            Op::Ends { folds, centre, within, .. } => {
+                let group = within.as_ref().map(|w| w.of);
+                folds.iter().flatten().copied().chain([*centre]).chain(group).collect()
+            }
         }
     }
 }

@@ -27,6 +27,8 @@ pub enum Port {
     Prediction,
     /// The network's output per class, of the plan's [kind](Plan::kind).
     Logits,
+    /// The number of a row's group, one column, where ends cover within groups.
+    Groups,
 }
 
 impl Port {
@@ -36,6 +38,7 @@ impl Port {
             Port::Features => "features",
             Port::Prediction => "predictions",
             Port::Logits => "logits",
+            Port::Groups => "groups",
         }
     }
 }

@@ -13,7 +13,7 @@ use super::plan::{Input, Output, Plan};
 use super::tile::Room;
 use super::{Column, Port};
 use crate::base::{Error, Result};
-use crate::conformal::ranks::Ends;
+use crate::conformal::own::GroupEnds;
 
 /// Rows that one thread takes at a time.
 pub(crate) const BLOCK: usize = 1024;
@@ -62,7 +62,7 @@ pub(super) enum Prepared {
     Narrow(NarrowSparse),
     /// Factors and first tiles of the parts of a sum.
     Sum(Vec<(f64, usize)>),
-    Ends(Box<Ends>),
+    Ends(Box<GroupEnds>),
 }
 
 impl Scorer {
@@ -82,7 +82,10 @@ impl Scorer {
                 Op::Sum { parts, .. } => {
                     Prepared::Sum(parts.iter().map(|(f, n)| (*f, memory.places[n.index()].tiles.start)).collect())
                 }
-                Op::Ends { scores, level, side, .. } => Prepared::Ends(Box::new(scores.search(*level, *side))),
+                Op::Ends { scores, within, level, side, .. } => {
+                    let groups = within.as_ref().map_or(&[][..], |w| &w.scores);
+                    Prepared::Ends(Box::new(GroupEnds::new(scores, groups, *level, *side)))
+                }
                 _ => Prepared::Nothing,
             };
             Step { value, prepared }

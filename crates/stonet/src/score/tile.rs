@@ -9,6 +9,7 @@ use super::memory::{Memory, Place};
 use super::op::Op;
 use super::plan::{Node, Plan};
 use super::scorer::{Prepared, Scorer, Step};
+use crate::conformal::own::GroupEnds;
 use crate::conformal::ranks::{At, Ends};
 use crate::linalg::elementwise::exp_in_place;
 use crate::linalg::simd::dispatch;
@@ -28,6 +29,7 @@ pub(super) struct Room {
     folds: Vec<[Tile; 3]>,
     /// The same of some rows, and where their ends were found in the scores of each fold.
     at: Vec<At<TOGETHER>>,
+    again: Vec<At<TOGETHER>>,
     found: Vec<[usize; TOGETHER]>,
 }
 
@@ -50,6 +52,7 @@ impl Room {
             scratch: Vec::new(),
             folds: Vec::new(),
             at: Vec::new(),
+            again: Vec::new(),
             found: Vec::new(),
         }
     }
@@ -174,13 +177,15 @@ impl Room {
                     }
                 }
             }
-            Op::Ends { folds, centre, side, .. } => {
+            Op::Ends { folds, centre, side, within, .. } => {
                 let Prepared::Ends(search) = &step.prepared else { return };
                 let mut columns = std::mem::take(&mut self.folds);
                 columns.clear();
                 columns.extend(folds.iter().map(|fold| fold.each_ref().map(|node| self.column(of(node), 0))));
                 let centre = self.column(of(centre), 0);
-                self.ends(&columns, search, (*side == Side::Both).then_some(&centre), &to.tiles, rows);
+                let groups = within.as_ref().map(|w| self.column(of(&w.of), 0));
+                let centre = (*side == Side::Both).then_some(&centre);
+                self.ends(&columns, (search, groups.as_ref()), centre, &to.tiles, rows);
                 self.folds = columns;
             }
             Op::Top { of: from } => self.map(of(from), to, |z, out| kernels::top(&mut out[0], z)),
@@ -196,17 +201,26 @@ impl Room {
         }
     }
 
-    /// Both ends of the first `rows` rows. At low levels the ends of different folds can cross; a centre that is given
-    /// lies between them.
-    fn ends(&mut self, folds: &[[Tile; 3]], search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
+    /// Both ends of the first `rows` rows, each by its group. At low levels the ends of different folds can cross; a
+    /// centre that is given lies between them.
+    fn ends(
+        &mut self,
+        folds: &[[Tile; 3]],
+        (search, groups): (&GroupEnds, Option<&Tile>),
+        centre: Option<&Tile>,
+        to: &Range<usize>,
+        rows: usize,
+    ) {
         self.found.resize(folds.len(), [0; TOGETHER]);
         for first in (0..rows).step_by(TOGETHER) {
-            // Lanes behind the last row repeat it.
-            let some = |tile: &Tile| from_fn(|i| tile[first + i]);
-            self.at.clear();
-            self.at.extend(folds.iter().map(|[m, above, below]| At::new(some(m), some(above), some(below))));
             let mut ends = [(0.0, 0.0); TOGETHER];
-            find_ends(&mut ends, search, &mut self.at, &mut self.found);
+            match groups {
+                None => {
+                    self.gather(folds, first);
+                    find_ends(&mut ends, search.pooled(), &mut self.at, &mut self.found);
+                }
+                Some(groups) => self.ends_by_group(folds, search, from_fn(|i| groups[first + i]), first, &mut ends),
+            }
             for (row, (mut lower, mut upper)) in (first..).zip(ends) {
                 if let Some(centre) = centre {
                     (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
@@ -214,6 +228,32 @@ impl Room {
                 self.wide[to.start][row] = lower;
                 self.wide[to.start + 1][row] = upper;
             }
+        }
+    }
+
+    /// What the folds predict for some rows; lanes behind the last row repeat it.
+    fn gather(&mut self, folds: &[[Tile; 3]], first: usize) {
+        let some = |tile: &Tile| from_fn(|i| tile[first + i]);
+        self.at.clear();
+        self.at.extend(folds.iter().map(|[m, above, below]| At::new(some(m), some(above), some(below))));
+    }
+
+    /// The ends of some rows, one group after the other.
+    fn ends_by_group(
+        &mut self,
+        folds: &[[Tile; 3]],
+        search: &GroupEnds,
+        groups: [f64; TOGETHER],
+        first: usize,
+        ends: &mut [(f64, f64); TOGETHER],
+    ) {
+        for lane in 0..TOGETHER {
+            if groups[..lane].contains(&groups[lane]) {
+                continue;
+            }
+            self.gather(folds, first);
+            let own = search.ends(groups[lane], &mut self.at, &mut self.again, &mut self.found);
+            (lane..TOGETHER).filter(|&l| groups[l] == groups[lane]).for_each(|l| ends[l] = own[l]);
         }
     }
 

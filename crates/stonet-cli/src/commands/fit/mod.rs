@@ -79,6 +79,12 @@ pub struct Fit {
     /// negative, `0,100`; predictions and intervals are cut to them
     #[arg(long, value_name = "LOW,HIGH", value_parser = parse_range, allow_hyphen_values = true)]
     range: Option<(Option<f64>, Option<f64>)>,
+    /// Regression: column of groups, such as regions, within each of which intervals are to cover; several columns for
+    /// their combinations. Each group has ranks of its own where it has enough rows for the level, and those of all rows
+    /// otherwise. `predict` and `evaluate` read these columns by name. Not the same as --groups, which keeps rows
+    /// together
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    within: Vec<String>,
     /// Regression, `paper` and `cv`: rule that chooses kappa: error, one-standard-error, coverage
     #[arg(long, value_name = "RULE", value_parser = parse_select)]
     select: Option<Select>,
@@ -129,7 +135,8 @@ fn parse_select(text: &str) -> std::result::Result<Select, String> {
 }
 
 impl Fit {
-    pub fn run(self, console: &Console) -> Result<()> {
+    pub fn run(mut self, console: &Console) -> Result<()> {
+        self.columns.within = std::mem::take(&mut self.within);
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
@@ -166,6 +173,12 @@ impl Fit {
             (post.y_low, post.y_high) = (low, high);
         }
         post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
+        if !self.columns.within.is_empty() && matches!(post.kind, Kind::Paper | Kind::Cv) {
+            return Err(Error::flag(
+                "--within",
+                format!("needs ranks, and --interval {} has none; use stack, fast, cv+ or split", post.kind),
+            ));
+        }
         if self.select.is_some() && !matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
@@ -210,6 +223,7 @@ impl Fit {
             console.note("without --prediction the network itself is no member of the stack");
         }
         warnings.extend(known.warning(rows.groups.is_some(), true));
+        warnings.extend(fitted.pooled_groups(post.level, false)?);
         let selected = fitted.selected_features();
         let names = rows.columns.features.iter().zip(selected).filter(|(_, share)| *share >= 0.5);
         let summary = Summary {
@@ -236,6 +250,7 @@ impl Fit {
             ("--level", self.level.is_some()),
             ("--range", self.range.is_some()),
             ("--select", self.select.is_some()),
+            ("--within", !self.columns.within.is_empty()),
             ("--trainer", self.trainer.is_some()),
             ("--train-error", self.train_error.is_some()),
         ];

@@ -11,7 +11,7 @@ use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
 use crate::base::Result;
 use crate::rows::Side;
-use crate::score::{Asked, Builder, Clamp, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Sparse};
+use crate::score::{Asked, Builder, Clamp, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Sparse};
 use crate::sparse::ridge::{Clip, Components, Ridge};
 
 /// Two scales are the same if they differ by less than this part of a standard deviation.
@@ -39,11 +39,12 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
         let centre = b.sum(folds.iter().map(|f| (share, f[0])).collect(), 0.0);
         b.output(Quantity::Prediction { target }, centre, 0, true);
         let scores = Arc::new(stack.scores.clone());
+        let within = stack.by_group(&mut b);
         for (number, &level) in asked.levels.iter().enumerate() {
             let each = asked.each(level, stacks.len())?;
             let finite = scores.bounds(each);
-            let (folds, scores, side) = (folds.clone(), scores.clone(), asked.side);
-            let ends = b.wide(Op::Ends { folds, centre, scores, level: each, side }, 2);
+            let (folds, scores, within, side) = (folds.clone(), scores.clone(), within.clone(), asked.side);
+            let ends = b.wide(Op::Ends { folds, centre, scores, within, level: each, side }, 2);
             if side != Side::Upper {
                 b.output(Quantity::Lower { target, level: number }, ends, 0, finite);
             }
@@ -53,6 +54,14 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
         }
     }
     Ok(b.finish())
+}
+
+impl FittedStack {
+    /// The scores of each group, where there are groups.
+    fn by_group(&self, b: &mut Builder) -> Option<GroupScores> {
+        let groups = || GroupScores { of: b.port(Port::Groups, 1), scores: self.within.clone().into() };
+        (!self.within.is_empty()).then(groups)
+    }
 }
 
 /// μ and the scales above and below it, of some models of one target: those of a fold, or of several.

@@ -13,6 +13,7 @@
 
 mod decomposition;
 mod fit;
+mod folds;
 pub(crate) mod lower;
 mod members;
 mod paths;
@@ -90,6 +91,10 @@ impl Default for Stack {
 pub struct FittedStack {
     folds: Vec<FoldModel>,
     scores: Scores,
+    /// The scores of each group by itself, where intervals are to cover within groups; none of a group without ranks
+    /// of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    within: Vec<Option<Scores>>,
 }
 
 /// What one fold predicts with.
@@ -190,9 +195,20 @@ impl Stack {
 }
 
 impl FittedStack {
-    /// A model of all rows of a sample, and the scores of others.
-    pub(crate) fn split(model: FoldModel, scores: Buckets) -> Self {
-        FittedStack { folds: vec![model], scores: Scores::counted(&[scores]) }
+    /// A model of all rows of a sample, and the scores of others, in all and by group.
+    pub(crate) fn split(model: FoldModel, scores: Buckets, groups: Vec<Buckets>) -> Self {
+        let within = groups.into_iter().map(|g| Some(Scores::counted(&[g]))).collect();
+        FittedStack { folds: vec![model], scores: Scores::counted(&[scores]), within }
+    }
+
+    /// The same with the ranks of all rows for every group.
+    pub(crate) fn pooled(&self) -> Self {
+        FittedStack { within: Vec::new(), ..self.clone() }
+    }
+
+    /// The scores of a group by itself, where it has ranks of its own.
+    pub(crate) fn group(&self, group: usize) -> Option<&Scores> {
+        self.within.get(group).and_then(Option::as_ref)
     }
 
     /// What each fold predicts with; the point prediction is their mean.
@@ -235,9 +251,12 @@ impl FittedStack {
         self.folds.iter().flat_map(|f| &f.members).filter_map(|(_, m)| m.net())
     }
 
-    /// Fails unless everything belongs together and takes this many features, as it does unless a file says otherwise.
-    pub(crate) fn check(&self, columns: usize) -> Result<()> {
-        if self.folds.len() != self.scores.folds() || self.folds.is_empty() {
+    /// Fails unless everything belongs together and takes this many features and groups, as it does unless a file says
+    /// otherwise.
+    pub(crate) fn check(&self, columns: usize, groups: usize) -> Result<()> {
+        let folds = |scores: &Scores| scores.folds() == self.folds.len();
+        let grouped = self.within.len() == groups && self.within.iter().flatten().all(folds);
+        if !folds(&self.scores) || !grouped || self.folds.is_empty() {
             return Err(Error::Inconsistent { what: "a stack's folds and scores do not belong together" });
         }
         for fold in &self.folds {
