@@ -262,7 +262,7 @@ impl Classification {
         features: Option<Table<'_>>,
         n_jobs: Option<i64>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        Ok(self.ready(n_jobs)?.run(py, Some(&x), features.as_ref())?.remove(0))
+        Ok(self.ready(n_jobs)?.run(py, Some(&x), features.as_ref(), None)?.remove(0))
     }
 
     /// What gives the probabilities of a few rows without checks of names and types.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, ArrayView1, IxDyn};
 use numpy::{IntoPyArray, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use stonet::rows::ClassOutput;
-use stonet::score::{Asked, Port, Quantity, Scorer};
+use stonet::score::{Asked, Column, Port, Quantity, Scorer};
 use stonet::{Error, FittedClassifier, FittedRegressor, InputKind};
 use stonet_io::{Model, Setting};
 
@@ -133,10 +133,11 @@ impl Ready {
             Layout::Within { features, prediction } => features.len() + prediction.len(),
             _ => head.features(),
         };
+        let numbers = scorer.inputs().iter().filter(|i| i.port != Port::Groups);
         let first = Given { name: "x", columns: Some(columns), list: List::Row };
         let second = Given { name: "prediction", columns: Some(targets), list };
         Ok(Ready {
-            sources: scorer.inputs().iter().map(|i| source(i.port, i.column)).collect(),
+            sources: numbers.map(|i| source(i.port, i.column)).collect(),
             first: Some(first).filter(|_| !matches!(layout, Layout::Alone)),
             second: Some(second).filter(|_| !matches!(layout, Layout::Within { .. })),
             beside: Beside::Prediction,
@@ -192,6 +193,7 @@ impl Ready {
         py: Python<'py>,
         first: Option<&Table<'_>>,
         second: Option<&Table<'_>>,
+        groups: Option<&[f64]>,
     ) -> PyResult<Vec<Bound<'py, PyArrayDyn<f64>>>> {
         self.refuse(self.beside, second.is_some())?;
         let views = [view(&self.first, first, "x")?, view(&self.second, second, self.beside.name())?];
@@ -199,7 +201,9 @@ impl Ready {
         self.check(&views)?;
         // Sources of a table that is missing were refused.
         let columns = self.sources.iter().filter_map(|s| views[usize::from(s.second)].map(|v| v.column(s.column)));
-        let columns: Vec<_> = columns.collect();
+        // Groups are the last of a scorer's inputs.
+        let groups = groups.map(|g| Column::F64(ArrayView1::from(g)));
+        let columns: Vec<_> = columns.chain(groups).collect();
         let found = work::score(py, self.jobs, rows, || self.arrays(self.scorer.run(&columns, rows).raise()?, rows))?;
         Ok(found.into_iter().map(|array| array.into_pyarray(py)).collect())
     }
@@ -301,7 +305,7 @@ impl Ready {
             Beside::Features => (features, prediction, Beside::Prediction),
         };
         self.refuse(unused, other.is_some())?;
-        let mut found = self.run(py, x.as_ref(), second.as_ref())?;
+        let mut found = self.run(py, x.as_ref(), second.as_ref(), None)?;
         match found.len() {
             1 => Ok(found.remove(0).into_any()),
             _ => Ok(PyTuple::new(py, found)?.into_any()),

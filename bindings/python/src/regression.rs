@@ -9,19 +9,22 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stonet::metrics::rmse;
 use stonet::regression::seen_in_training;
+use stonet::rows::Within;
 use stonet::score::Asked;
 use stonet::{Fingerprints, FittedRegressor, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed};
 use stonet_io::{Head, Model, ModelColumns, ScoreSettings, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
 use crate::arrays::{Held, Matrix, Numbers, indices};
-use crate::error::Raise;
+use crate::error::{Raise, raised};
 use crate::model::{self, EVALUATION, origin, write_page};
 use crate::ready::{Layout, Ready};
 use crate::tables::Table;
 use crate::{asked, export, seen, settings, work};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
+/// The labels of columns of groups within which intervals are to cover.
+type Labels = Vec<Vec<String>>;
 
 /// A fitted post-StoNet regression with the names of its columns.
 #[pyclass(frozen, module = "stonet._core")]
@@ -39,6 +42,18 @@ impl Regression {
         }
     }
 
+    /// The numbers of the rows' groups, for heads that cover within groups.
+    fn numbers(&self, labels: Option<&Labels>) -> PyResult<Option<Vec<f64>>> {
+        match (self.head().within(), labels) {
+            (Some(within), Some(labels)) => Ok(Some(within.encode(&slices(labels)).raise()?)),
+            (Some(_), None) => Err(raised(stonet::Error::NoGroups)),
+            (None, Some(_)) => Err(PyValueError::new_err(
+                "within is given, but this head was fitted without it; leave it out, or fit with it",
+            )),
+            (None, None) => Ok(None),
+        }
+    }
+
     fn head(&self) -> &FittedRegressor {
         match &self.model.head {
             Head::Regression(head) => head,
@@ -53,6 +68,11 @@ pub struct HeldRows {
     y: Held,
     prediction: Option<Held>,
     groups: Option<Vec<usize>>,
+    within: Option<(Within, Vec<usize>)>,
+}
+
+fn slices(labels: &Labels) -> Vec<&[String]> {
+    labels.iter().map(Vec::as_slice).collect()
 }
 
 impl HeldRows {
@@ -64,7 +84,13 @@ impl HeldRows {
     ) -> PyResult<Self> {
         let groups = groups.as_ref().map(indices).transpose()?;
         let prediction = prediction.as_ref().map(Held::new);
-        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups })
+        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups, within: None })
+    }
+
+    /// With the labels of groups within which intervals are to cover.
+    fn with_within(self, labels: Option<&Labels>) -> PyResult<Self> {
+        let within = labels.map(|l| Within::learn(&slices(l))).transpose().raise()?;
+        Ok(HeldRows { within, ..self })
     }
 
     /// Without the targets.
@@ -81,11 +107,20 @@ impl HeldRows {
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).raise()?;
         }
+        if let Some((within, numbers)) = &self.within {
+            rows = rows.with_within(within, numbers).raise()?;
+        }
         match &self.groups {
             Some(g) => rows.with_groups(g).raise(),
             None => Ok(rows),
         }
     }
+}
+
+/// The groups of the rows in one text each.
+fn group_names(labels: &Labels) -> Vec<String> {
+    let name = |row: usize| labels.iter().map(|l| l[row].as_str()).collect::<Vec<_>>().join(", ");
+    (0..labels.first().map_or(0, Vec::len)).map(name).collect()
 }
 
 /// Warns where the network's error on these rows is no larger than on those it was trained on.
@@ -109,7 +144,7 @@ fn warn_of_training_rows(py: Python<'_>, rows: &RegressionRows<'_>, train_error:
 impl Regression {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -125,11 +160,13 @@ impl Regression {
         train_error: Option<f64>,
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
+        within: Option<Labels>,
     ) -> PyResult<Self> {
         let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
-        let (held, level) = (HeldRows::new(&x, &y, &prediction, &groups)?, post.level);
+        let held = HeldRows::new(&x, &y, &prediction, &groups)?.with_within(within.as_ref())?;
+        let level = post.level;
         let rows = held.calibration()?;
         let hashes = seen::regression_rows(py, &rows, groups.is_some())?;
         warn_of_training_rows(py, &rows, train_error)?;
@@ -164,12 +201,12 @@ impl Regression {
         n_jobs: Option<i64>,
     ) -> PyResult<Array<'py>> {
         let ready = Ready::intervals(&self.model, self.head(), &Asked::default(), &Layout::Beside)?;
-        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref())?;
+        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), None)?;
         Ok(found.remove(0))
     }
 
     /// The point predictions, and the bounds rows × outputs × 2 × levels.
-    #[pyo3(signature = (x, prediction, levels, side="both", joint=false, n_jobs=None))]
+    #[pyo3(signature = (x, prediction, levels, side="both", joint=false, n_jobs=None, within=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn intervals<'py>(
         &self,
@@ -180,10 +217,13 @@ impl Regression {
         side: &str,
         joint: bool,
         n_jobs: Option<i64>,
+        within: Option<Labels>,
     ) -> PyResult<(Array<'py>, Array<'py>)> {
+        let groups = self.numbers(within.as_ref())?;
         let asked = asked::intervals(&levels, side, joint)?;
         let ready = Ready::intervals(&self.model, self.head(), &asked, &Layout::Beside)?;
-        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref())?;
+        let mut found =
+            ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), groups.as_deref())?;
         let bounds = found.remove(1);
         Ok((found.remove(0), bounds))
     }
@@ -199,6 +239,11 @@ impl Regression {
         alone: bool,
         n_jobs: Option<i64>,
     ) -> PyResult<Ready> {
+        if self.head().within().is_some() {
+            return Err(PyValueError::new_err(
+                "ready takes no groups, and this head was fitted within groups; use predict_interval(..., within=...)",
+            ));
+        }
         let layout = match within {
             Some((features, prediction)) => Layout::Within { features, prediction },
             None if alone => Layout::Alone,
@@ -209,7 +254,7 @@ impl Regression {
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None))]
+    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None, within=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
@@ -222,7 +267,11 @@ impl Regression {
         allow_seen: bool,
         title: &str,
         path: Option<PathBuf>,
+        within: Option<Labels>,
     ) -> PyResult<(String, String)> {
+        let groups = self.numbers(within.as_ref())?;
+        let names = within.as_ref().map(|labels| group_names(labels));
+        let by = self.model.columns.within.join(", ");
         let held = HeldRows::new(&x, &y, &prediction, &None)?;
         let rows = held.new_rows()?;
         let hashes = regression_hashes(rows.features(), rows.prediction(), held.y.view()).raise()?;
@@ -241,9 +290,15 @@ impl Regression {
                 target_names: columns.targets,
                 seed: EVALUATION,
                 tick: Some(tick),
+                by: names.as_deref().map(|names| (&by[..], names)),
                 ..EvaluateSettings::new(level)
             };
-            RegressionEvaluation::new(&head, &held.new_rows()?, held.y.view(), &wanted).raise()
+            let rows = held.new_rows()?;
+            let rows = match &groups {
+                Some(groups) => rows.with_within(groups).raise()?,
+                None => rows,
+            };
+            RegressionEvaluation::new(&head, &rows, held.y.view(), &wanted).raise()
         })?;
         let evaluation = RegressionEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || regression_report(&evaluation, &origin(title, &self.model)))?;
@@ -325,6 +380,11 @@ impl Regression {
     /// Whether new rows need the network's own prediction.
     fn needs_prediction(&self) -> bool {
         self.head().needs_prediction()
+    }
+
+    /// In words, which groups have too few rows for this level, where some have.
+    fn pooled_groups(&self, level: f64, joint: bool) -> PyResult<Option<String>> {
+        self.head().pooled_groups(Level::new(level).raise()?, joint).raise()
     }
 
     /// How many rows or groups calibrate the intervals and how many are needed, where they are too few for finite

@@ -13,7 +13,7 @@ use stonet::score::{self, Input, Port, Scorer};
 use stonet::{Labels, Level, Side};
 
 #[cfg(feature = "parquet")]
-use crate::{Cells, Column, Error, Head, Model, ModelColumns, Result, Table, Type, Writer};
+use crate::{Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Result, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
@@ -137,7 +137,14 @@ impl ModelScorer {
     fn numbers(&self, table: &Table) -> Result<Option<Vec<f64>>> {
         let Some(Groups { columns, within }) = &self.groups else { return Ok(None) };
         let texts = columns.iter().map(|name| table.text(name)).collect::<Result<Vec<_>>>()?;
-        Ok(Some(within.encode(&texts)?))
+        let numbers = within.encode(&texts).map_err(|e| match e {
+            stonet::Error::MissingGroup { row, column, text } => {
+                let place = Place::Entry(row as u64, columns[column].clone());
+                Problem::MissingValue { text }.at(table.source().to_owned(), place)
+            }
+            e => e.into(),
+        })?;
+        Ok(Some(numbers))
     }
 
     /// Predicts for rows of the [inputs](Self::inputs) in their order, and of these groups.

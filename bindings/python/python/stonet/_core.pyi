@@ -66,6 +66,7 @@ class Regression:
         train_error: float | None = None,
         n_jobs: int | None = None,
         progress: _Progress | None = None,
+        within: Sequence[Sequence[str]] | None = None,
     ) -> Regression: ...
     def predict(self, x: _Matrix, prediction: _Matrix | None, n_jobs: int | None = None) -> _Matrix: ...
     def intervals(
@@ -76,6 +77,7 @@ class Regression:
         side: str = "both",
         joint: bool = False,
         n_jobs: int | None = None,
+        within: Sequence[Sequence[str]] | None = None,
     ) -> tuple[_Matrix, _Matrix]: ...
     def ready(
         self,
@@ -98,6 +100,7 @@ class Regression:
         allow_seen: bool = False,
         title: str = "",
         path: str | None = None,
+        within: Sequence[Sequence[str]] | None = None,
     ) -> tuple[str, str]: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -110,6 +113,7 @@ class Regression:
     def weights(self) -> list[list[float]] | None: ...
     def guarantee(self, level: float) -> tuple[float | None, str]: ...
     def too_few(self, level: float, joint: bool) -> tuple[int, int] | None: ...
+    def pooled_groups(self, level: float, joint: bool) -> str | None: ...
     def to_onnx(
         self,
         path: str,

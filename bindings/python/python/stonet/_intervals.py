@@ -16,6 +16,7 @@ from ._base import Estimator
 from ._compat import outside
 from ._frames import frame, interval_columns
 from ._routing import UNCHANGED, Request
+from ._within import Groups, groups
 
 _I = TypeVar("_I", bound="IntervalRegressor")
 
@@ -30,6 +31,8 @@ class Rows(NamedTuple):
     prediction: NDArray[np.float64] | None
     names: list[str]
     prediction_names: list[str]
+    # The labels of each column of groups within which intervals are to cover.
+    within: list[list[str]] | None = None
 
 
 class IntervalRegressor(Estimator):
@@ -73,9 +76,15 @@ class IntervalRegressor(Estimator):
             return Rows(np.empty((len(values), 0)), values, [], names)
         return Rows(values, values, names, names)
 
-    def _new(self, X: Any, prediction: Any) -> Rows:
+    def _new(self, X: Any, prediction: Any, within: Any = None) -> Rows:
         """Return checked rows to predict for."""
-        return self._rows(X, prediction, fit=False, plain=not self._any_layout)
+        rows = self._rows(X, prediction, fit=False, plain=not self._any_layout)
+        found = groups(within, len(rows.features))
+        return rows if found is None else rows._replace(within=self._known_groups(found))
+
+    def _known_groups(self, found: Groups) -> list[list[str]]:
+        """Return the labels of groups for what was fitted within them."""
+        raise ValueError(f"within is given, but {type(self).__name__} has no ranks within groups; leave it out")
 
     def _table(self, X: Any, prediction: Any, fit: bool, plain: bool) -> Rows:
         """Return rows of X; the prediction is an argument or a column of X."""
@@ -134,10 +143,12 @@ class IntervalRegressor(Estimator):
         """Return how many rows or groups calibrate the intervals, where that is known, and how many finite ones need."""
         return None, _core.rows_needed(level)
 
-    def _ends(self, X: Any, prediction: Any, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
+    def _ends(
+        self, X: Any, prediction: Any, levels: list[float], side: str, joint: bool, within: Any = None
+    ) -> tuple[Any, Any]:
         """Return predictions and bounds of checked rows, with a warning where bounds are infinite."""
         arguments.choice("side", side, Side)
-        point, bounds = self._bounds(self._new(X, prediction), levels, side, joint)
+        point, bounds = self._bounds(self._new(X, prediction, within), levels, side, joint)
         ends = bounds if side == "both" else bounds[..., 0 if side == "lower" else 1, :]
         if _core.finite(ends):
             return point, bounds
@@ -151,7 +162,7 @@ class IntervalRegressor(Estimator):
         prediction: NDArray[np.float64] = self._bounds(rows, [float(self.level)], "both", False)[0]
         return prediction
 
-    def predict(self, X: Any, prediction: Any = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, prediction: Any = None, within: Any = None) -> NDArray[np.float64]:
         """Predict the target.
 
         Parameters
@@ -160,6 +171,8 @@ class IntervalRegressor(Estimator):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups of the rows, where the head was fitted within groups; the prediction itself does not depend on them.
 
         Returns
         -------
@@ -167,11 +180,17 @@ class IntervalRegressor(Estimator):
             The predictions.
         """
         self._fitted()
-        values = self._point(self._new(X, prediction))
+        values = self._point(self._new(X, prediction, within))
         return values[:, 0] if self.n_outputs_ == 1 else values
 
     def predict_interval(
-        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: Side = "both", joint: bool = False
+        self,
+        X: Any,
+        prediction: Any = None,
+        confidence_level: Any = None,
+        side: Side = "both",
+        joint: bool = False,
+        within: Any = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Predict the target and intervals that hold it.
 
@@ -187,6 +206,8 @@ class IntervalRegressor(Estimator):
             Which ends are finite.
         joint : bool
             Whether the intervals of a row hold all its targets at once (Bonferroni), and not each by itself.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups of the rows, where the head was fitted within groups.
 
         Returns
         -------
@@ -197,10 +218,10 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._ends(X, prediction, levels, side, joint)
+        point, bounds = self._ends(X, prediction, levels, side, joint, within)
         return (point[:, 0], bounds[:, 0]) if self.n_outputs_ == 1 else (point, bounds)
 
-    def predict_std(self, X: Any, prediction: Any = None) -> NDArray[np.float64]:
+    def predict_std(self, X: Any, prediction: Any = None, within: Any = None) -> NDArray[np.float64]:
         """Predict the standard deviation of the target around its prediction.
 
         It is half the length of the interval at 68.27 %: the standard deviation where errors are normal, and one that
@@ -212,18 +233,26 @@ class IntervalRegressor(Estimator):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups of the rows, where the head was fitted within groups.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             One per prediction.
         """
-        bounds = self.predict_interval(X, prediction, confidence_level=ONE_SIGMA)[1][..., 0]
+        bounds = self.predict_interval(X, prediction, confidence_level=ONE_SIGMA, within=within)[1][..., 0]
         half: NDArray[np.float64] = 0.5 * (bounds[..., 1] - bounds[..., 0])
         return half
 
     def predict_frame(
-        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: Side = "both", joint: bool = False
+        self,
+        X: Any,
+        prediction: Any = None,
+        confidence_level: Any = None,
+        side: Side = "both",
+        joint: bool = False,
+        within: Any = None,
     ) -> Any:
         """Predict into a data frame with the columns of `stonet predict`, such as prediction, lower_90, upper_90.
 
@@ -239,6 +268,8 @@ class IntervalRegressor(Estimator):
             Which ends there are.
         joint : bool
             Whether the intervals of a row hold all its targets at once.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups of the rows, where the head was fitted within groups.
 
         Returns
         -------
@@ -247,7 +278,7 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._ends(X, prediction, levels, side, joint)
+        point, bounds = self._ends(X, prediction, levels, side, joint, within)
         return frame(interval_columns(self._targets(), levels, point, bounds, side), X)
 
     def _targets(self) -> list[str]:
@@ -269,9 +300,9 @@ class IntervalRegressor(Estimator):
         """
         return self._ask("fit", prediction=prediction, groups=groups)
 
-    def set_predict_request(self: _I, *, prediction: Request = UNCHANGED) -> _I:
-        """Ask for ``prediction`` in ``predict``; see `set_fit_request`."""
-        return self._ask("predict", prediction=prediction)
+    def set_predict_request(self: _I, *, prediction: Request = UNCHANGED, within: Request = UNCHANGED) -> _I:
+        """Ask for ``prediction`` and ``within`` in ``predict``; see `set_fit_request`."""
+        return self._ask("predict", prediction=prediction, within=within)
 
     def set_score_request(self: _I, *, prediction: Request = UNCHANGED, sample_weight: Request = UNCHANGED) -> _I:
         """Ask for ``prediction`` and ``sample_weight`` in ``score``; see `set_fit_request`."""

@@ -20,7 +20,10 @@ from ._compat import outside
 from ._export import to_onnx
 from ._intervals import IntervalRegressor, Rows, too_few
 from ._progress import reporter
+from ._routing import UNCHANGED, Request
 from ._splits import numbered
+from ._within import Groups
+from ._within import groups as labelled
 
 # Rows at which slopes are taken, and how far to either side, in standard deviations of the feature.
 SLOPE_ROWS = 50
@@ -176,7 +179,7 @@ class PostStoNetRegressor(IntervalRegressor):
         return {**given, **arguments.bounds(self.y_range), "kind": kind, "folds": folds, "stonet": stonet}
 
     def fit(
-        self, X: Any, y: Any, prediction: Any = None, groups: Any = None, **refused: NoReturn
+        self, X: Any, y: Any, prediction: Any = None, groups: Any = None, within: Any = None, **refused: NoReturn
     ) -> PostStoNetRegressor:
         """Fit on rows that the network has not seen.
 
@@ -190,6 +193,10 @@ class PostStoNetRegressor(IntervalRegressor):
             The network's own prediction, which the stack weighs against its other members.
         groups : array-like of shape (n_samples,), optional
             Groups such as subjects, whose rows are never split between fitting and judging.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Groups such as regions, within each of which intervals are to cover; the combinations of labels where there
+            are several columns. A group has ranks of its own where it has enough rows for the level, and those of all
+            rows otherwise (a warning says which). New rows then need ``within`` too. Not for ``paper`` and ``cv``.
         **refused
             Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
@@ -204,7 +211,10 @@ class PostStoNetRegressor(IntervalRegressor):
         targets, _ = check.targets(y, self, len(rows.features))
         names = _target_names(y, targets.shape[1])
         own = rows.prediction_names or _prediction_names(rows, names)
+        found = labelled(within, len(targets))
         columns = {"features": rows.names, "prediction": own, "targets": names}
+        if found is not None:
+            columns["within"] = found.names
         with reporter(self.progress, "fit") as callback:
             head = _core.Regression.fit(
                 rows.features,
@@ -221,7 +231,11 @@ class PostStoNetRegressor(IntervalRegressor):
                 else arguments.number("train_error", self.train_error),
                 n_jobs=arguments.jobs(self.n_jobs),
                 progress=callback,
+                within=None if found is None else found.labels,
             )
+        few = head.pooled_groups(level, False)
+        if few is not None:
+            warnings.warn(few, UserWarning, stacklevel=outside())
         some = np.unique(np.linspace(0, len(targets) - 1, SLOPE_ROWS).astype(int))
         own_some = None if rows.prediction is None else rows.prediction[some]
         self._sample = (rows.features[some], own_some, rows.features.std(axis=0))
@@ -259,7 +273,28 @@ class PostStoNetRegressor(IntervalRegressor):
         return self
 
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
-        return self._head.intervals(rows.features, rows.prediction, levels, side, joint, self.n_jobs)
+        return self._head.intervals(rows.features, rows.prediction, levels, side, joint, self.n_jobs, rows.within)
+
+    def _known_groups(self, found: Groups) -> list[list[str]]:
+        return found.labels
+
+    def set_fit_request(
+        self, *, prediction: Request = UNCHANGED, groups: Request = UNCHANGED, within: Request = UNCHANGED
+    ) -> PostStoNetRegressor:
+        """Ask scikit-learn's pipelines and searches to pass arguments on to ``fit`` (metadata routing).
+
+        Parameters
+        ----------
+        prediction, groups, within : bool, str or None
+            True to be given the argument, False to go without, None for an error where it is given, or another name to
+            look it up by.
+
+        Returns
+        -------
+        PostStoNetRegressor
+            Itself.
+        """
+        return self._ask("fit", prediction=prediction, groups=groups, within=within)
 
     def _too_few(self, level: float, joint: bool) -> tuple[int | None, int]:
         return self._head.too_few(level, joint) or super()._too_few(level, joint)

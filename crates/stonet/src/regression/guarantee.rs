@@ -127,7 +127,7 @@ fn within(fitted: &FittedRegressor, level: Level, folds: usize) -> Guarantee {
     if let Ok(Some(few)) = fitted.pooled_groups(level, false) {
         text += &format!(" {few}.");
     }
-    text += " The same holds for groups that the fit has not seen: nothing is guaranteed within them.";
+    text += " Within groups that the fit has not seen nothing is guaranteed.";
     let proven = fitted.settings.kind == Kind::Split || !fitted.groups;
     Guarantee { coverage: bound.filter(|_| proven), text }
 }

@@ -54,9 +54,10 @@ impl FittedRegressor {
             return Ok(None);
         }
         let needed = crate::conformal::rows_needed(each);
-        let units = if self.groups { "groups of rows" } else { "scored rows" };
+        let units = if self.groups { "ranked groups of rows" } else { "ranked rows" };
+        let have = if few.len() == 1 { "has" } else { "have" };
         Ok(Some(format!(
-            "{} of {} groups have fewer than the {needed} {units} that this level needs ({}); their intervals use the ranks of all rows, and coverage within them is not guaranteed",
+            "{} of {} groups {have} fewer than the {needed} {units} that this level needs ({}); such intervals use the ranks of all rows, and coverage within these groups is not guaranteed",
             few.len(),
             within.len(),
             within.listed(&few),
