@@ -18,7 +18,7 @@ use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 use crate::arrays::{Held, Matrix, Numbers, indices};
 use crate::error::{Raise, raised};
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::ready::{Layout, Ready};
+use crate::ready::{Further, Layout, Ready};
 use crate::tables::Table;
 use crate::{asked, export, seen, settings, work};
 
@@ -54,6 +54,21 @@ impl Regression {
         }
     }
 
+    /// Fails unless there are as many functions as the fit had.
+    fn check_functions(&self, functions: Option<&Matrix<'_>>) -> PyResult<()> {
+        match (self.head().functions(), functions.map(|f| f.as_array().ncols())) {
+            (0, None) => Ok(()),
+            (0, Some(_)) => Err(PyValueError::new_err(
+                "conditional is given, but this head was fitted without it; leave it out, or fit with it",
+            )),
+            (columns, None) => Err(raised(stonet::Error::NoFunctions { columns })),
+            (columns, Some(found)) if columns == found => Ok(()),
+            (columns, Some(found)) => Err(PyValueError::new_err(format!(
+                "conditional has {found} columns, but this head was fitted with {columns}"
+            ))),
+        }
+    }
+
     fn head(&self) -> &FittedRegressor {
         match &self.model.head {
             Head::Regression(head) => head,
@@ -69,6 +84,7 @@ pub struct HeldRows {
     prediction: Option<Held>,
     groups: Option<Vec<usize>>,
     within: Option<(Within, Vec<usize>)>,
+    functions: Option<Held>,
 }
 
 fn slices(labels: &Labels) -> Vec<&[String]> {
@@ -84,7 +100,7 @@ impl HeldRows {
     ) -> PyResult<Self> {
         let groups = groups.as_ref().map(indices).transpose()?;
         let prediction = prediction.as_ref().map(Held::new);
-        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups, within: None })
+        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups, within: None, functions: None })
     }
 
     /// With the labels of groups within which intervals are to cover.
@@ -93,9 +109,17 @@ impl HeldRows {
         Ok(HeldRows { within, ..self })
     }
 
+    /// With functions for each of which intervals are to cover.
+    fn with_functions(self, functions: &Option<Matrix<'_>>) -> Self {
+        HeldRows { functions: functions.as_ref().map(Held::new), ..self }
+    }
+
     /// Without the targets.
     fn new_rows(&self) -> PyResult<RegressionInputs<'_>> {
-        let rows = RegressionInputs::new(self.x.view()).raise()?;
+        let mut rows = RegressionInputs::new(self.x.view()).raise()?;
+        if let Some(f) = &self.functions {
+            rows = rows.with_conditional(f.view()).raise()?;
+        }
         match &self.prediction {
             Some(d) => rows.with_prediction(d.view()).raise(),
             None => Ok(rows),
@@ -106,6 +130,9 @@ impl HeldRows {
         let mut rows = RegressionRows::new(self.x.view(), self.y.view()).raise()?;
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).raise()?;
+        }
+        if let Some(f) = &self.functions {
+            rows = rows.with_conditional(f.view()).raise()?;
         }
         if let Some((within, numbers)) = &self.within {
             rows = rows.with_within(within, numbers).raise()?;
@@ -144,7 +171,7 @@ fn warn_of_training_rows(py: Python<'_>, rows: &RegressionRows<'_>, train_error:
 impl Regression {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -161,11 +188,13 @@ impl Regression {
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
         within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<Self> {
         let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let held = HeldRows::new(&x, &y, &prediction, &groups)?.with_within(within.as_ref())?;
+        let held = held.with_functions(&conditional);
         let level = post.level;
         let rows = held.calibration()?;
         let hashes = seen::regression_rows(py, &rows, groups.is_some())?;
@@ -201,12 +230,13 @@ impl Regression {
         n_jobs: Option<i64>,
     ) -> PyResult<Array<'py>> {
         let ready = Ready::intervals(&self.model, self.head(), &Asked::default(), &Layout::Beside)?;
-        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), None)?;
+        let mut found =
+            ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), &Further::default())?;
         Ok(found.remove(0))
     }
 
     /// The point predictions, and the bounds rows × outputs × 2 × levels.
-    #[pyo3(signature = (x, prediction, levels, side="both", joint=false, n_jobs=None, within=None))]
+    #[pyo3(signature = (x, prediction, levels, side="both", joint=false, n_jobs=None, within=None, conditional=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn intervals<'py>(
         &self,
@@ -218,12 +248,14 @@ impl Regression {
         joint: bool,
         n_jobs: Option<i64>,
         within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<(Array<'py>, Array<'py>)> {
         let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
+        let further = Further { groups: groups.as_deref(), functions: conditional.as_ref().map(|c| c.as_array()) };
         let asked = asked::intervals(&levels, side, joint)?;
         let ready = Ready::intervals(&self.model, self.head(), &asked, &Layout::Beside)?;
-        let mut found =
-            ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), groups.as_deref())?;
+        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), &further)?;
         let bounds = found.remove(1);
         Ok((found.remove(0), bounds))
     }
@@ -239,9 +271,9 @@ impl Regression {
         alone: bool,
         n_jobs: Option<i64>,
     ) -> PyResult<Ready> {
-        if self.head().within().is_some() {
+        if self.head().within().is_some() || self.head().functions() > 0 {
             return Err(PyValueError::new_err(
-                "ready takes no groups, and this head was fitted within groups; use predict_interval(..., within=...)",
+                "ready takes no groups and no functions, and this head was fitted with them; use predict_interval(..., within=..., conditional=...)",
             ));
         }
         let layout = match within {
@@ -254,7 +286,7 @@ impl Regression {
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None, within=None))]
+    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None, within=None, conditional=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
@@ -268,11 +300,13 @@ impl Regression {
         title: &str,
         path: Option<PathBuf>,
         within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<(String, String)> {
         let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
         let names = within.as_ref().map(|labels| group_names(labels));
         let by = self.model.columns.within.join(", ");
-        let held = HeldRows::new(&x, &y, &prediction, &None)?;
+        let held = HeldRows::new(&x, &y, &prediction, &None)?.with_functions(&conditional);
         let rows = held.new_rows()?;
         let hashes = regression_hashes(rows.features(), rows.prediction(), held.y.view()).raise()?;
         let fingerprint = || {

@@ -103,7 +103,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         head.predict_interval(x, within=region[:5])
     with pytest.raises(ValueError, match="is missing"):
         head.predict_interval(x[:1], within=[None])
-    with pytest.raises(ValueError, match="ready takes no groups"):
+    with pytest.raises(ValueError, match="ready takes no groups and no functions"):
         head.ready()
     with pytest.raises(ValueError, match="ranks of its own for each group"):
         head.to_onnx(tmp_path / "head.onnx")
@@ -113,3 +113,31 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         PostStoNetRegressor(interval="fast").fit(x, y).predict_interval(x, within=region)
     with pytest.raises(ValueError, match="has no ranks within groups"):
         stonet.SplitConformal().fit(x, y, x[:, 0]).predict_interval(x, x[:, 0], within=region)
+
+
+def test_overlapping_groups_and_functions_with_split() -> None:
+    rng = np.random.default_rng(8)
+
+    def some(count: int) -> tuple[Any, Any, Any]:
+        x, inside = rng.normal(size=(count, 3)), (rng.random((count, 2)) < [0.4, 0.3]).astype(float)
+        return x, x[:, 0] + (1 + inside @ [2.0, 1.5]) * rng.normal(size=count), inside
+
+    x, y, inside = some(900)
+    settings: dict[str, Any] = {"learned_scale": False, "stonet": {"steps": 50}}
+    head = PostStoNetRegressor(interval="split", hidden=(3,), settings=settings).fit(x, y, conditional=inside)
+    new, truth, where = some(3000)
+    _, bounds = head.predict_interval(new, conditional=where)
+    hit = (bounds[:, 0, 0] <= truth) & (truth <= bounds[:, 1, 0])
+    for k in range(2):
+        assert hit[where[:, k] == 1].mean() > 0.84
+    length = bounds[:, 1, 0] - bounds[:, 0, 0]
+    assert length[where.sum(axis=1) == 0].mean() * 1.5 < length[where.sum(axis=1) == 2].mean()
+    order = rng.permutation(3000)
+    assert (head.predict_interval(new[order], conditional=where[order])[1] == bounds[order]).all()
+    assert "split conditional conformal" in head.guarantee_.text
+    with pytest.raises(ValueError, match="covers for functions of a row, but the rows have none"):
+        head.predict_interval(new)
+    with pytest.raises(ValueError, match="1 columns, but this head was fitted with 2"):
+        head.predict_interval(new, conditional=where[:, 0])
+    with pytest.raises(ValueError, match="split to cover for functions"):
+        PostStoNetRegressor(interval="fast").fit(x, y, conditional=inside)

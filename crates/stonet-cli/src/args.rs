@@ -53,6 +53,9 @@ pub struct ColumnArgs {
     /// Columns of groups within which intervals are to cover: a flag of `fit` alone.
     #[arg(skip)]
     pub within: Vec<String>,
+    /// Columns of functions for each of which intervals are to cover: a flag of `fit` alone.
+    #[arg(skip)]
+    pub conditional: Vec<String>,
     /// Classification: what the inputs are: logits, log-probabilities, probabilities, or features (the last hidden
     /// layer) [default: logits or probabilities if there is one column per class; a warning is printed if that is
     /// uncertain]

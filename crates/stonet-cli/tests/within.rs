@@ -123,3 +123,46 @@ fn what_cannot_be_is_refused_in_words() {
     refused("evaluate head.stonet gap.csv", "gap.csv: row 1 (from 0) of column `region` has no group (`NA`)");
     assert!(!desk.at("p.csv").exists());
 }
+
+/// Rows of two groups that overlap, in columns of 0 and 1.
+fn overlapping(rows: usize, seed: u64) -> String {
+    let mut rng = stonet::Seed::new(seed).rng();
+    let mut text = "f0,f1,a,b,y\n".to_owned();
+    for _ in 0..rows {
+        let [a, b] = [0.4, 0.3].map(|p| f64::from(u8::from(rng.random::<f64>() < p)));
+        let [x, z, e]: [f64; 3] = [(); 3].map(|()| StandardNormal.sample(&mut rng));
+        text += &format!("{x},{z},{a},{b},{}\n", x + (1.0 + 2.0 * a + 1.5 * b) * e);
+    }
+    text
+}
+
+#[test]
+fn overlapping_groups_are_covered_by_split_and_refused_elsewhere() {
+    let desk = Desk::new();
+    desk.write("val.csv", overlapping(900, 3)).write("test.csv", overlapping(1500, 4));
+    let fit = format!("{FIT} --conditional a,b");
+    let refused = |line: &str, text: &str| {
+        let output = desk.ended(line, 2);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains(text), "{line}: {stderr}");
+    };
+    refused(&fit, "--conditional needs --interval split");
+    refused(&format!("{fit} --interval split --within a"), "--conditional does not go with --within");
+    refused(&format!("{fit} --interval split --groups a"), "--conditional does not go with --groups");
+    refused(&format!("{fit} --interval split --sample 100"), "--conditional needs all rows in memory");
+    refused(&format!("{FIT} --interval split --conditional y"), "--conditional names the target `y`");
+    desk.write("plain.toml", "learned_scale = false\n");
+    let fitted = json(&mut desk.stonet(&format!("{fit} --interval split --settings plain.toml --json")));
+    assert!(fitted["guarantee"].as_str().unwrap().contains("split conditional conformal"), "{fitted}");
+    assert!(desk.run("inspect head.stonet").contains("conditional  a, b"));
+    refused("export head.stonet -o head.onnx", "covers for functions of a row");
+    let judged = json(&mut desk.stonet("evaluate head.stonet test.csv --by a --json"));
+    for group in judged["evaluation"]["subgroups"][1].as_array().unwrap() {
+        assert!(group["coverage"]["value"].as_f64().unwrap() > 0.83, "{group}");
+        assert!(group["pooled"]["coverage"]["value"].as_f64().is_some(), "{group}");
+    }
+    desk.run("predict head.stonet test.csv --level 0.8 --keep a,b -o p.csv");
+    assert!(desk.text("p.csv").starts_with("a,b,prediction,lower_80,upper_80\n"));
+    desk.write("none.csv", "f0,f1,a,y\n1,2,0,3\n");
+    refused("predict head.stonet none.csv", "there is no column `b`");
+}

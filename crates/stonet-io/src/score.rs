@@ -172,6 +172,7 @@ fn inputs(columns: &ModelColumns, scorer: &Scorer) -> Vec<String> {
         Port::Features => Some(&columns.features[i.column]),
         Port::Prediction => Some(&columns.prediction[i.column]),
         Port::Logits => Some(&columns.logits[i.column]),
+        Port::Functions => Some(&columns.conditional[i.column]),
         Port::Groups => None,
     };
     let names: Vec<String> = scorer.inputs().iter().filter_map(name).cloned().collect();

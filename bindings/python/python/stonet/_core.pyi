@@ -67,6 +67,7 @@ class Regression:
         n_jobs: int | None = None,
         progress: _Progress | None = None,
         within: Sequence[Sequence[str]] | None = None,
+        conditional: _Matrix | None = None,
     ) -> Regression: ...
     def predict(self, x: _Matrix, prediction: _Matrix | None, n_jobs: int | None = None) -> _Matrix: ...
     def intervals(
@@ -78,6 +79,7 @@ class Regression:
         joint: bool = False,
         n_jobs: int | None = None,
         within: Sequence[Sequence[str]] | None = None,
+        conditional: _Matrix | None = None,
     ) -> tuple[_Matrix, _Matrix]: ...
     def ready(
         self,
@@ -101,6 +103,7 @@ class Regression:
         title: str = "",
         path: str | None = None,
         within: Sequence[Sequence[str]] | None = None,
+        conditional: _Matrix | None = None,
     ) -> tuple[str, str]: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod

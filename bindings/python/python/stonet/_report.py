@@ -11,7 +11,7 @@ import numpy as np
 from . import _validate as check
 from ._probabilities import Calibrator
 from ._regression import PostStoNetRegressor
-from ._within import groups
+from ._within import functions, groups
 from .metrics import _labels
 
 
@@ -23,6 +23,7 @@ def report(
     *,
     prediction: Any = None,
     within: Any = None,
+    conditional: Any = None,
     features: Any = None,
     confidence_level: float | None = None,
     joint: bool = False,
@@ -49,6 +50,8 @@ def report(
     within : array-like, optional
         Regression: the groups of the rows, where the fit had them. Every group is then judged, with its own ranks and
         with those of all rows (``subgroups``).
+    conditional : array-like, optional
+        Regression: the functions of the rows, where the fit had them.
     features : array-like, optional
         Classification: the last hidden layer, where the fit had it.
     confidence_level : float, optional
@@ -72,7 +75,7 @@ def report(
     if isinstance(estimator, PostStoNetRegressor):
         head = estimator._fitted()
         rows = estimator._rows(X, prediction, fit=False)
-        found = groups(within, len(rows.features))
+        found, values = groups(within, len(rows.features)), functions(conditional, len(rows.features))
         targets, _ = check.targets(y, estimator, len(rows.features))
         (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)
         verdict, text = head.evaluate(
@@ -85,6 +88,7 @@ def report(
             title=heading,
             path=where,
             within=None if found is None else found.labels,
+            conditional=None if values is None else values.values,
         )
     elif isinstance(estimator, Calibrator):
         values, beside = estimator._new(X, features)

@@ -1,10 +1,11 @@
-"""Labels of groups within which intervals are to cover, as texts with the names of their columns."""
+"""Groups within which, and functions for each of which, intervals are to cover, with the names of their columns."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from . import _validate as check
 
@@ -30,6 +31,27 @@ def groups(within: Any, rows: int) -> Groups | None:
     count = values.shape[1]
     names = own or (["within"] if count == 1 else [f"within_{i}" for i in range(count)])
     return Groups([[_text(v) for v in values[:, i].tolist()] for i in range(count)], names)
+
+
+class Functions(NamedTuple):
+    """Functions of the rows, and the names of their columns."""
+
+    values: NDArray[np.float64]
+    names: list[str]
+
+
+def functions(conditional: Any, rows: int) -> Functions | None:
+    """Return the functions of every row for each of which intervals are to cover."""
+    if conditional is None:
+        return None
+    own = check.column_names(conditional)
+    own = own or ([conditional.name] if isinstance(getattr(conditional, "name", None), str) else None)
+    shape = np.shape(conditional)
+    values = check.matrix(np.reshape(np.asarray(conditional), (shape[0], -1)) if len(shape) == 1 else conditional)
+    check.same_rows(rows, len(values))
+    count = values.shape[1]
+    names = own or (["conditional"] if count == 1 else [f"conditional_{i}" for i in range(count)])
+    return Functions(np.ascontiguousarray(values, dtype=np.float64), names)
 
 
 def _text(value: Any) -> str:

@@ -87,6 +87,9 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
                         .collect::<Vec<_>>()
                 );
             }
+            if !columns.conditional.is_empty() {
+                text += &format!("conditional  {}\n", list(&columns.conditional));
+            }
             if let Some(level) = model.level {
                 let guarantee = f.guarantee(level);
                 text += &format!("guarantee    {guarantee}\n");

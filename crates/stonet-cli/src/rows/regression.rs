@@ -22,6 +22,7 @@ pub struct RegressionFile {
     pub groups: Option<Vec<usize>>,
     /// The labels of each column of groups within which intervals are to cover.
     labels: Vec<Vec<String>>,
+    functions: Option<Array2<f64>>,
     within: Option<(Within, Vec<usize>)>,
 }
 
@@ -46,12 +47,13 @@ impl RegressionFile {
         hints::not_targets("--also", &flags.also, &flags.target)?;
         hints::not_targets("--prediction", &flags.prediction, &flags.target)?;
         hints::not_targets("--within", &flags.within, &flags.target)?;
-        let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction].concat();
+        hints::not_targets("--conditional", &flags.conditional, &flags.target)?;
+        let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction, &flags.conditional].concat();
         Ok(Reading {
             numbers: flags.regression_inputs()?.as_deref().map(named),
             text: flags.groups.iter().chain(&flags.within).cloned().collect(),
             exclude: flags.exclude.clone(),
-            required: [&flags.target[..], &flags.prediction].concat(),
+            required: [&flags.target[..], &flags.prediction, &flags.conditional].concat(),
             ..Reading::default()
         })
     }
@@ -66,6 +68,7 @@ impl RegressionFile {
             prediction: names(&table.columns(&flags.prediction)?),
             targets: names(&chosen.targets),
             within: flags.within.clone(),
+            conditional: names(&table.columns(&flags.conditional)?),
             ..ModelColumns::default()
         };
         // A pattern may fit the target too.
@@ -104,8 +107,10 @@ impl RegressionFile {
             true => None,
             false => Some(Within::learn(&slices(&labels)).map_err(Error::columns(&source.path, &columns))?),
         };
+        let functions = (!columns.conditional.is_empty()).then(|| numbers(table, &columns.conditional, rows));
         Ok(RegressionFile {
             path: source.path.clone(),
+            functions: functions.transpose()?,
             labels,
             within,
             features: numbers(table, &columns.features, rows)?,
@@ -122,6 +127,9 @@ impl RegressionFile {
             .map_err(Error::columns(&self.path, &self.columns))?;
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).map_err(Error::rows(&self.path))?;
+        }
+        if let Some(f) = &self.functions {
+            rows = rows.with_conditional(f.view()).map_err(Error::rows(&self.path))?;
         }
         if let Some((within, numbers)) = &self.within {
             rows = rows.with_within(within, numbers).map_err(Error::rows(&self.path))?;
@@ -147,7 +155,10 @@ impl RegressionFile {
 
     /// The rows to predict for.
     pub fn new_rows(&self) -> Result<RegressionInputs<'_>> {
-        let rows = RegressionInputs::new(self.features.view()).map_err(Error::rows(&self.path))?;
+        let mut rows = RegressionInputs::new(self.features.view()).map_err(Error::rows(&self.path))?;
+        if let Some(f) = &self.functions {
+            rows = rows.with_conditional(f.view()).map_err(Error::rows(&self.path))?;
+        }
         match &self.prediction {
             Some(d) => rows.with_prediction(d.view()).map_err(Error::rows(&self.path)),
             None => Ok(rows),

@@ -24,9 +24,11 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 4] = ["about", "head", "fingerprints", WITHIN];
+const KNOWN: [&str; 5] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL];
 /// The section of heads that cover within groups, which a reader has to understand too.
 const WITHIN: &str = "within";
+/// The same of heads that cover for functions of a row.
+const CONDITIONAL: &str = "conditional";
 /// Keys of the header that are no sections.
 const KEYS: [&str; 5] = ["checksum", "format", "format_version", "needs", "required"];
 
@@ -46,9 +48,9 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     tensors.section("fingerprints");
     let fingerprints =
         model.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose().map_err(text)?;
-    let within = &model.columns.within;
-    let mut required = REQUIRED.to_vec();
-    required.extend((!within.is_empty()).then_some(WITHIN));
+    let further = [(WITHIN, &model.columns.within), (CONDITIONAL, &model.columns.conditional)];
+    let further: Vec<(&str, &Vec<String>)> = further.into_iter().filter(|(_, names)| !names.is_empty()).collect();
+    let required: Vec<&str> = REQUIRED.into_iter().chain(further.iter().map(|f| f.0)).collect();
     let mut metadata: Vec<(&str, String)> = vec![
         ("format", "stonet".into()),
         ("format_version", VERSION.to_string()),
@@ -57,8 +59,8 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
         ("about", serde_json::to_string(&model.about(task)).map_err(text)?),
         ("head", head),
     ];
-    if !within.is_empty() {
-        metadata.push((WITHIN, serde_json::to_string(within).map_err(text)?));
+    for (section, names) in further {
+        metadata.push((section, serde_json::to_string(names).map_err(text)?));
     }
     metadata.extend(fingerprints.map(|text| ("fingerprints", text)));
     container::write(&metadata, &tensors.all)
@@ -143,10 +145,11 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
     };
     let labels = about.labels()?;
     let About { mut columns, kind, level, seed, fingerprint, version, .. } = about;
-    columns.within = match metadata.get(WITHIN) {
-        Some(text) => serde_json::from_str(text).map_err(plain)?,
-        None => Vec::new(),
+    let names = |section: &str| match metadata.get(section) {
+        Some(text) => serde_json::from_str(text).map_err(plain),
+        None => Ok(Vec::new()),
     };
+    (columns.within, columns.conditional) = (names(WITHIN)?, names(CONDITIONAL)?);
     let model = Model { head, columns, kind, labels, level, seed, fingerprint, fingerprints, version };
     model.check()?;
     Ok(model)

@@ -151,14 +151,14 @@ impl BatchScorer {
     /// The columns of a schema that go in, whether a prediction depends on them or not; columns that are missing are
     /// not told. Empty where a network takes whatever there is.
     pub fn taken(model: &Model, inputs: &BatchInputs, schema: &Schema) -> Vec<String> {
-        let ModelColumns { features, prediction, logits, within, .. } = &model.columns;
+        let ModelColumns { features, prediction, logits, within, conditional, .. } = &model.columns;
         let patterns = match inputs {
             BatchInputs::Network(None) => Vec::new(),
             BatchInputs::Network(Some(names)) => [&names[..], within].concat(),
             BatchInputs::Head { features: f, prediction: p, logits: z } => {
                 let given = [(f, features), (p, prediction), (z, logits)];
                 let numbers = given.into_iter().flat_map(|(given, own)| given.as_ref().unwrap_or(own));
-                numbers.chain(within).cloned().collect()
+                numbers.chain(within).chain(conditional).cloned().collect()
             }
         };
         taken_by(&patterns, schema)

@@ -158,6 +158,7 @@ impl<'p> Lowering<'p> {
             }
             Op::Interpolate { of, maps } => self.interpolate(*of, maps)?,
             Op::Normalise { of, otherwise, least } => self.normalise(*of, *otherwise, *least)?,
+            Op::Conditional { .. } => return Err(conditional()),
             _ => return Err(unknown()),
         })
     }
@@ -185,7 +186,7 @@ impl<'p> Lowering<'p> {
             Port::Prediction => PREDICTION,
             Port::Logits if self.plan.kind() == InputKind::Probabilities => PROBABILITIES,
             Port::Logits => LOGITS,
-            Port::Groups => GROUPS,
+            Port::Functions | Port::Groups => GROUPS,
         };
         let width = self.plan.width(port).unwrap_or(0);
         (self.graph.input(name, width), width)
@@ -258,6 +259,14 @@ fn grouped() -> Error {
         what: "a head with ranks of its own for each group (within)".into(),
         why: "it takes the group of a row as text".into(),
         remedy: "predict with `stonet predict` or the Python package, or fit without within",
+    }
+}
+
+fn conditional() -> Error {
+    Error::NotExportable {
+        what: "a head that covers for functions of a row (conditional)".into(),
+        why: "each row needs a linear program, which has no ONNX operators".into(),
+        remedy: "predict with `stonet predict` or the Python package, or fit without conditional",
     }
 }
 

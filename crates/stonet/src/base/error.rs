@@ -257,6 +257,14 @@ pub enum Error {
         "this head was fitted within groups, but the rows have no groups; give the column of groups that the fit had (within)"
     )]
     NoGroups,
+    /// A head that covers for functions of a row, without them.
+    #[error(
+        "this head covers for functions of a row, but the rows have none; give the {columns} columns that the fit had (conditional)"
+    )]
+    NoFunctions {
+        /// How many it was fitted with.
+        columns: usize,
+    },
     /// More different labels than classes.
     #[error(
         "there are {found} different labels ({names}) for {classes} classes; check that the right columns were chosen"

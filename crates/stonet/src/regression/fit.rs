@@ -41,6 +41,11 @@ impl PostStoNetRegressor {
         if rows.within().is_some() && matches!(self.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::setting("kind", self.kind.name(), "stack, fast, cv+ or split to cover within groups"));
         }
+        if rows.conditional().is_some() {
+            Error::check(self.kind == Kind::Split, "kind", self.kind.name(), "split to cover for functions of a row")?;
+            let alone = rows.groups().is_none() && rows.within().is_none();
+            Error::check(alone, "conditional", "given", "without groups and within")?;
+        }
         rows.check_magnitudes()?;
         self.check_range(rows.y())?;
         crate::rows::dataset::check_targets(rows.y())

@@ -34,6 +34,14 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
         );
         return Guarantee { coverage: None, text };
     };
+    if fitted.functions() > 0 {
+        let text = format!(
+            "At least {:.1} % in every group that is a column of 0 and 1 of the {} functions, and on average under every weight that is a combination of 1 and the functions and not negative, for a new row exchangeable with the {units} scored rows, {unseen} (split conditional conformal, without randomisation, so that coverage may exceed the level by the number of functions and one over the scored rows of a group). Intervals can be infinite where a row is unlike the scored rows.",
+            percent(level.get()),
+            fitted.functions()
+        );
+        return Guarantee { coverage: Some(level.get()), text };
+    }
     if fitted.within.is_some() {
         return within(fitted, level, folds);
     }

@@ -152,6 +152,9 @@ impl TryFrom<Parts> for FittedRegressor {
             Model::Stacks(stacks) => {
                 let groups = p.within.as_ref().map_or(0, Within::len);
                 stacks.iter().try_for_each(|s| s.check(p.features, groups))?;
+                if stacks.iter().any(|s| s.functions() != stacks[0].functions()) {
+                    return Err(Error::Inconsistent { what: "targets have different numbers of functions" });
+                }
             }
             Model::Eve { .. } if p.within.is_some() => {
                 return Err(Error::Inconsistent { what: "intervals by Eve's law have no ranks within groups" });

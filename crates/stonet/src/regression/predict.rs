@@ -78,21 +78,35 @@ impl FittedRegressor {
         if groups.is_none() && scorer.plan().columns(Port::Groups).next().is_some() {
             return Err(Error::NoGroups);
         }
-        scorer.run(&used(scorer, &Column::of(rows.features), &d, groups), rows.features.nrows())
+        let functions = rows.conditional.map(Column::of).unwrap_or_default();
+        let wanted = scorer.plan().width(Port::Functions).unwrap_or(0);
+        if functions.len() != wanted && wanted > 0 {
+            return Err(match functions.len() {
+                0 => Error::NoFunctions { columns: wanted },
+                found => Error::shape("columns of the functions (conditional)", wanted, found),
+            });
+        }
+        let given = Given { features: &Column::of(rows.features), prediction: &d, functions: &functions, groups };
+        scorer.run(&used(scorer, &given), rows.features.nrows())
     }
 }
 
-/// The columns that a scorer reads, of all features, of the network's predictions and of the groups.
-pub(super) fn used<'a>(
-    scorer: &Scorer,
-    features: &[Column<'a>],
-    prediction: &[Column<'a>],
-    groups: Option<Column<'a>>,
-) -> Vec<Column<'a>> {
-    let column = |port: Port, k: usize| match (port, groups) {
-        (Port::Features, _) => features[k],
+/// Columns of rows by their roles.
+#[derive(Default)]
+pub(super) struct Given<'s, 'a> {
+    pub features: &'s [Column<'a>],
+    pub prediction: &'s [Column<'a>],
+    pub functions: &'s [Column<'a>],
+    pub groups: Option<Column<'a>>,
+}
+
+/// The columns that a scorer reads.
+pub(super) fn used<'a>(scorer: &Scorer, given: &Given<'_, 'a>) -> Vec<Column<'a>> {
+    let column = |port: Port, k: usize| match (port, given.groups) {
+        (Port::Features, _) => given.features[k],
+        (Port::Functions, _) => given.functions[k],
         (Port::Groups, Some(groups)) => groups,
-        _ => prediction[k],
+        _ => given.prediction[k],
     };
     scorer.inputs().iter().map(|i| column(i.port, i.column)).collect()
 }

@@ -59,6 +59,8 @@ impl PostStoNetRegressor {
     pub fn fit_sample(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<UncalibratedRegressor> {
         Error::check(self.kind == Kind::Split, "kind", self.kind, "split, where a sample is fitted")?;
         check_groups(rows)?;
+        let none = rows.conditional().is_none();
+        Error::check(none, "conditional", "given", "none where a sample is fitted: it needs the scores of all rows")?;
         self.check(rows)?;
         let settings = self.resolved();
         let Some(stack) = settings.stack() else { unreachable!("a split has a stack") };

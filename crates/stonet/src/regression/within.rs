@@ -23,6 +23,14 @@ impl FittedRegressor {
         self.within.as_ref()
     }
 
+    /// How many functions of a row the intervals are to cover for; 0 where they are not.
+    pub fn functions(&self) -> usize {
+        match &self.model {
+            Model::Stacks(stacks) => stacks.first().map_or(0, FittedStack::functions),
+            Model::Eve { .. } => 0,
+        }
+    }
+
     /// The same head with the ranks of all rows for every group.
     pub fn pooled(&self) -> FittedRegressor {
         let model = match &self.model {

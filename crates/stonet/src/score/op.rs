@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Node, Port};
+use crate::conformal::ConditionalScores;
 use crate::conformal::ranks::Scores;
 use crate::network::{Activation, Layer};
 use crate::rows::{Level, Side};
@@ -256,6 +257,21 @@ pub enum Op {
         /// Which ends are finite.
         side: Side,
     },
+    /// The ends of a conditional conformal interval of one fold: lower and upper, two columns.
+    Conditional {
+        /// μ, and the scales above and below it, a column each.
+        fold: [Node; 3],
+        /// The point prediction, which a two-sided interval always holds.
+        centre: Node,
+        /// The functions of a row.
+        of: Node,
+        /// The scores of the rows that were held out, with their functions.
+        scores: Arc<ConditionalScores>,
+        /// 1 − α.
+        level: Level,
+        /// Which ends are finite.
+        side: Side,
+    },
     /// The number of the largest column, the first of equals: one column.
     Top {
         /// The columns.
@@ -288,6 +304,7 @@ impl Op {
             Op::Congruence { of, own, .. } => vec![*of, *own],
             Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
             Op::Join(parts) => parts.clone(),
+            Op::Conditional { fold, centre, of, .. } => fold.iter().copied().chain([*centre, *of]).collect(),
             Op::Ends { folds, centre, within, .. } => {
                 let group = within.as_ref().map(|w| w.of);
                 folds.iter().flatten().copied().chain([*centre]).chain(group).collect()

@@ -27,6 +27,8 @@ pub enum Port {
     Prediction,
     /// The network's output per class, of the plan's [kind](Plan::kind).
     Logits,
+    /// Functions of a row for each of which ends cover.
+    Functions,
     /// The number of a row's group, one column, where ends cover within groups.
     Groups,
 }
@@ -38,6 +40,7 @@ impl Port {
             Port::Features => "features",
             Port::Prediction => "predictions",
             Port::Logits => "logits",
+            Port::Functions => "functions",
             Port::Groups => "groups",
         }
     }

@@ -13,6 +13,7 @@ use super::plan::{Input, Output, Plan};
 use super::tile::Room;
 use super::{Column, Port};
 use crate::base::{Error, Result};
+use crate::conformal::Cutoffs;
 use crate::conformal::own::GroupEnds;
 
 /// Rows that one thread takes at a time.
@@ -63,6 +64,7 @@ pub(super) enum Prepared {
     /// Factors and first tiles of the parts of a sum.
     Sum(Vec<(f64, usize)>),
     Ends(Box<GroupEnds>),
+    Cutoffs(Box<Cutoffs>),
 }
 
 impl Scorer {
@@ -85,6 +87,9 @@ impl Scorer {
                 Op::Ends { scores, within, level, side, .. } => {
                     let groups = within.as_ref().map_or(&[][..], |w| &w.scores);
                     Prepared::Ends(Box::new(GroupEnds::new(scores, groups, *level, *side)))
+                }
+                Op::Conditional { scores, level, side, .. } => {
+                    Prepared::Cutoffs(Box::new(scores.cutoffs(*level, *side)))
                 }
                 _ => Prepared::Nothing,
             };

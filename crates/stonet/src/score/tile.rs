@@ -188,6 +188,21 @@ impl Room {
                 self.ends(&columns, (search, groups.as_ref()), centre, &to.tiles, rows);
                 self.folds = columns;
             }
+            Op::Conditional { fold, centre, of: functions, side, .. } => {
+                let Prepared::Cutoffs(cutoffs) = &step.prepared else { return };
+                let fold = fold.each_ref().map(|node| self.column(of(node), 0));
+                let (centre, functions) = (self.column(of(centre), 0), of(functions).tiles.clone());
+                for row in 0..rows {
+                    let values: Vec<f64> = self.wide[functions.clone()].iter().map(|column| column[row]).collect();
+                    let at = fold.each_ref().map(|column| column[row]);
+                    let (mut lower, mut upper) = conditional_ends(cutoffs.at(&values), at, *side);
+                    if *side == Side::Both {
+                        (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
+                    }
+                    self.wide[to.tiles.start][row] = lower;
+                    self.wide[to.tiles.start + 1][row] = upper;
+                }
+            }
             Op::Top { of: from } => self.map(of(from), to, |z, out| kernels::top(&mut out[0], z)),
         }
     }
@@ -266,6 +281,17 @@ impl Room {
     /// The same column by column.
     fn each(&mut self, from: &Place, to: &Place, work: impl Fn(&Tile) -> Tile) {
         self.map(from, to, |x, out| out.iter_mut().zip(x).for_each(|(out, x)| *out = work(x)));
+    }
+}
+
+/// Where a score has this cut-off, with μ and the scales above and below it.
+fn conditional_ends(cutoff: f64, [mean, above, below]: [f64; 3], side: Side) -> (f64, f64) {
+    let scale = |score: f64, [above, below]: [f64; 2]| score * if score < 0.0 { below } else { above };
+    match side {
+        // Scores are distances, which are not negative.
+        Side::Both => (mean - cutoff.max(0.0) * below, mean + cutoff.max(0.0) * above),
+        Side::Upper => (f64::NEG_INFINITY, mean + scale(cutoff, [above, below])),
+        Side::Lower => (mean - scale(cutoff, [below, above]), f64::INFINITY),
     }
 }
 

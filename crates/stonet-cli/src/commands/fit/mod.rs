@@ -85,6 +85,10 @@ pub struct Fit {
     /// together
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     within: Vec<String>,
+    /// Regression, `split`: columns of numbers for each of which intervals are to cover: 1 in a group and 0 outside for
+    /// groups that overlap, or other functions of the inputs. `predict` and `evaluate` read these columns by name
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    conditional: Vec<String>,
     /// Regression, `paper` and `cv`: rule that chooses kappa: error, one-standard-error, coverage
     #[arg(long, value_name = "RULE", value_parser = parse_select)]
     select: Option<Select>,
@@ -137,6 +141,7 @@ fn parse_select(text: &str) -> std::result::Result<Select, String> {
 impl Fit {
     pub fn run(mut self, console: &Console) -> Result<()> {
         self.columns.within = std::mem::take(&mut self.within);
+        self.columns.conditional = std::mem::take(&mut self.conditional);
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
@@ -173,6 +178,7 @@ impl Fit {
             (post.y_low, post.y_high) = (low, high);
         }
         post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
+        self.check_conditional(&post)?;
         if !self.columns.within.is_empty() && matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag(
                 "--within",
@@ -183,6 +189,22 @@ impl Fit {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
         Ok(post)
+    }
+
+    /// Fails where --conditional does not go with other flags.
+    fn check_conditional(&self, post: &PostStoNetRegressor) -> Result<()> {
+        let columns = &self.columns;
+        let why = match () {
+            () if columns.conditional.is_empty() => return Ok(()),
+            () if post.kind != Kind::Split => "needs --interval split",
+            () if !columns.within.is_empty() => "does not go with --within; give a column of 0 and 1 for each group",
+            () if columns.groups.is_some() => "does not go with --groups",
+            () if self.sample_rows()?.is_some() => {
+                "needs all rows in memory; give the rows as one file, without --sample"
+            }
+            () => return Ok(()),
+        };
+        Err(Error::flag("--conditional", why))
     }
 
     fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
@@ -251,6 +273,7 @@ impl Fit {
             ("--range", self.range.is_some()),
             ("--select", self.select.is_some()),
             ("--within", !self.columns.within.is_empty()),
+            ("--conditional", !self.columns.conditional.is_empty()),
             ("--trainer", self.trainer.is_some()),
             ("--train-error", self.train_error.is_some()),
         ];

@@ -53,7 +53,7 @@ impl<'a> RegressionJudge<'a> {
             curve,
             figures: Figures::default(),
             groups: by.map(|column| (column.to_owned(), Groups::default())),
-            pooled: by.filter(|_| fitted.within().is_some()).map(|_| Pooled::new(fitted)),
+            pooled: by.filter(|_| fitted.within().is_some() || fitted.functions() > 0).map(|_| Pooled::new(fitted)),
             sample: RowSample::new(settings.seed),
             searched: RowSample::sized(rows_to_search(fitted.features()), settings.seed.child(streams::SEARCHED)),
             settings: settings.clone(),

@@ -138,7 +138,7 @@ impl<'a, 'd> Job<'a, 'd> {
         }
         let seen = |j: usize| (0..k).filter(|&out| pairs && out != j).map(|out| seen(j, out)).collect();
         let paths = paths::of(self, &folds, seen, &chosen);
-        Ok((self.finish(models, scores, &folds), paths))
+        Ok((self.finish(models, scores, &folds)?, paths))
     }
 
     fn same(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
@@ -159,14 +159,14 @@ impl<'a, 'd> Job<'a, 'd> {
         let of_fold = |fold: &Vec<usize>| fold.iter().zip(next.by_ref()).map(|(&r, &s)| bounded(s, (r, 0))).collect();
         let scores = folds.iter().map(of_fold).collect::<Result<_>>()?;
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
-        Ok((self.finish(models, scores, &folds), paths))
+        Ok((self.finish(models, scores, &folds)?, paths))
     }
 
     fn split(&self, share: f64) -> Result<(FittedStack, Vec<TuningCurve>)> {
         let parts = self.shares(share)?;
         let (model, paths) = self.sample(&parts[0])?;
         let scores = self.scores(&model, &parts[1])?;
-        Ok((self.finish(vec![model], vec![scores], &parts[1..]), paths))
+        Ok((self.finish(vec![model], vec![scores], &parts[1..])?, paths))
     }
 
     /// A fit of all these rows, with κ, weights and scale from folds of them.

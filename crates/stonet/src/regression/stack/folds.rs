@@ -3,27 +3,38 @@
 
 use std::collections::BTreeMap;
 
+use ndarray::ArrayView2;
 use rand::seq::SliceRandom;
 
 use super::fit::{Job, all_rows};
 use super::{FittedStack, FoldModel};
 use crate::base::streams::stack as streams;
 use crate::base::{Error, Result, Seed};
+use crate::conformal::ConditionalScores;
 use crate::conformal::ranks::Scores;
 use crate::rows::by_group;
 
 impl Job<'_, '_> {
-    pub(super) fn finish(&self, folds: Vec<FoldModel>, scores: Vec<Vec<f64>>, held_out: &[Vec<usize>]) -> FittedStack {
+    pub(super) fn finish(
+        &self,
+        folds: Vec<FoldModel>,
+        scores: Vec<Vec<f64>>,
+        held_out: &[Vec<usize>],
+    ) -> Result<FittedStack> {
         let all = self.scores_of(&scores, held_out, |_| true);
+        let rows = held_out.iter().flatten().zip(scores.iter().flatten());
+        let with =
+            |f: ArrayView2<'_, f64>| ConditionalScores::new(rows.map(|(&r, &s)| (s, f.row(r).to_vec())).collect());
+        let conditional = self.data.conditional.map(with).transpose()?;
         let Some((number, groups)) = self.data.within else {
-            return FittedStack { folds, scores: all, within: Vec::new() };
+            return Ok(FittedStack { folds, scores: all, within: Vec::new(), conditional });
         };
         let own = |g: usize| {
             let mine = |r: usize| groups[r] == g;
             self.ranks_itself(held_out, mine).then(|| self.scores_of(&scores, held_out, mine))
         };
         let within = (0..number).map(own).collect();
-        FittedStack { folds, scores: all, within }
+        Ok(FittedStack { folds, scores: all, within, conditional })
     }
 
     /// Whether the held-out rows of a group give ranks of its own. The proof of CV+ asks for folds that hold the same

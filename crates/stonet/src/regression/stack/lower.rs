@@ -10,7 +10,7 @@ use ndarray::{ArrayView1, s};
 use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
 use crate::base::Result;
-use crate::rows::Side;
+use crate::rows::{Level, Side};
 use crate::score::{Asked, Builder, Clamp, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Sparse};
 use crate::sparse::ridge::{Clip, Components, Ridge};
 
@@ -42,21 +42,46 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
         let within = stack.by_group(&mut b);
         for (number, &level) in asked.levels.iter().enumerate() {
             let each = asked.each(level, stacks.len())?;
+            if let Some(ends) = stack.conditional_ends(&mut b, &folds, centre, each, asked.side) {
+                b.ends(ends, (target, number), asked.side, false);
+                continue;
+            }
             let finite = scores.bounds(each);
             let (folds, scores, within, side) = (folds.clone(), scores.clone(), within.clone(), asked.side);
             let ends = b.wide(Op::Ends { folds, centre, scores, within, level: each, side }, 2);
-            if side != Side::Upper {
-                b.output(Quantity::Lower { target, level: number }, ends, 0, finite);
-            }
-            if side != Side::Lower {
-                b.output(Quantity::Upper { target, level: number }, ends, 1, finite);
-            }
+            b.ends(ends, (target, number), side, finite);
         }
     }
     Ok(b.finish())
 }
 
+impl Builder {
+    /// The outputs of an interval's two columns, of a target and a level.
+    fn ends(&mut self, ends: Node, (target, level): (usize, usize), side: Side, finite: bool) {
+        if side != Side::Upper {
+            self.output(Quantity::Lower { target, level }, ends, 0, finite);
+        }
+        if side != Side::Lower {
+            self.output(Quantity::Upper { target, level }, ends, 1, finite);
+        }
+    }
+}
+
 impl FittedStack {
+    /// The ends of intervals that cover for functions of a row, where they do.
+    fn conditional_ends(
+        &self,
+        b: &mut Builder,
+        folds: &[[Node; 3]],
+        centre: Node,
+        level: Level,
+        side: Side,
+    ) -> Option<Node> {
+        let scores = Arc::new(self.conditional.clone()?);
+        let of = b.port(Port::Functions, scores.columns());
+        Some(b.wide(Op::Conditional { fold: folds[0], centre, of, scores, level, side }, 2))
+    }
+
     /// The scores of each group, where there are groups.
     fn by_group(&self, b: &mut Builder) -> Option<GroupScores> {
         let groups = || GroupScores { of: b.port(Port::Groups, 1), scores: self.within.clone().into() };
