@@ -148,7 +148,7 @@ impl Inner {
         let Some(network) = &self.network else { return scorer.score(batch, first_row).raise() };
         let x = scorer.network_inputs(batch, first_row).raise()?;
         let said = network.said(&self.model, scorer.source(), &x)?;
-        scorer.score_said(batch, &said).raise()
+        scorer.score_said(batch, &said, first_row).raise()
     }
 }
 
@@ -260,7 +260,7 @@ impl Scorer {
     }
 
     /// Predictions for a batch of which a network of Python said this.
-    #[pyo3(signature = (batch, source, features, output=None))]
+    #[pyo3(signature = (batch, source, features, output=None, first_row=0))]
     fn score_said(
         &self,
         py: Python<'_>,
@@ -268,12 +268,13 @@ impl Scorer {
         source: &str,
         features: Matrix<'_>,
         output: Option<Matrix<'_>>,
+        first_row: u64,
     ) -> PyResult<PyRecordBatch> {
         let batch = batch.into_inner();
         let scorer = self.inner.ready(&batch, source)?;
         let outputs = view(&output).map(|o| o.to_owned()).into_iter().collect();
         let said = self.inner.model.said(scorer.source(), features.as_array().to_owned(), outputs).raise()?;
-        let scored = work::run(py, self.inner.jobs, || scorer.score_said(&batch, &said).raise())?;
+        let scored = work::run(py, self.inner.jobs, || scorer.score_said(&batch, &said, first_row).raise())?;
         Ok(PyRecordBatch::new(scored))
     }
 }

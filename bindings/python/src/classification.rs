@@ -21,7 +21,7 @@ use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::ready::Ready;
+use crate::ready::{Further, Ready};
 use crate::tables::Table;
 use crate::{export, seen, settings, work};
 
@@ -262,7 +262,7 @@ impl Classification {
         features: Option<Table<'_>>,
         n_jobs: Option<i64>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        Ok(self.ready(n_jobs)?.run(py, Some(&x), features.as_ref())?.remove(0))
+        Ok(self.ready(n_jobs)?.run(py, Some(&x), features.as_ref(), &Further::default())?.remove(0))
     }
 
     /// What gives the probabilities of a few rows without checks of names and types.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ndarray::{ArrayD, IxDyn};
+use ndarray::{ArrayD, ArrayView1, ArrayView2, IxDyn};
 use numpy::{IntoPyArray, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use stonet::rows::ClassOutput;
-use stonet::score::{Asked, Port, Quantity, Scorer};
+use stonet::score::{Asked, Column, Port, Quantity, Scorer};
 use stonet::{Error, FittedClassifier, FittedRegressor, InputKind};
 use stonet_io::{Model, Setting};
 
@@ -38,6 +38,15 @@ impl Layout {
             false => Err(PyValueError::new_err("the columns of x are not those of the fit")),
         }
     }
+}
+
+/// What heads that cover within groups, or for functions of a row, read beside the two arrays of a call.
+#[derive(Default)]
+pub struct Further<'a> {
+    /// The numbers of the rows' groups.
+    pub groups: Option<&'a [f64]>,
+    /// Rows × functions.
+    pub functions: Option<ArrayView2<'a, f64>>,
 }
 
 /// A column of the first array of a call or of the second.
@@ -137,10 +146,11 @@ impl Ready {
             Layout::Within { features, prediction } => features.len() + prediction.len(),
             _ => head.features(),
         };
+        let numbers = scorer.inputs().iter().filter(|i| !matches!(i.port, Port::Groups | Port::Functions));
         let first = Given { name: "x", columns: Some(columns), list: List::Row };
         let second = Given { name: "prediction", columns: Some(targets), list };
         Ok(Ready {
-            sources: scorer.inputs().iter().map(|i| source(i.port, i.column)).collect(),
+            sources: numbers.map(|i| source(i.port, i.column)).collect(),
             first: Some(first).filter(|_| !matches!(layout, Layout::Alone)),
             second: Some(second).filter(|_| !matches!(layout, Layout::Within { .. })),
             beside: Beside::Prediction,
@@ -196,6 +206,7 @@ impl Ready {
         py: Python<'py>,
         first: Option<&Table<'_>>,
         second: Option<&Table<'_>>,
+        further: &Further<'_>,
     ) -> PyResult<Vec<Bound<'py, PyArrayDyn<f64>>>> {
         self.refuse(self.beside, second.is_some())?;
         let views = [view(&self.first, first, "x")?, view(&self.second, second, self.beside.name())?];
@@ -203,7 +214,10 @@ impl Ready {
         self.check(&views)?;
         // Sources of a table that is missing were refused.
         let columns = self.sources.iter().filter_map(|s| views[usize::from(s.second)].map(|v| v.column(s.column)));
-        let columns: Vec<_> = columns.collect();
+        // Functions and groups are the last of a scorer's inputs.
+        let functions = further.functions.map(Column::of).unwrap_or_default();
+        let groups = further.groups.map(|g| Column::F64(ArrayView1::from(g)));
+        let columns: Vec<_> = columns.chain(functions).chain(groups).collect();
         let found = work::score(py, self.jobs, rows, || self.arrays(self.scorer.run(&columns, rows).raise()?, rows))?;
         Ok(found.into_iter().map(|array| array.into_pyarray(py)).collect())
     }
@@ -305,7 +319,7 @@ impl Ready {
             Beside::Features => (features, prediction, Beside::Prediction),
         };
         self.refuse(unused, other.is_some())?;
-        let mut found = self.run(py, x.as_ref(), second.as_ref())?;
+        let mut found = self.run(py, x.as_ref(), second.as_ref(), &Further::default())?;
         match found.len() {
             1 => Ok(found.remove(0).into_any()),
             _ => Ok(PyTuple::new(py, found)?.into_any()),

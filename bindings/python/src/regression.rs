@@ -9,19 +9,22 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stonet::metrics::rmse;
 use stonet::regression::seen_in_training;
+use stonet::rows::Within;
 use stonet::score::Asked;
 use stonet::{Fingerprints, FittedRegressor, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed};
 use stonet_io::{Head, Model, ModelColumns, ScoreSettings, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
 use crate::arrays::{self, Held, Matrix, Numbers, indices};
-use crate::error::Raise;
+use crate::error::{Raise, raised};
 use crate::model::{self, EVALUATION, origin, write_page};
-use crate::ready::{Layout, Ready};
+use crate::ready::{Further, Layout, Ready};
 use crate::tables::Table;
 use crate::{asked, export, seen, settings, work};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
+/// The labels of columns of groups within which intervals are to cover.
+type Labels = Vec<Vec<String>>;
 
 /// A fitted post-StoNet regression with the names of its columns.
 #[pyclass(frozen, module = "stonet._core")]
@@ -47,10 +50,41 @@ impl Regression {
         x: &Table<'_>,
         prediction: Option<&Table<'_>>,
         n_jobs: Option<i64>,
+        (within, conditional): (Option<Labels>, Option<Matrix<'_>>),
     ) -> PyResult<Array<'py>> {
+        let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
+        let further = Further { groups: groups.as_deref(), functions: conditional.as_ref().map(|c| c.as_array()) };
         let ready = Ready::intervals(&self.model, self.head(), asked, &Layout::Beside)?;
-        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(x), prediction)?;
+        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(x), prediction, &further)?;
         Ok(found.remove(found.len() - 1))
+    }
+
+    /// The numbers of the rows' groups, for heads that cover within groups.
+    fn numbers(&self, labels: Option<&Labels>) -> PyResult<Option<Vec<f64>>> {
+        match (self.head().within(), labels) {
+            (Some(within), Some(labels)) => Ok(Some(within.encode(&slices(labels)).raise()?)),
+            (Some(_), None) => Err(raised(stonet::Error::NoGroups)),
+            (None, Some(_)) => Err(PyValueError::new_err(
+                "within is given, but this head was fitted without it; leave it out, or fit with it",
+            )),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Fails unless there are as many functions as the fit had.
+    fn check_functions(&self, functions: Option<&Matrix<'_>>) -> PyResult<()> {
+        match (self.head().functions(), functions.map(|f| f.as_array().ncols())) {
+            (0, None) => Ok(()),
+            (0, Some(_)) => Err(PyValueError::new_err(
+                "conditional is given, but this head was fitted without it; leave it out, or fit with it",
+            )),
+            (columns, None) => Err(raised(stonet::Error::NoFunctions { columns })),
+            (columns, Some(found)) if columns == found => Ok(()),
+            (columns, Some(found)) => Err(PyValueError::new_err(format!(
+                "conditional has {found} columns, but this head was fitted with {columns}"
+            ))),
+        }
     }
 
     fn head(&self) -> &FittedRegressor {
@@ -67,6 +101,12 @@ pub struct HeldRows {
     y: Held,
     prediction: Option<Held>,
     groups: Option<Vec<usize>>,
+    within: Option<(Within, Vec<usize>)>,
+    functions: Option<Held>,
+}
+
+fn slices(labels: &Labels) -> Vec<&[String]> {
+    labels.iter().map(Vec::as_slice).collect()
 }
 
 impl HeldRows {
@@ -78,12 +118,26 @@ impl HeldRows {
     ) -> PyResult<Self> {
         let groups = groups.as_ref().map(indices).transpose()?;
         let prediction = prediction.as_ref().map(Held::new);
-        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups })
+        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups, within: None, functions: None })
+    }
+
+    /// With the labels of groups within which intervals are to cover.
+    fn with_within(self, labels: Option<&Labels>) -> PyResult<Self> {
+        let within = labels.map(|l| Within::learn(&slices(l))).transpose().raise()?;
+        Ok(HeldRows { within, ..self })
+    }
+
+    /// With functions for each of which intervals are to cover.
+    fn with_functions(self, functions: &Option<Matrix<'_>>) -> Self {
+        HeldRows { functions: functions.as_ref().map(Held::new), ..self }
     }
 
     /// Without the targets.
     fn new_rows(&self) -> PyResult<RegressionInputs<'_>> {
-        let rows = RegressionInputs::new(self.x.view()).raise()?;
+        let mut rows = RegressionInputs::new(self.x.view()).raise()?;
+        if let Some(f) = &self.functions {
+            rows = rows.with_conditional(f.view()).raise()?;
+        }
         match &self.prediction {
             Some(d) => rows.with_prediction(d.view()).raise(),
             None => Ok(rows),
@@ -95,11 +149,23 @@ impl HeldRows {
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).raise()?;
         }
+        if let Some(f) = &self.functions {
+            rows = rows.with_conditional(f.view()).raise()?;
+        }
+        if let Some((within, numbers)) = &self.within {
+            rows = rows.with_within(within, numbers).raise()?;
+        }
         match &self.groups {
             Some(g) => rows.with_groups(g).raise(),
             None => Ok(rows),
         }
     }
+}
+
+/// The groups of the rows in one text each.
+fn group_names(labels: &Labels) -> Vec<String> {
+    let name = |row: usize| labels.iter().map(|l| l[row].as_str()).collect::<Vec<_>>().join(", ");
+    (0..labels.first().map_or(0, Vec::len)).map(name).collect()
 }
 
 /// Warns where the network's error on these rows is no larger than on those it was trained on.
@@ -123,7 +189,7 @@ fn warn_of_training_rows(py: Python<'_>, rows: &RegressionRows<'_>, train_error:
 impl Regression {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -139,11 +205,15 @@ impl Regression {
         train_error: Option<f64>,
         n_jobs: Option<i64>,
         progress: Option<Bound<'_, PyAny>>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<Self> {
         let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
-        let (held, level) = (HeldRows::new(&x, &y, &prediction, &groups)?, post.level);
+        let held = HeldRows::new(&x, &y, &prediction, &groups)?.with_within(within.as_ref())?;
+        let held = held.with_functions(&conditional);
+        let level = post.level;
         let rows = held.calibration()?;
         let hashes = seen::regression_rows(py, &rows, groups.is_some())?;
         warn_of_training_rows(py, &rows, train_error)?;
@@ -178,12 +248,13 @@ impl Regression {
         n_jobs: Option<i64>,
     ) -> PyResult<Array<'py>> {
         let ready = Ready::intervals(&self.model, self.head(), &Asked::default(), &Layout::Beside)?;
-        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref())?;
+        let mut found =
+            ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), &Further::default())?;
         Ok(found.remove(0))
     }
 
     /// The point predictions, and the bounds rows × outputs × 2 × levels.
-    #[pyo3(signature = (x, prediction, levels, side="both", joint=false, n_jobs=None))]
+    #[pyo3(signature = (x, prediction, levels, side="both", joint=false, n_jobs=None, within=None, conditional=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn intervals<'py>(
         &self,
@@ -194,16 +265,22 @@ impl Regression {
         side: &str,
         joint: bool,
         n_jobs: Option<i64>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<(Array<'py>, Array<'py>)> {
+        let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
+        let further = Further { groups: groups.as_deref(), functions: conditional.as_ref().map(|c| c.as_array()) };
         let asked = asked::intervals(&levels, side, joint)?;
         let ready = Ready::intervals(&self.model, self.head(), &asked, &Layout::Beside)?;
-        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref())?;
+        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), &further)?;
         let bounds = found.remove(1);
         Ok((found.remove(0), bounds))
     }
 
     /// Quantiles, rows × outputs × quantiles.
-    #[pyo3(signature = (x, prediction, quantiles, n_jobs=None))]
+    #[pyo3(signature = (x, prediction, quantiles, n_jobs=None, within=None, conditional=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn quantiles<'py>(
         &self,
         py: Python<'py>,
@@ -211,13 +288,16 @@ impl Regression {
         prediction: Option<Table<'_>>,
         quantiles: Vec<f64>,
         n_jobs: Option<i64>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<Array<'py>> {
         let asked = Asked { quantiles: arrays::levels(&quantiles)?, ..Asked::default() };
-        self.last(py, &asked, &x, prediction.as_ref(), n_jobs)
+        self.last(py, &asked, &x, prediction.as_ref(), n_jobs, (within, conditional))
     }
 
     /// P(y ≤ t) for each t of some values, rows × outputs × values.
-    #[pyo3(signature = (x, prediction, values, n_jobs=None))]
+    #[pyo3(signature = (x, prediction, values, n_jobs=None, within=None, conditional=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn cdf<'py>(
         &self,
         py: Python<'py>,
@@ -225,21 +305,33 @@ impl Regression {
         prediction: Option<Table<'_>>,
         values: Vec<f64>,
         n_jobs: Option<i64>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<Array<'py>> {
         let asked = Asked { below: values, ..Asked::default() };
-        self.last(py, &asked, &x, prediction.as_ref(), n_jobs)
+        self.last(py, &asked, &x, prediction.as_ref(), n_jobs, (within, conditional))
     }
 
     /// P(y ≤ t) at a value t per row and output.
+    #[pyo3(signature = (x, prediction, values, within=None, conditional=None))]
     fn cdf_at<'py>(
         &self,
         py: Python<'py>,
         x: Matrix<'_>,
         prediction: Option<Matrix<'_>>,
         values: Matrix<'_>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let held = HeldRows::new(&x, &values, &prediction, &None)?;
-        Ok(self.head().cdf_at(&held.new_rows()?, held.y.view()).raise()?.into_pyarray(py))
+        let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
+        let held = HeldRows::new(&x, &values, &prediction, &None)?.with_functions(&conditional);
+        let rows = held.new_rows()?;
+        let rows = match &groups {
+            Some(groups) => rows.with_within(groups).raise()?,
+            None => rows,
+        };
+        Ok(self.head().cdf_at(&rows, held.y.view()).raise()?.into_pyarray(py))
     }
 
     /// Probabilities whose quantiles are as likely as each other and stand for a distribution.
@@ -258,6 +350,11 @@ impl Regression {
         alone: bool,
         n_jobs: Option<i64>,
     ) -> PyResult<Ready> {
+        if self.head().within().is_some() || self.head().functions() > 0 {
+            return Err(PyValueError::new_err(
+                "ready takes no groups and no functions, and this head was fitted with them; use predict_interval(..., within=..., conditional=...)",
+            ));
+        }
         let layout = match within {
             Some((features, prediction)) => Layout::Within { features, prediction },
             None if alone => Layout::Alone,
@@ -268,7 +365,7 @@ impl Regression {
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None))]
+    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None, within=None, conditional=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
@@ -281,8 +378,14 @@ impl Regression {
         allow_seen: bool,
         title: &str,
         path: Option<PathBuf>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
     ) -> PyResult<(String, String)> {
-        let held = HeldRows::new(&x, &y, &prediction, &None)?;
+        let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
+        let names = within.as_ref().map(group_names);
+        let by = self.model.columns.within.join(", ");
+        let held = HeldRows::new(&x, &y, &prediction, &None)?.with_functions(&conditional);
         let rows = held.new_rows()?;
         let hashes = regression_hashes(rows.features(), rows.prediction(), held.y.view()).raise()?;
         let fingerprint = || {
@@ -300,9 +403,15 @@ impl Regression {
                 target_names: columns.targets,
                 seed: EVALUATION,
                 tick: Some(tick),
+                by: names.as_deref().map(|names| (&by[..], names)),
                 ..EvaluateSettings::new(level)
             };
-            RegressionEvaluation::new(&head, &held.new_rows()?, held.y.view(), &wanted).raise()
+            let rows = held.new_rows()?;
+            let rows = match &groups {
+                Some(groups) => rows.with_within(groups).raise()?,
+                None => rows,
+            };
+            RegressionEvaluation::new(&head, &rows, held.y.view(), &wanted).raise()
         })?;
         let evaluation = RegressionEvaluation { seen: overlap, ..evaluation };
         write_page(path.as_deref(), || regression_report(&evaluation, &origin(title, &self.model)))?;
@@ -387,6 +496,11 @@ impl Regression {
     /// Whether new rows need the network's own prediction.
     fn needs_prediction(&self) -> bool {
         self.head().needs_prediction()
+    }
+
+    /// In words, which groups have too few rows for this level, where some have.
+    fn pooled_groups(&self, level: f64, joint: bool) -> PyResult<Option<String>> {
+        self.head().pooled_groups(Level::new(level).raise()?, joint).raise()
     }
 
     /// How many rows or groups calibrate the intervals and how many are needed, where they are too few for finite

@@ -50,6 +50,12 @@ pub struct ColumnArgs {
     /// Regression: column that names groups of rows, such as subjects, which are never split
     #[arg(long, value_name = "COLUMN")]
     pub groups: Option<String>,
+    /// Columns of groups within which intervals are to cover: a flag of `fit` alone.
+    #[arg(skip)]
+    pub within: Vec<String>,
+    /// Columns of functions for each of which intervals are to cover: a flag of `fit` alone.
+    #[arg(skip)]
+    pub conditional: Vec<String>,
     /// Classification: what the inputs are: logits, log-probabilities, probabilities, or features (the last hidden
     /// layer) [default: logits or probabilities if there is one column per class; a warning is printed if that is
     /// uncertain]

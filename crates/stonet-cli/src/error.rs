@@ -43,6 +43,9 @@ pub enum Error {
     /// A target outside of --range.
     #[error("{path}: row {row} (from 0) of column `{column}` is {value}, outside of --range {low},{high}; correct the row or the flag", path = path.display())]
     OutOfRange { path: PathBuf, row: usize, column: String, value: f64, low: f64, high: f64 },
+    /// A row without a group.
+    #[error("{path}: row {row} (from 0) of column `{column}` has no group (`{text}`); fill in the group, or remove the row", path = path.display())]
+    MissingGroup { path: PathBuf, row: usize, column: String, text: String },
     /// A row that belongs neither to the validation nor to the test part.
     #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
     Part { path: PathBuf, row: usize, column: String, text: String },
@@ -97,6 +100,7 @@ impl Error {
             | Error::Magnitude { .. }
             | Error::SmallRange { .. }
             | Error::OutOfRange { .. }
+            | Error::MissingGroup { .. }
             | Error::Part { .. }
             | Error::EmptyPart { .. }
             | Error::Seen { .. }
@@ -125,6 +129,9 @@ impl Error {
         match self {
             Error::Core(source) => Error::Core(source.after_rows(rows)),
             Error::Rows { path, source } => Error::Rows { path, source: source.after_rows(rows) },
+            Error::MissingGroup { path, row, column, text } => {
+                Error::MissingGroup { path, row: row + rows, column, text }
+            }
             error => error,
         }
     }
@@ -170,6 +177,7 @@ impl Error {
                 stonet::Error::Magnitude { what: "features" | "inputs", .. } => &columns.features,
                 stonet::Error::Magnitude { what: "predictions", .. } => &columns.prediction,
                 stonet::Error::Magnitude { what: "logits", .. } => &columns.logits,
+                stonet::Error::MissingGroup { .. } => &columns.within,
                 _ => &columns.targets,
             };
             let name = |column: usize| names.get(column).cloned();
@@ -185,6 +193,9 @@ impl Error {
                         .map(|column| Error::OutOfRange { path: path.clone(), row, column, value, low, high }),
                     stonet::Error::Magnitude { row, column, value, .. } => name(*column)
                         .map(|column| Error::Magnitude { path: path.clone(), row: *row, column, value: *value }),
+                    stonet::Error::MissingGroup { row, column, text } => name(*column).map(|column| {
+                        Error::MissingGroup { path: path.clone(), row: *row, column, text: text.clone() }
+                    }),
                     _ => None,
                 };
             named.unwrap_or_else(|| Error::rows(&path)(source))

@@ -484,6 +484,12 @@ impl Error {
     pub(crate) fn after_rows(self, rows: usize) -> Self {
         match self {
             Error::Core(error) => Error::Core(error.after_rows(rows)),
+            Error::File(mut error) => {
+                if let Place::Entry(row, _) = &mut error.place {
+                    *row += rows as u64;
+                }
+                Error::File(error)
+            }
             error => error,
         }
     }

@@ -42,6 +42,12 @@ pub struct ModelColumns {
     pub logits: Vec<String>,
     /// The targets; for classification one column with the class.
     pub targets: Vec<String>,
+    /// The groups within which intervals are to cover, read as text; regression only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<String>,
+    /// The functions of a row for each of which intervals are to cover; regression only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditional: Vec<String>,
 }
 
 impl ModelColumns {
@@ -54,9 +60,12 @@ impl ModelColumns {
         }
     }
 
-    /// All that prediction reads: features, predictions, logits.
+    /// All numbers that prediction reads: features, predictions, logits, functions; a function may be one of the others.
     pub fn inputs(&self) -> Vec<String> {
-        [&self.features, &self.prediction, &self.logits].into_iter().flatten().cloned().collect()
+        let mut names: Vec<String> =
+            [&self.features, &self.prediction, &self.logits].into_iter().flatten().cloned().collect();
+        names.extend(self.conditional.iter().filter(|n| !names.contains(n)).cloned().collect::<Vec<_>>());
+        names
     }
 
     /// Features or logits whose numbers say that they do not stand in the order of a network's tensor, such as `f1`,
@@ -104,6 +113,8 @@ impl ModelColumns {
 /// |---|---|---|
 /// | `about` | yes | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
 /// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::rows::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
+/// | `within` | yes | there where intervals cover within groups; JSON: the names of the columns that tell a row's group, which `columns` of `about` does not have |
+/// | `conditional` | yes | there where intervals cover for functions of a row; JSON: the names of their columns, which `columns` of `about` does not have |
 /// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedRegressor`] or [`FittedClassifier`] |
 ///
 /// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "head.0"}` stands for an array with
@@ -256,6 +267,8 @@ impl Model {
         let label_kind = labels.as_ref().and_then(Labels::kind);
         let label_type = labels.as_ref().and_then(Labels::type_name).map(str::to_owned);
         let labels = labels.map(Vec::from);
+        // They stand in a section of their own, so that programs that know no groups refuse the file.
+        let columns = ModelColumns { within: Vec::new(), conditional: Vec::new(), ..columns };
         About { task, columns, kind, labels, label_kind, label_type, level, seed, fingerprint, version }
     }
 
@@ -266,7 +279,7 @@ impl Model {
 
     /// The same for other names.
     pub(crate) fn check_columns(&self, columns: &ModelColumns) -> std::result::Result<(), String> {
-        let ModelColumns { features, prediction, logits, targets } = columns;
+        let ModelColumns { features, prediction, logits, targets, within, conditional } = columns;
         let count = |what: &str, expected: usize, found: usize| match expected == found {
             true => Ok(()),
             false => Err(format!("there are names for {found} {what}, and the fitted head has {expected}")),
@@ -276,6 +289,8 @@ impl Model {
                 count("features", head.features(), features.len())?;
                 count("targets", head.outputs(), targets.len())?;
                 count("columns of logits", 0, logits.len())?;
+                count("columns of groups", head.within().map_or(0, |w| w.columns()), within.len())?;
+                count("columns of functions", head.functions(), conditional.len())?;
                 if head.needs_prediction() || !prediction.is_empty() {
                     count("columns of predictions", head.outputs(), prediction.len())?;
                 }
@@ -292,6 +307,8 @@ impl Model {
                 }
                 count("targets", 1, targets.len())?;
                 count("columns of predictions", 0, prediction.len())?;
+                count("columns of groups", 0, within.len())?;
+                count("columns of functions", 0, conditional.len())?;
                 if kind == InputKind::Features && head.reads_logits() {
                     return Err("its head reads logits, and its kind of input is features".into());
                 }

@@ -8,11 +8,12 @@ mod resolve;
 use std::sync::Arc;
 
 use ndarray::ArrayView1;
+use stonet::rows::Within;
 use stonet::score::{self, Input, Port, Scorer};
 use stonet::{Labels, Level, Side};
 
 #[cfg(feature = "parquet")]
-use crate::{Cells, Column, Error, Model, ModelColumns, Result, Table, Type, Writer};
+use crate::{Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Result, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
@@ -48,10 +49,18 @@ pub struct ScoreSettings {
 #[derive(Debug, Clone)]
 pub struct ModelScorer {
     inputs: Vec<String>,
+    groups: Option<Groups>,
     outputs: Vec<Column>,
     scorer: Arc<Scorer>,
     /// The classes, where class probabilities come out.
     labels: Option<Labels>,
+}
+
+/// The columns of text that tell a row's group, and the groups that are known.
+#[derive(Debug, Clone)]
+struct Groups {
+    columns: Vec<String>,
+    within: Within,
 }
 
 /// Predictions of some rows, in the columns of [`ModelScorer::outputs`].
@@ -82,7 +91,9 @@ impl ModelScorer {
     fn with_names(model: &Model, columns: &ModelColumns, resolved: &Resolved) -> Result<Self> {
         let scorer = resolved.scorer(model)?;
         let labels = resolved.levels().is_none().then(|| model.labels.clone()).flatten();
-        Ok(ModelScorer { inputs: inputs(columns, &scorer), outputs: resolved.outputs(model), scorer, labels })
+        let inputs = inputs(columns, &scorer);
+        let outputs = resolved.outputs(model);
+        Ok(ModelScorer { inputs, groups: groups(model, columns, &scorer), outputs, scorer, labels })
     }
 
     /// The same for other names; there must be as many of each. The head is not copied, so that it keeps what it made
@@ -96,9 +107,14 @@ impl ModelScorer {
         Self::with_names(model, columns, &resolved)
     }
 
-    /// The columns to read; others do not matter.
+    /// The columns to read as numbers; others do not matter.
     pub fn inputs(&self) -> &[String] {
         &self.inputs
+    }
+
+    /// The columns to read as text: those of the groups within which intervals are to cover.
+    pub fn texts(&self) -> &[String] {
+        self.groups.as_ref().map_or(&[], |g| &g.columns)
     }
 
     /// How many rows make a batch that stays in the cache: 2 MiB of inputs.
@@ -114,16 +130,38 @@ impl ModelScorer {
     /// Predicts for the rows of a table, whose columns are found by their names. All columns that are missing are named
     /// at once.
     pub fn score(&self, table: &Table) -> Result<Scored> {
+        self.score_with(table, self.numbers(table)?.as_deref())
+    }
+
+    /// The same with the numbers of the rows' groups from elsewhere.
+    fn score_with(&self, table: &Table, groups: Option<&[f64]>) -> Result<Scored> {
         let columns = table.all_columns();
         let column = |&place: &usize| score::Column::F64(ArrayView1::from(&columns[place][..]));
         let columns: Vec<score::Column<'_>> = table.find(&self.inputs)?.iter().map(column).collect();
-        self.run(&columns, table.rows())
+        self.run(&columns, groups, table.rows())
     }
 
-    /// Predicts for rows of the [inputs](Self::inputs) in their order.
-    fn run(&self, columns: &[score::Column<'_>], rows: usize) -> Result<Scored> {
+    /// The numbers of the rows' groups, where they matter.
+    fn numbers(&self, table: &Table) -> Result<Option<Vec<f64>>> {
+        let Some(Groups { columns, within }) = &self.groups else { return Ok(None) };
+        let texts = columns.iter().map(|name| table.text(name)).collect::<Result<Vec<_>>>()?;
+        let numbers = within.encode(&texts).map_err(|e| match e {
+            stonet::Error::MissingGroup { row, column, text } => {
+                let place = Place::Entry(row as u64, columns[column].clone());
+                Problem::MissingValue { text }.at(table.source().to_owned(), place)
+            }
+            e => e.into(),
+        })?;
+        Ok(Some(numbers))
+    }
+
+    /// Predicts for rows of the [inputs](Self::inputs) in their order, and of these groups.
+    fn run<'c>(&self, columns: &[score::Column<'c>], groups: Option<&'c [f64]>, rows: usize) -> Result<Scored> {
+        let groups = groups.map(|g| score::Column::F64(ArrayView1::from(g)));
         // A constant reads nothing; its one input tells how many rows there are.
-        let columns = self.scorer.run(&columns[..self.scorer.inputs().len()], rows)?;
+        let read = self.scorer.inputs().len() - usize::from(groups.is_some());
+        let columns: Vec<score::Column<'_>> = columns[..read].iter().copied().chain(groups).collect();
+        let columns = self.scorer.run(&columns, rows)?;
         Ok(Scored { columns: self.values(columns), rows })
     }
 
@@ -137,18 +175,28 @@ impl ModelScorer {
 
 /// The names of the columns that are read.
 fn inputs(columns: &ModelColumns, scorer: &Scorer) -> Vec<String> {
+    // Groups are text, and the last of a scorer's inputs.
     let name = |i: &Input| match i.port {
-        Port::Features => &columns.features[i.column],
-        Port::Prediction => &columns.prediction[i.column],
-        Port::Logits => &columns.logits[i.column],
-        Port::Values => &columns.targets[i.column],
+        Port::Features => Some(&columns.features[i.column]),
+        Port::Prediction => Some(&columns.prediction[i.column]),
+        Port::Logits => Some(&columns.logits[i.column]),
+        Port::Values => Some(&columns.targets[i.column]),
+        Port::Functions => Some(&columns.conditional[i.column]),
+        Port::Groups => None,
     };
-    let names: Vec<String> = scorer.inputs().iter().map(|i| name(i).clone()).collect();
+    let names: Vec<String> = scorer.inputs().iter().filter_map(name).cloned().collect();
     if names.is_empty() {
         // A constant; something has to tell how many rows there are.
         return columns.inputs().into_iter().take(1).collect();
     }
     names
+}
+
+/// The groups of a head that reads them.
+fn groups(model: &Model, columns: &ModelColumns, scorer: &Scorer) -> Option<Groups> {
+    let Head::Regression(head) = &model.head else { return None };
+    scorer.plan().columns(Port::Groups).next()?;
+    Some(Groups { columns: columns.within.clone(), within: head.within()?.clone() })
 }
 
 /// Classes by their numbers.

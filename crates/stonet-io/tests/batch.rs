@@ -193,14 +193,14 @@ fn what_a_network_says_goes_to_the_head_by_its_width() {
     assert_eq!((x.column(0), x.column(1)), (f.column(3), f.column(0)), "in the order of the network");
     let own = d.slice(ndarray::s![.., ..1]).to_owned();
     let said = model.said("rows".as_ref(), f.clone(), vec![d.clone(), own.clone()]).unwrap();
-    assert_eq!(through.score_said(&plain, &said).unwrap(), expected);
+    assert_eq!(through.score_said(&plain, &said, 0).unwrap(), expected);
     let narrow = f.slice(ndarray::s![.., ..3]).to_owned();
     let error = model.said("rows".as_ref(), narrow, vec![own]).unwrap_err().to_string();
     assert!(error.contains("rows: columns of the network's last hidden layer") && error.contains('3'), "{error}");
     let error = model.said("rows".as_ref(), f, vec![d]).unwrap_err().to_string();
     assert!(error.contains("network's output"), "{error}");
     let short = model.said("rows".as_ref(), rows(49, 2.0)[0].clone(), vec![Array2::zeros((49, 1))]).unwrap();
-    assert!(through.score_said(&plain, &short).is_err());
+    assert!(through.score_said(&plain, &short, 0).is_err());
 }
 
 #[test]

@@ -69,6 +69,8 @@ class Regression:
         train_error: float | None = None,
         n_jobs: int | None = None,
         progress: _Progress | None = None,
+        within: Sequence[Sequence[str]] | None = None,
+        conditional: _Matrix | None = None,
     ) -> Regression: ...
     def predict(self, x: _Matrix, prediction: _Matrix | None, n_jobs: int | None = None) -> _Matrix: ...
     def intervals(
@@ -79,14 +81,35 @@ class Regression:
         side: str = "both",
         joint: bool = False,
         n_jobs: int | None = None,
+        within: Sequence[Sequence[str]] | None = None,
+        conditional: _Matrix | None = None,
     ) -> tuple[_Matrix, _Matrix]: ...
     def quantiles(
-        self, x: _Matrix, prediction: _Matrix | None, quantiles: Sequence[float], n_jobs: int | None = None
+        self,
+        x: _Matrix,
+        prediction: _Matrix | None,
+        quantiles: Sequence[float],
+        n_jobs: int | None = None,
+        within: Any = None,
+        conditional: _Matrix | None = None,
     ) -> _Matrix: ...
     def cdf(
-        self, x: _Matrix, prediction: _Matrix | None, values: Sequence[float], n_jobs: int | None = None
+        self,
+        x: _Matrix,
+        prediction: _Matrix | None,
+        values: Sequence[float],
+        n_jobs: int | None = None,
+        within: Any = None,
+        conditional: _Matrix | None = None,
     ) -> _Matrix: ...
-    def cdf_at(self, x: _Matrix, prediction: _Matrix | None, values: _Matrix) -> _Matrix: ...
+    def cdf_at(
+        self,
+        x: _Matrix | None,
+        prediction: _Matrix | None,
+        values: _Matrix,
+        within: Any = None,
+        conditional: _Matrix | None = None,
+    ) -> _Matrix: ...
     def equally_likely(self) -> list[float]: ...
     def ready(
         self,
@@ -109,6 +132,8 @@ class Regression:
         allow_seen: bool = False,
         title: str = "",
         path: str | None = None,
+        within: Sequence[Sequence[str]] | None = None,
+        conditional: _Matrix | None = None,
     ) -> tuple[str, str]: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -121,6 +146,7 @@ class Regression:
     def weights(self) -> list[list[float]] | None: ...
     def guarantee(self, level: float) -> tuple[float | None, str]: ...
     def too_few(self, level: float, joint: bool) -> tuple[int, int] | None: ...
+    def pooled_groups(self, level: float, joint: bool) -> str | None: ...
     def to_onnx(
         self,
         path: str,

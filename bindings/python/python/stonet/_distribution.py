@@ -38,6 +38,14 @@ class Distribution:
         """Return what it is."""
         return f"<distributions of {len(self)} rows>"
 
+    def _quantiles(self, quantiles: list[float]) -> NDArray[np.float64]:
+        r = self._rows
+        return self._head.quantiles(r.features, r.prediction, quantiles, self._jobs, r.within, r.conditional)
+
+    def _cdf(self, values: list[float]) -> NDArray[np.float64]:
+        r = self._rows
+        return self._head.cdf(r.features, r.prediction, values, self._jobs, r.within, r.conditional)
+
     def _of(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values[:, 0] if self._alone else values
 
@@ -55,7 +63,7 @@ class Distribution:
             Without the last axis where one number was given.
         """
         wanted = arguments.levels("quantiles", quantiles)
-        found = self._of(self._head.quantiles(self._rows.features, self._rows.prediction, wanted, self._jobs))
+        found = self._of(self._quantiles(wanted))
         if not _core.finite(found):
             warnings.warn(
                 "some quantiles are infinite: the calibration rows are too few for them. Add rows, or ask for quantiles nearer to 0.5.",
@@ -84,10 +92,12 @@ class Distribution:
         """
         if np.ndim(values) == 0:
             value = arguments.number("values", values)
-            return self._of(self._head.cdf(self._rows.features, self._rows.prediction, [value], self._jobs))[..., 0]
+            return self._of(self._cdf([value]))[..., 0]
         table, _ = check.targets(values, self, len(self))
-        x, d = (None if a is None else np.ascontiguousarray(a, np.float64) for a in self._rows[:2])
-        return self._of(self._head.cdf_at(x, d, np.ascontiguousarray(table, np.float64)))
+        r = self._rows
+        x, d = (None if a is None else np.ascontiguousarray(a, np.float64) for a in (r.features, r.prediction))
+        found = self._head.cdf_at(x, d, np.ascontiguousarray(table, np.float64), r.within, r.conditional)
+        return self._of(found)
 
     def crps(self, y: Any) -> float:
         """Return the mean continuous ranked probability score of observed targets, in their unit; smaller is better.
@@ -96,7 +106,7 @@ class Distribution:
         """
         table, _ = check.targets(y, self, len(self))
         each = self._head.equally_likely()
-        found = self._head.quantiles(self._rows.features, self._rows.prediction, each, self._jobs)
+        found = self._quantiles(each)
         quantiles = [np.ascontiguousarray(found[..., i]) for i in range(len(each))]
         return _core.crps(np.ascontiguousarray(table, np.float64), quantiles)
 
@@ -118,9 +128,7 @@ class Distribution:
             The values.
         """
         count = arguments.whole("size", size, 1)
-        found = self._head.quantiles(
-            self._rows.features, self._rows.prediction, self._head.equally_likely(), self._jobs
-        )
+        found = self._quantiles(self._head.equally_likely())
         places = np.random.default_rng(seed_of(random_state)).integers(found.shape[-1], size=(*found.shape[:2], count))
         return self._of(np.take_along_axis(found, places, axis=-1))
 
@@ -130,7 +138,7 @@ class Distributions(IntervalRegressor):
 
     _head: _core.Regression
 
-    def predict_distribution(self, X: Any, prediction: Any = None) -> Distribution:
+    def predict_distribution(self, X: Any, prediction: Any = None, **more: Any) -> Distribution:
         """Predict the distribution of the target in every row.
 
         Parameters
@@ -139,6 +147,8 @@ class Distributions(IntervalRegressor):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        **more
+            What else `predict_interval` takes of the rows of this head, such as ``within``.
 
         Returns
         -------
@@ -160,10 +170,10 @@ class Distributions(IntervalRegressor):
         True
         """
         head = self._fitted()
-        return Distribution(head, self._new(X, prediction), self.n_jobs)
+        return Distribution(head, self._new(X, prediction, **more), self.n_jobs)
 
     def predict_quantile(
-        self, X: Any, prediction: Any = None, quantiles: Any = (0.05, 0.5, 0.95)
+        self, X: Any, prediction: Any = None, quantiles: Any = (0.05, 0.5, 0.95), **more: Any
     ) -> NDArray[np.float64]:
         """Predict quantiles of the target.
 
@@ -178,15 +188,17 @@ class Distributions(IntervalRegressor):
             The network's own prediction; needed if the fitted head uses it.
         quantiles : float or sequence of float, default=(0.05, 0.5, 0.95)
             Between 0 and 1.
+        **more
+            What else `predict_interval` takes of the rows of this head, such as ``within``.
 
         Returns
         -------
         ndarray of shape (n_samples, n_quantiles) or (n_samples, n_outputs, n_quantiles)
             Without the last axis where one number was given.
         """
-        return self.predict_distribution(X, prediction).quantile(quantiles)
+        return self.predict_distribution(X, prediction, **more).quantile(quantiles)
 
-    def predict_cdf(self, X: Any, prediction: Any = None, *, values: Any) -> NDArray[np.float64]:
+    def predict_cdf(self, X: Any, prediction: Any = None, *, values: Any, **more: Any) -> NDArray[np.float64]:
         """Predict P(y ≤ t) for each t of some values.
 
         Parameters
@@ -197,6 +209,8 @@ class Distributions(IntervalRegressor):
             The network's own prediction; needed if the fitted head uses it.
         values : float or sequence of float
             The values t, the same for all rows. ``predict_distribution(X).cdf(t)`` takes one per row.
+        **more
+            What else `predict_interval` takes of the rows of this head, such as ``within``.
 
         Returns
         -------
@@ -204,7 +218,6 @@ class Distributions(IntervalRegressor):
             Probabilities, without the last axis where one number was given.
         """
         wanted = arguments.numbers("values", values)
-        head, rows = self._fitted(), self._new(X, prediction)
-        found = head.cdf(rows.features, rows.prediction, wanted, self.n_jobs)
-        found = found[:, 0] if self.n_outputs_ == 1 else found
+        distribution = self.predict_distribution(X, prediction, **more)
+        found = distribution._of(distribution._cdf(wanted))
         return found[..., 0] if np.ndim(values) == 0 else found

@@ -16,6 +16,7 @@ from ._base import Estimator
 from ._compat import outside
 from ._frames import frame, interval_columns
 from ._routing import UNCHANGED, Request
+from ._within import functions, groups
 
 _I = TypeVar("_I", bound="IntervalRegressor")
 
@@ -30,6 +31,10 @@ class Rows(NamedTuple):
     prediction: NDArray[np.float64] | None
     names: list[str]
     prediction_names: list[str]
+    # The labels of each column of groups within which intervals are to cover.
+    within: list[list[str]] | None = None
+    # Functions for each of which intervals are to cover.
+    conditional: NDArray[np.float64] | None = None
 
 
 class IntervalRegressor(Estimator):
@@ -39,6 +44,8 @@ class IntervalRegressor(Estimator):
     _needs_features: ClassVar[bool] = True
     # Whether new rows are read in whatever layout and precision they are.
     _any_layout: ClassVar[bool] = False
+    # Whether intervals can cover within groups, or for functions of a row.
+    _by_group: ClassVar[bool] = False
     level: float
     prediction_column: Any
     n_jobs: int | None
@@ -73,9 +80,16 @@ class IntervalRegressor(Estimator):
             return Rows(np.empty((len(values), 0)), values, [], names)
         return Rows(values, values, names, names)
 
-    def _new(self, X: Any, prediction: Any) -> Rows:
+    def _new(self, X: Any, prediction: Any, within: Any = None, conditional: Any = None) -> Rows:
         """Return checked rows to predict for."""
-        return self._rows(X, prediction, fit=False, plain=not self._any_layout)
+        rows = self._rows(X, prediction, fit=False, plain=not self._any_layout)
+        for name, given in (("within", within), ("conditional", conditional)):
+            if given is not None and not self._by_group:
+                raise ValueError(f"{name} is given, but {type(self).__name__} has no ranks within groups; leave it out")
+        found, values = groups(within, len(rows.features)), functions(conditional, len(rows.features))
+        return rows._replace(
+            within=None if found is None else found.labels, conditional=None if values is None else values.values
+        )
 
     def _table(self, X: Any, prediction: Any, fit: bool, plain: bool) -> Rows:
         """Return rows of X; the prediction is an argument or a column of X."""
@@ -134,10 +148,12 @@ class IntervalRegressor(Estimator):
         """Return how many rows or groups calibrate the intervals, where that is known, and how many finite ones need."""
         return None, _core.rows_needed(level)
 
-    def _ends(self, X: Any, prediction: Any, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
+    def _ends(
+        self, X: Any, prediction: Any, levels: list[float], side: str, joint: bool, within: Any = None, conditional: Any = None
+    ) -> tuple[Any, Any]:
         """Return predictions and bounds of checked rows, with a warning where bounds are infinite."""
         arguments.choice("side", side, Side)
-        point, bounds = self._bounds(self._new(X, prediction), levels, side, joint)
+        point, bounds = self._bounds(self._new(X, prediction, within, conditional), levels, side, joint)
         ends = bounds if side == "both" else bounds[..., 0 if side == "lower" else 1, :]
         if _core.finite(ends):
             return point, bounds
@@ -151,7 +167,7 @@ class IntervalRegressor(Estimator):
         prediction: NDArray[np.float64] = self._bounds(rows, [float(self.level)], "both", False)[0]
         return prediction
 
-    def predict(self, X: Any, prediction: Any = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, prediction: Any = None, within: Any = None) -> NDArray[np.float64]:
         """Predict the target.
 
         Parameters
@@ -160,6 +176,8 @@ class IntervalRegressor(Estimator):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups of the rows, where the head was fitted within groups; the prediction itself does not depend on them.
 
         Returns
         -------
@@ -167,11 +185,18 @@ class IntervalRegressor(Estimator):
             The predictions.
         """
         self._fitted()
-        values = self._point(self._new(X, prediction))
+        values = self._point(self._new(X, prediction, within))
         return values[:, 0] if self.n_outputs_ == 1 else values
 
     def predict_interval(
-        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: Side = "both", joint: bool = False
+        self,
+        X: Any,
+        prediction: Any = None,
+        confidence_level: Any = None,
+        side: Side = "both",
+        joint: bool = False,
+        within: Any = None,
+        conditional: Any = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Predict the target and intervals that hold it.
 
@@ -187,6 +212,10 @@ class IntervalRegressor(Estimator):
             Which ends are finite.
         joint : bool
             Whether the intervals of a row hold all its targets at once (Bonferroni), and not each by itself.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups of the rows, where the head was fitted within groups.
+        conditional : array-like of shape (n_samples, n_functions), optional
+            The functions of the rows, where the head was fitted to cover for functions.
 
         Returns
         -------
@@ -197,10 +226,10 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._ends(X, prediction, levels, side, joint)
+        point, bounds = self._ends(X, prediction, levels, side, joint, within, conditional)
         return (point[:, 0], bounds[:, 0]) if self.n_outputs_ == 1 else (point, bounds)
 
-    def predict_std(self, X: Any, prediction: Any = None) -> NDArray[np.float64]:
+    def predict_std(self, X: Any, prediction: Any = None, within: Any = None, conditional: Any = None) -> NDArray[np.float64]:
         """Predict the standard deviation of the target around its prediction.
 
         It is half the length of the interval at 68.27 %: the standard deviation where errors are normal, and one that
@@ -212,18 +241,32 @@ class IntervalRegressor(Estimator):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups of the rows, where the head was fitted within groups.
+        conditional : array-like of shape (n_samples, n_functions), optional
+            The functions of the rows, where the head was fitted to cover for functions.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             One per prediction.
         """
-        bounds = self.predict_interval(X, prediction, confidence_level=ONE_SIGMA)[1][..., 0]
+        found = self.predict_interval(
+            X, prediction, confidence_level=ONE_SIGMA, within=within, conditional=conditional
+        )
+        bounds = found[1][..., 0]
         half: NDArray[np.float64] = 0.5 * (bounds[..., 1] - bounds[..., 0])
         return half
 
     def predict_frame(
-        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: Side = "both", joint: bool = False
+        self,
+        X: Any,
+        prediction: Any = None,
+        confidence_level: Any = None,
+        side: Side = "both",
+        joint: bool = False,
+        within: Any = None,
+        conditional: Any = None,
     ) -> Any:
         """Predict into a data frame with the columns of `stonet predict`, such as prediction, lower_90, upper_90.
 
@@ -239,6 +282,10 @@ class IntervalRegressor(Estimator):
             Which ends there are.
         joint : bool
             Whether the intervals of a row hold all its targets at once.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            The groups of the rows, where the head was fitted within groups.
+        conditional : array-like of shape (n_samples, n_functions), optional
+            The functions of the rows, where the head was fitted to cover for functions.
 
         Returns
         -------
@@ -247,7 +294,7 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._ends(X, prediction, levels, side, joint)
+        point, bounds = self._ends(X, prediction, levels, side, joint, within, conditional)
         return frame(interval_columns(self._targets(), levels, point, bounds, side), X)
 
     def _targets(self) -> list[str]:
@@ -269,9 +316,9 @@ class IntervalRegressor(Estimator):
         """
         return self._ask("fit", prediction=prediction, groups=groups)
 
-    def set_predict_request(self: _I, *, prediction: Request = UNCHANGED) -> _I:
-        """Ask for ``prediction`` in ``predict``; see `set_fit_request`."""
-        return self._ask("predict", prediction=prediction)
+    def set_predict_request(self: _I, *, prediction: Request = UNCHANGED, within: Request = UNCHANGED) -> _I:
+        """Ask for ``prediction`` and ``within`` in ``predict``; see `set_fit_request`."""
+        return self._ask("predict", prediction=prediction, within=within)
 
     def set_score_request(self: _I, *, prediction: Request = UNCHANGED, sample_weight: Request = UNCHANGED) -> _I:
         """Ask for ``prediction`` and ``sample_weight`` in ``score``; see `set_fit_request`."""

@@ -21,7 +21,10 @@ from ._distribution import Distributions
 from ._export import to_onnx
 from ._intervals import IntervalRegressor, Rows, too_few
 from ._progress import reporter
+from ._routing import UNCHANGED, Request
 from ._splits import numbered
+from ._within import functions
+from ._within import groups as labelled
 
 # Rows at which slopes are taken, and how far to either side, in standard deviations of the feature.
 SLOPE_ROWS = 50
@@ -122,6 +125,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
 
     _multi_output: ClassVar[bool] = True
     _any_layout: ClassVar[bool] = True
+    _by_group: ClassVar[bool] = True
     _head: _core.Regression
 
     def __init__(
@@ -177,7 +181,14 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         return {**given, **arguments.bounds(self.y_range), "kind": kind, "folds": folds, "stonet": stonet}
 
     def fit(
-        self, X: Any, y: Any, prediction: Any = None, groups: Any = None, **refused: NoReturn
+        self,
+        X: Any,
+        y: Any,
+        prediction: Any = None,
+        groups: Any = None,
+        within: Any = None,
+        conditional: Any = None,
+        **refused: NoReturn,
     ) -> PostStoNetRegressor:
         """Fit on rows that the network has not seen.
 
@@ -191,6 +202,13 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             The network's own prediction, which the stack weighs against its other members.
         groups : array-like of shape (n_samples,), optional
             Groups such as subjects, whose rows are never split between fitting and judging.
+        within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
+            Groups such as regions, within each of which intervals are to cover; the combinations of labels where there
+            are several columns. A group has ranks of its own where it has enough rows for the level, and those of all
+            rows otherwise (a warning says which). New rows then need ``within`` too. Not for ``paper`` and ``cv``.
+        conditional : array-like of shape (n_samples, n_functions), optional
+            For ``split``: functions of the rows for each of which intervals are to cover, such as columns of 0 and 1
+            for groups that overlap. New rows then need ``conditional`` too.
         **refused
             Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
@@ -205,7 +223,13 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         targets, _ = check.targets(y, self, len(rows.features))
         names = _target_names(y, targets.shape[1])
         own = rows.prediction_names or _prediction_names(rows, names)
+        found = labelled(within, len(targets))
         columns = {"features": rows.names, "prediction": own, "targets": names}
+        if found is not None:
+            columns["within"] = found.names
+        values = functions(conditional, len(targets))
+        if values is not None:
+            columns["conditional"] = values.names
         with reporter(self.progress, "fit") as callback:
             head = _core.Regression.fit(
                 rows.features,
@@ -222,7 +246,12 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
                 else arguments.number("train_error", self.train_error),
                 n_jobs=arguments.jobs(self.n_jobs),
                 progress=callback,
+                within=None if found is None else found.labels,
+                conditional=None if values is None else values.values,
             )
+        few = head.pooled_groups(level, False)
+        if few is not None:
+            warnings.warn(few, UserWarning, stacklevel=outside())
         some = np.unique(np.linspace(0, len(targets) - 1, SLOPE_ROWS).astype(int))
         own_some = None if rows.prediction is None else rows.prediction[some]
         self._sample = (rows.features[some], own_some, rows.features.std(axis=0))
@@ -260,7 +289,32 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         return self
 
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
-        return self._head.intervals(rows.features, rows.prediction, levels, side, joint, self.n_jobs)
+        return self._head.intervals(
+            rows.features, rows.prediction, levels, side, joint, self.n_jobs, rows.within, rows.conditional
+        )
+
+    def set_fit_request(
+        self,
+        *,
+        prediction: Request = UNCHANGED,
+        groups: Request = UNCHANGED,
+        within: Request = UNCHANGED,
+        conditional: Request = UNCHANGED,
+    ) -> PostStoNetRegressor:
+        """Ask scikit-learn's pipelines and searches to pass arguments on to ``fit`` (metadata routing).
+
+        Parameters
+        ----------
+        prediction, groups, within, conditional : bool, str or None
+            True to be given the argument, False to go without, None for an error where it is given, or another name to
+            look it up by.
+
+        Returns
+        -------
+        PostStoNetRegressor
+            Itself.
+        """
+        return self._ask("fit", prediction=prediction, groups=groups, within=within, conditional=conditional)
 
     def _too_few(self, level: float, joint: bool) -> tuple[int | None, int]:
         return self._head.too_few(level, joint) or super()._too_few(level, joint)

@@ -11,6 +11,7 @@ import numpy as np
 from . import _validate as check
 from ._probabilities import Calibrator
 from ._regression import PostStoNetRegressor
+from ._within import functions, groups
 from .metrics import _labels
 
 
@@ -21,6 +22,8 @@ def report(
     path: str | PathLike[str] | None = None,
     *,
     prediction: Any = None,
+    within: Any = None,
+    conditional: Any = None,
     features: Any = None,
     confidence_level: float | None = None,
     joint: bool = False,
@@ -44,6 +47,11 @@ def report(
         Where the page goes, one HTML file that needs nothing else.
     prediction : array-like, optional
         Regression: the network's own prediction, where the fit had it.
+    within : array-like, optional
+        Regression: the groups of the rows, where the fit had them. Every group is then judged, with its own ranks and
+        with those of all rows (``subgroups``).
+    conditional : array-like, optional
+        Regression: the functions of the rows, where the fit had them.
     features : array-like, optional
         Classification: the last hidden layer, where the fit had it.
     confidence_level : float, optional
@@ -67,6 +75,7 @@ def report(
     if isinstance(estimator, PostStoNetRegressor):
         head = estimator._fitted()
         rows = estimator._rows(X, prediction, fit=False)
+        found, values = groups(within, len(rows.features)), functions(conditional, len(rows.features))
         targets, _ = check.targets(y, estimator, len(rows.features))
         (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)
         verdict, text = head.evaluate(
@@ -78,6 +87,8 @@ def report(
             allow_seen=allow_seen,
             title=heading,
             path=where,
+            within=None if found is None else found.labels,
+            conditional=None if values is None else values.values,
         )
     elif isinstance(estimator, Calibrator):
         values, beside = estimator._new(X, features)
@@ -87,5 +98,5 @@ def report(
         )
     else:
         raise TypeError(f"{type(estimator).__name__} cannot be reported on; PostStoNetRegressor and classifiers can")
-    found: dict[str, Any] = json.loads(text)
-    return {"verdict": verdict, **found}
+    told: dict[str, Any] = json.loads(text)
+    return {"verdict": verdict, **told}

@@ -117,18 +117,31 @@ impl Evaluate {
             seed: Seed::new(self.seed.seed),
             ..EvaluateSettings::new(level)
         };
-        let mut judge = RegressionJudge::new(fitted, self.by.as_deref(), &settings)?;
+        // Groups within which intervals are to cover are judged one by one, whether asked for or not.
+        let groups = (!model.columns.within.is_empty()).then(|| model.columns.within.join(", "));
+        let mut judge = RegressionJudge::new(fitted, self.by.as_deref().or(groups.as_deref()), &settings)?;
         let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
         let reading = RegressionFile::reading_like(&model.columns, self.by.as_deref());
         source.stream(reading, model, HASH + judge.bytes_per_row(), |batch: &Batch<'_>| {
-            let rows = RegressionFile::of(&source, model.columns.clone(), batch.table, &batch.rows())?;
+            let rows = RegressionFile::of(&source, model.columns.clone(), batch.table, &batch.rows())
+                .map_err(|e| e.after_rows(batch.first))?;
             hashes.extend(rows.hashes()?);
             if batch.whole {
                 fingerprint = rows.fingerprint();
             }
-            let by = self.by.as_deref().map(|by| batch.table.text(by)).transpose()?;
+            let numbers = rows.numbers(fitted).map_err(|e| e.after_rows(batch.first))?;
+            let new = rows.new_rows()?;
+            let new = match &numbers {
+                Some(numbers) => new.with_within(numbers)?,
+                None => new,
+            };
+            let names = (groups.is_some() && self.by.is_none()).then(|| rows.group_names());
+            let by = match &self.by {
+                Some(by) => Some(batch.table.text(by)?),
+                None => names.as_deref(),
+            };
             // The judge counts rows from the first batch on.
-            judge.add(&rows.new_rows()?, rows.y.view(), by).map_err(Error::columns(&self.rows, &model.columns))
+            judge.add(&new, rows.y.view(), by).map_err(Error::columns(&self.rows, &model.columns))
         })?;
         let seen = model.overlap(&hashes, || fingerprint);
         self.seen.check(seen.as_ref(), &self.rows, console)?;

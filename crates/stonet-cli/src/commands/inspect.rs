@@ -75,6 +75,21 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
         Head::Regression(f) => {
             text += &format!("prediction   {}\n", list(&columns.prediction));
             text += &format!("interval     {}\n", f.settings().kind);
+            if let Some(within) = f.within() {
+                let sizes = f.group_sizes(model.level.unwrap_or(f.settings().level), false).unwrap_or_default();
+                text += &format!("within       {} ({} groups)\n", list(&columns.within), within.len());
+                value["groups"] = json!(
+                    sizes
+                        .iter()
+                        .map(|g| json!({
+                            "labels": within.groups()[g.group], "rows": g.units, "own_ranks": g.enough,
+                        }))
+                        .collect::<Vec<_>>()
+                );
+            }
+            if !columns.conditional.is_empty() {
+                text += &format!("conditional  {}\n", list(&columns.conditional));
+            }
             if let Some(level) = model.level {
                 let guarantee = f.guarantee(level);
                 text += &format!("guarantee    {guarantee}\n");

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use ndarray::{Array2, ArrayView2};
-use stonet::{RegressionInputs, RegressionRows};
+use stonet::rows::Within;
+use stonet::{FittedRegressor, RegressionInputs, RegressionRows};
 use stonet_io::{ModelColumns, Reading, Table};
 
 use super::hints;
@@ -19,6 +20,10 @@ pub struct RegressionFile {
     pub y: Array2<f64>,
     pub prediction: Option<Array2<f64>>,
     pub groups: Option<Vec<usize>>,
+    /// The labels of each column of groups within which intervals are to cover.
+    labels: Vec<Vec<String>>,
+    functions: Option<Array2<f64>>,
+    within: Option<(Within, Vec<usize>)>,
 }
 
 impl RegressionFile {
@@ -41,12 +46,14 @@ impl RegressionFile {
         hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
         hints::not_targets("--also", &flags.also, &flags.target)?;
         hints::not_targets("--prediction", &flags.prediction, &flags.target)?;
-        let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction].concat();
+        hints::not_targets("--within", &flags.within, &flags.target)?;
+        hints::not_targets("--conditional", &flags.conditional, &flags.target)?;
+        let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction, &flags.conditional].concat();
         Ok(Reading {
             numbers: flags.regression_inputs()?.as_deref().map(named),
-            text: flags.groups.iter().cloned().collect(),
+            text: flags.groups.iter().chain(&flags.within).cloned().collect(),
             exclude: flags.exclude.clone(),
-            required: [&flags.target[..], &flags.prediction].concat(),
+            required: [&flags.target[..], &flags.prediction, &flags.conditional].concat(),
             ..Reading::default()
         })
     }
@@ -60,6 +67,8 @@ impl RegressionFile {
             features: names(&chosen.inputs),
             prediction: names(&table.columns(&flags.prediction)?),
             targets: names(&chosen.targets),
+            within: flags.within.clone(),
+            conditional: names(&table.columns(&flags.conditional)?),
             ..ModelColumns::default()
         };
         // A pattern may fit the target too.
@@ -86,14 +95,24 @@ impl RegressionFile {
     /// What has to be read for the columns that a head was fitted on, and for a column of subgroups.
     pub fn reading_like(columns: &ModelColumns, by: Option<&str>) -> Reading {
         let wanted = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
-        Reading { numbers: Some(wanted), text: by.map(str::to_owned).into_iter().collect(), ..Reading::default() }
+        let text = by.into_iter().map(str::to_owned).chain(columns.within.iter().cloned()).collect();
+        Reading { numbers: Some(wanted), text, ..Reading::default() }
     }
 
     /// These columns, in rows of a table that has them.
     pub fn of(source: &Source, columns: ModelColumns, table: &Table, rows: &[usize]) -> Result<Self> {
         let prediction = (!columns.prediction.is_empty()).then(|| numbers(table, &columns.prediction, rows));
+        let labels = columns.within.iter().map(|name| words(table, name, rows)).collect::<Result<Vec<_>>>()?;
+        let within = match labels.is_empty() {
+            true => None,
+            false => Some(Within::learn(&slices(&labels)).map_err(Error::columns(&source.path, &columns))?),
+        };
+        let functions = (!columns.conditional.is_empty()).then(|| numbers(table, &columns.conditional, rows));
         Ok(RegressionFile {
             path: source.path.clone(),
+            functions: functions.transpose()?,
+            labels,
+            within,
             features: numbers(table, &columns.features, rows)?,
             y: numbers(table, &columns.targets, rows)?,
             prediction: prediction.transpose()?,
@@ -109,15 +128,37 @@ impl RegressionFile {
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).map_err(Error::rows(&self.path))?;
         }
+        if let Some(f) = &self.functions {
+            rows = rows.with_conditional(f.view()).map_err(Error::rows(&self.path))?;
+        }
+        if let Some((within, numbers)) = &self.within {
+            rows = rows.with_within(within, numbers).map_err(Error::rows(&self.path))?;
+        }
         match &self.groups {
             Some(g) => rows.with_groups(g).map_err(Error::rows(&self.path)),
             None => Ok(rows),
         }
     }
 
+    /// The numbers of the rows' groups for a head that covers within groups.
+    pub fn numbers(&self, head: &FittedRegressor) -> Result<Option<Vec<f64>>> {
+        let Some(within) = head.within() else { return Ok(None) };
+        let numbers = within.encode(&slices(&self.labels)).map_err(Error::columns(&self.path, &self.columns))?;
+        Ok(Some(numbers))
+    }
+
+    /// The groups of the rows in one text each.
+    pub fn group_names(&self) -> Vec<String> {
+        let name = |row: usize| self.labels.iter().map(|l| l[row].trim()).collect::<Vec<_>>().join(", ");
+        (0..self.labels.first().map_or(0, Vec::len)).map(name).collect()
+    }
+
     /// The rows to predict for.
     pub fn new_rows(&self) -> Result<RegressionInputs<'_>> {
-        let rows = RegressionInputs::new(self.features.view()).map_err(Error::rows(&self.path))?;
+        let mut rows = RegressionInputs::new(self.features.view()).map_err(Error::rows(&self.path))?;
+        if let Some(f) = &self.functions {
+            rows = rows.with_conditional(f.view()).map_err(Error::rows(&self.path))?;
+        }
         match &self.prediction {
             Some(d) => rows.with_prediction(d.view()).map_err(Error::rows(&self.path)),
             None => Ok(rows),
@@ -142,4 +183,8 @@ impl RegressionFile {
             [self.features.view(), self.y.view()].into_iter().chain(self.prediction.iter().map(|d| d.view())).collect();
         stonet_io::Model::fingerprint_of(&arrays)
     }
+}
+
+fn slices(columns: &[Vec<String>]) -> Vec<&[String]> {
+    columns.iter().map(Vec::as_slice).collect()
 }

@@ -75,6 +75,11 @@ impl Columns {
         &self.names
     }
 
+    /// The names of the columns of text, in their order.
+    pub(crate) fn text_names(&self) -> Vec<String> {
+        self.texts.iter().map(|leaf| leaf.name.clone()).collect()
+    }
+
     /// Row numbers that nobody named.
     pub(crate) fn left_out(&self) -> &[String] {
         &self.left_out

@@ -24,7 +24,11 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 3] = ["about", "head", "fingerprints"];
+const KNOWN: [&str; 5] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL];
+/// The section of heads that cover within groups, which a reader has to understand too.
+const WITHIN: &str = "within";
+/// The same of heads that cover for functions of a row.
+const CONDITIONAL: &str = "conditional";
 /// Keys of the header that are no sections.
 const KEYS: [&str; 5] = ["checksum", "format", "format_version", "needs", "required"];
 
@@ -44,14 +48,20 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     tensors.section("fingerprints");
     let fingerprints =
         model.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose().map_err(text)?;
+    let further = [(WITHIN, &model.columns.within), (CONDITIONAL, &model.columns.conditional)];
+    let further: Vec<(&str, &Vec<String>)> = further.into_iter().filter(|(_, names)| !names.is_empty()).collect();
+    let required: Vec<&str> = REQUIRED.into_iter().chain(further.iter().map(|f| f.0)).collect();
     let mut metadata: Vec<(&str, String)> = vec![
         ("format", "stonet".into()),
         ("format_version", VERSION.to_string()),
         ("needs", NEEDS.into()),
-        ("required", serde_json::to_string(&REQUIRED).map_err(text)?),
+        ("required", serde_json::to_string(&required).map_err(text)?),
         ("about", serde_json::to_string(&model.about(task)).map_err(text)?),
         ("head", head),
     ];
+    for (section, names) in further {
+        metadata.push((section, serde_json::to_string(names).map_err(text)?));
+    }
     metadata.extend(fingerprints.map(|text| ("fingerprints", text)));
     container::write(&metadata, &tensors.all)
 }
@@ -134,7 +144,12 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
         Task::Classification => Head::Classification(serde_json::from_value(head).map_err(plain)?),
     };
     let labels = about.labels()?;
-    let About { columns, kind, level, seed, fingerprint, version, .. } = about;
+    let About { mut columns, kind, level, seed, fingerprint, version, .. } = about;
+    let names = |section: &str| match metadata.get(section) {
+        Some(text) => serde_json::from_str(text).map_err(plain),
+        None => Ok(Vec::new()),
+    };
+    (columns.within, columns.conditional) = (names(WITHIN)?, names(CONDITIONAL)?);
     let model = Model { head, columns, kind, labels, level, seed, fingerprint, fingerprints, version };
     model.check()?;
     Ok(model)

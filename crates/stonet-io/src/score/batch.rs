@@ -113,16 +113,19 @@ impl BatchScorer {
                 let scorer = ModelScorer::renamed(model, &all.named(model, inputs)?, settings)?;
                 let names = scorer.inputs().to_vec();
                 all.header.exact(&names)?;
-                (scorer, Reading { numbers: Some(names.clone()), ..Reading::default() }, names)
+                let text = scorer.texts().to_vec();
+                (scorer, Reading { numbers: Some(names.clone()), text, ..Reading::default() }, names)
             }
             BatchInputs::Network(Some(names)) => {
                 let names = Leaves::of(&at, schema, first)?.find(names)?;
-                let reading = Reading { numbers: Some(names.clone()), ..Reading::default() };
-                (ModelScorer::new(model, settings)?, reading, names)
+                let scorer = ModelScorer::new(model, settings)?;
+                let text = scorer.texts().to_vec();
+                (scorer, Reading { numbers: Some(names.clone()), text, ..Reading::default() }, names)
             }
             BatchInputs::Network(None) => {
-                let reading = Reading { exclude: keep.to_vec(), ..Reading::default() };
-                (ModelScorer::new(model, settings)?, reading, Vec::new())
+                let scorer = ModelScorer::new(model, settings)?;
+                let text = scorer.texts().to_vec();
+                (scorer, Reading { exclude: keep.to_vec(), text, ..Reading::default() }, Vec::new())
             }
         };
         let Shown { kept, outputs, schema: shown } = Shown::new(&scorer, keep, &at, schema)?;
@@ -148,12 +151,14 @@ impl BatchScorer {
     /// The columns of a schema that go in, whether a prediction depends on them or not; columns that are missing are
     /// not told. Empty where a network takes whatever there is.
     pub fn taken(model: &Model, inputs: &BatchInputs, schema: &Schema) -> Vec<String> {
-        let ModelColumns { features, prediction, logits, .. } = &model.columns;
+        let ModelColumns { features, prediction, logits, within, conditional, .. } = &model.columns;
         let patterns = match inputs {
-            BatchInputs::Network(names) => names.clone().unwrap_or_default(),
+            BatchInputs::Network(None) => Vec::new(),
+            BatchInputs::Network(Some(names)) => [&names[..], within].concat(),
             BatchInputs::Head { features: f, prediction: p, logits: z } => {
                 let given = [(f, features), (p, prediction), (z, logits)];
-                given.into_iter().flat_map(|(given, own)| given.as_ref().unwrap_or(own)).cloned().collect()
+                let numbers = given.into_iter().flat_map(|(given, own)| given.as_ref().unwrap_or(own));
+                numbers.chain(within).chain(conditional).cloned().collect()
             }
         };
         taken_by(&patterns, schema)
@@ -183,7 +188,8 @@ impl BatchScorer {
         let chosen = self.chosen(batch)?;
         let numbers = self.columns.numbers(first_row, &chosen)?;
         let columns: Vec<score::Column<'_>> = self.places.iter().map(|&i| numbers[i].view()).collect();
-        let scored = self.scorer.run(&columns, batch.num_rows()).map_err(|e| {
+        let groups = self.groups(batch, first_row)?;
+        let scored = self.scorer.run(&columns, groups.as_deref(), batch.num_rows()).map_err(|e| {
             // What is missing or infinite is named by its column.
             let bad = self.columns.check(first_row, &numbers);
             bad.err().unwrap_or_else(|| e.after_rows(first_row as usize))
@@ -197,14 +203,26 @@ impl BatchScorer {
         Ok(table.select(&table.find(&self.inputs)?))
     }
 
-    /// Predictions for a batch of which a network has [said](Model::said) something.
-    pub fn score_said(&self, batch: &RecordBatch, said: &Table) -> Result<RecordBatch> {
+    /// The numbers of the rows' groups, where they matter.
+    fn groups(&self, batch: &RecordBatch, first_row: u64) -> Result<Option<Vec<f64>>> {
+        if self.scorer.texts().is_empty() {
+            return Ok(None);
+        }
+        self.scorer.numbers(&self.table(batch, first_row)?).map_err(|e| e.after_rows(first_row as usize))
+    }
+
+    /// Predictions for a batch of which a network has [said](Model::said) something; `first_row` is the number of its
+    /// first row in messages.
+    pub fn score_said(&self, batch: &RecordBatch, said: &Table, first_row: u64) -> Result<RecordBatch> {
         if said.rows() != batch.num_rows() {
             let what = format!("{}: rows that the network gave back", self.source.display());
             return Err(stonet::Error::Shape { what, expected: batch.num_rows(), found: said.rows() }.into());
         }
-        let scored = if said.rows() == 0 { None } else { Some(self.scorer.score(said)?) };
-        self.beside(batch, scored)
+        if said.rows() == 0 {
+            return self.beside(batch, None);
+        }
+        let groups = self.groups(batch, first_row)?;
+        self.beside(batch, Some(self.scorer.score_with(said, groups.as_deref())?))
     }
 
     /// Columns of row numbers that go into no network, since nobody named them.
@@ -227,10 +245,11 @@ impl BatchScorer {
     }
 
     fn table(&self, batch: &RecordBatch, first_row: u64) -> Result<Table> {
-        let names = self.columns.names();
-        let mut piece = Piece::new(vec![Vec::new(); names.len()], 0);
+        let (names, texts) = (self.columns.names(), self.columns.text_names());
+        let mut piece = Piece::new(vec![Vec::new(); names.len()], texts.len());
         self.columns.append_from(first_row, &self.chosen(batch)?, &mut piece)?;
-        Table::of_columns(&self.source, names.to_vec(), piece.columns, piece.rows)
+        let table = Table::of_columns(&self.source, names.to_vec(), piece.columns, piece.rows)?;
+        Ok(table.with_texts(texts.into_iter().zip(piece.texts).collect()))
     }
 
     /// Kept columns and predictions side by side.

@@ -39,9 +39,11 @@ pub fn score_file(
     let (text, numbers): (Vec<&Column>, Vec<&Column>) = kept.iter().partition(|c| c.kind.as_text());
     let names = |columns: &[&Column]| columns.iter().map(|c| c.name.clone()).collect::<Vec<_>>();
     let numbers = scorer.inputs().iter().cloned().chain(names(&numbers)).collect();
-    let gaps = kept.iter().filter(|c| c.gaps).map(|c| c.name.clone()).collect();
-    let reading =
-        Reading { numbers: Some(numbers), text: names(&text), beside: beside.to_vec(), gaps, ..Reading::default() };
+    // A group has to be there, whether its column is kept or not.
+    let groups = scorer.texts();
+    let gaps = kept.iter().filter(|c| c.gaps && !groups.contains(&c.name)).map(|c| c.name.clone()).collect();
+    let text = names(&text).into_iter().chain(groups.iter().cloned()).collect();
+    let reading = Reading { numbers: Some(numbers), text, beside: beside.to_vec(), gaps, ..Reading::default() };
     let batches = reading.batches(input, batch_rows)?;
     let total = batches.rows().unwrap_or(0) as usize;
     let columns = kept.iter().cloned().chain(scorer.outputs().iter().cloned()).collect();

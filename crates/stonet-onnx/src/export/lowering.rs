@@ -7,7 +7,7 @@ use stonet::{Activation, InputKind};
 
 use super::forms::dense;
 use super::ranks::Ranks;
-use super::{FEATURES, LOGITS, PREDICTION, PROBABILITIES, VALUES};
+use super::{FEATURES, GROUPS, LOGITS, PREDICTION, PROBABILITIES, VALUES};
 use crate::graph::{Graph, HeadGraph, Tensor};
 use crate::{Error, Result};
 
@@ -74,10 +74,13 @@ impl<'p> Lowering<'p> {
     /// Some columns of a value. Of an interval, only the ends that are named are written.
     fn columns(&mut self, node: Node, columns: &[usize]) -> Result<Tensor> {
         let plan = self.plan;
-        let Op::Ends { folds, centre, scores, level, side } = &plan.values()[node.index()].op else {
+        let Op::Ends { folds, centre, scores, within, level, side } = &plan.values()[node.index()].op else {
             let (all, width) = (self.value(node)?, self.width(node));
             return Ok(self.graph.chosen(all, width, columns));
         };
+        if within.is_some() {
+            return Err(grouped());
+        }
         let ranks = Ranks::new(scores, *level, *side)?;
         let mut at = Vec::new();
         for &[mean, above, below] in folds {
@@ -153,11 +156,13 @@ impl<'p> Lowering<'p> {
                 let parts = parts.iter().map(|&n| self.value(n)).collect::<Result<Vec<Tensor>>>()?;
                 self.graph.beside(&parts)
             }
-            Op::Below { folds, scores, value } => self.below(folds, scores, *value)?,
+            Op::Below { within: Some(_), .. } => return Err(grouped()),
+            Op::Below { folds, scores, value, .. } => self.below(folds, scores, *value)?,
             Op::NormalBelow { mean, sd, value } => self.normal_below(*mean, *sd, *value)?,
             Op::Bounded { of, value, low, high } => self.bounded(*of, *value, *low, *high)?,
             Op::Interpolate { of, maps } => self.interpolate(*of, maps)?,
             Op::Normalise { of, otherwise, least } => self.normalise(*of, *otherwise, *least)?,
+            Op::Conditional { .. } => return Err(conditional()),
             _ => return Err(unknown()),
         })
     }
@@ -186,6 +191,7 @@ impl<'p> Lowering<'p> {
             Port::Logits if self.plan.kind() == InputKind::Probabilities => PROBABILITIES,
             Port::Logits => LOGITS,
             Port::Values => VALUES,
+            Port::Functions | Port::Groups => GROUPS,
         };
         let width = self.plan.width(port).unwrap_or(0);
         (self.graph.input(name, width), width)
@@ -250,6 +256,22 @@ impl<'p> Lowering<'p> {
         }
         let total = total.unwrap_or_else(|| self.constant(&[0.0]));
         Ok(self.graph.plus(total, constant))
+    }
+}
+
+fn grouped() -> Error {
+    Error::NotExportable {
+        what: "a head with ranks of its own for each group (within)".into(),
+        why: "it takes the group of a row as text".into(),
+        remedy: "predict with `stonet predict` or the Python package, or fit without within",
+    }
+}
+
+fn conditional() -> Error {
+    Error::NotExportable {
+        what: "a head that covers for functions of a row (conditional)".into(),
+        why: "each row needs a linear program, which has no ONNX operators".into(),
+        remedy: "predict with `stonet predict` or the Python package, or fit without conditional",
     }
 }
 

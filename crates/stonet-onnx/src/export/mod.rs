@@ -28,6 +28,8 @@ pub(crate) const PROBABILITIES: &str = "network_probabilities";
 pub(crate) const PREDICTION: &str = "network_prediction";
 /// Values at which probabilities are asked.
 pub(crate) const VALUES: &str = "values";
+/// The number of a row's group.
+pub(crate) const GROUPS: &str = "group";
 
 /// The graph from `features` (and `network_prediction`, where the model reads it) to `prediction` and the ends that are
 /// asked for, one column per target each. The ends are `lower` and `upper`; with several levels they are `lower_80`,

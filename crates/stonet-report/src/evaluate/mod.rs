@@ -23,8 +23,8 @@ pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};
 pub use regression::{
     CurvePoint, Diagnosis, DistributionScores, EvaluateSettings, FoundPart, IntervalScores, LEVELS, MemberWeights,
-    QUANTILES, QuantilePoint, REGRESSION_METRICS, Ranking, RegressionEvaluation, RegressionJudge, SampleRow, Subgroup,
-    TargetEvaluation, WorstFifth, WorstSlab, WorstSlice,
+    PooledSubgroup, QUANTILES, QuantilePoint, REGRESSION_METRICS, Ranking, RegressionEvaluation, RegressionJudge,
+    SampleRow, Subgroup, TargetEvaluation, WorstFifth, WorstSlab, WorstSlice,
 };
 pub use requirement::{Metrics, Requirement};
 pub use seen::sentence as overlap_sentence;

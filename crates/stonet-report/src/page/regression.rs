@@ -293,20 +293,27 @@ fn targets(report: &mut Report, e: &RegressionEvaluation) -> Figure {
 
 fn subgroups(report: &mut Report, e: &RegressionEvaluation) {
     let Some((column, groups)) = &e.subgroups else { return };
-    let mut table = Table::new(&[column, "Rows", "Coverage", "95 % interval", "Mean length"]);
+    let mut names = vec![column.as_str(), "Rows", "Coverage", "95 % interval", "Mean length"];
+    let pooled = groups.iter().any(|g| g.pooled.is_some());
+    names.extend(["Coverage, pooled", "Length, pooled"].into_iter().filter(|_| pooled));
+    let mut table = Table::new(&names);
     for g in groups {
-        table.row(vec![
+        let mut row = vec![
             g.name.clone().into(),
             whole(g.coverage.rows).into(),
             held(&g.coverage, g.judgement),
             ends(&g.coverage).into(),
             shown(g.mean_length).into(),
-        ]);
+        ];
+        let columns = g.pooled.iter().flat_map(|p| [percent(p.coverage.value), shown(p.mean_length)]);
+        row.extend(columns.map(Into::into));
+        table.row(row);
     }
-    let caption = format!(
+    let mut caption = format!(
         "Coverage for every value of {column}. ▼ marks groups that fall short of {} by more than chance, all groups taken together.",
         level(e.overall.level.get())
     );
+    caption += &e.lengths_by_group().map_or(String::new(), |text| format!(" {text}"));
     report.heading("For which groups do they hold?", "");
     let figure = report.figure("subgroups", true, &format!("Coverage by {column}"), &table.html("Subgroups"), &caption);
     report.figures(&[figure]);

@@ -240,6 +240,31 @@ pub enum Error {
         /// What stands there.
         text: String,
     },
+    /// A row without a group.
+    #[error(
+        "row {row}, column {column} of the groups (within) is missing (`{text}`); fill in the group, or remove the row (rows and columns count from 0)"
+    )]
+    MissingGroup {
+        /// Row, from 0.
+        row: usize,
+        /// Column of the groups, from 0.
+        column: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// A head with ranks of its own for groups, without the groups of the rows.
+    #[error(
+        "this head was fitted within groups, but the rows have no groups; give the column of groups that the fit had (within)"
+    )]
+    NoGroups,
+    /// A head that covers for functions of a row, without them.
+    #[error(
+        "this head covers for functions of a row, but the rows have none; give the {columns} columns that the fit had (conditional)"
+    )]
+    NoFunctions {
+        /// How many it was fitted with.
+        columns: usize,
+    },
     /// More different labels than classes.
     #[error(
         "there are {found} different labels ({names}) for {classes} classes; check that the right columns were chosen"
@@ -509,6 +534,7 @@ impl Error {
         | Error::NotNormalised { row, .. }
         | Error::NotAProbability { row, .. }
         | Error::MissingLabel { row, .. }
+        | Error::MissingGroup { row, .. }
         | Error::UnknownLabel { row, .. } = &mut self
         {
             *row += rows;

@@ -3,7 +3,11 @@
 //! V_i is an increasing function of y, so every held-out row gives a value μ_k(x) + V_i s_k(x). P(y ≤ t) is the share of
 //! these values at or below t, where a new row counts one half: (mass + ½)/(n + 1).
 
+use super::own::number;
 use super::ranks::{At, Scores, Sorted};
+
+/// Rows of a group from which on it has a distribution of its own; steps are then at most 5 %.
+const OWN_DISTRIBUTION: usize = 19;
 
 /// The scores of every fold, and how much all up to each one count.
 #[derive(Debug, Clone)]
@@ -36,8 +40,40 @@ impl Below {
 
 impl Scores {
     /// What finds P(y ≤ t) at many points.
-    pub(crate) fn below(&self) -> Below {
+    fn below(&self) -> Below {
         Below::new(&self.signed, self.units)
+    }
+}
+
+/// P(y ≤ t) by the group of each point: among its own scores, or among all where the group has none.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupBelow {
+    pooled: Below,
+    groups: Vec<Option<Below>>,
+}
+
+impl GroupBelow {
+    pub(crate) fn new(pooled: &Scores, groups: &[Option<Scores>]) -> Self {
+        let enough = |s: &&Scores| s.units >= OWN_DISTRIBUTION;
+        let own = |s: &Option<Scores>| s.as_ref().filter(enough).map(Scores::below);
+        GroupBelow { pooled: pooled.below(), groups: groups.iter().map(own).collect() }
+    }
+
+    /// P(y ≤ t) at each of L points, whose groups are given where there are groups.
+    pub(crate) fn at<const L: usize>(&self, at: &[At<L>], values: &[f64; L], groups: Option<[f64; L]>) -> [f64; L] {
+        let pooled = self.pooled.at(at, values);
+        let Some(groups) = groups else { return pooled };
+        let mut out = pooled;
+        for lane in 0..L {
+            if groups[..lane].contains(&groups[lane]) {
+                continue;
+            }
+            if let Some(Some(own)) = number(groups[lane]).and_then(|g| self.groups.get(g)) {
+                let own = own.at(at, values);
+                (lane..L).filter(|&l| groups[l] == groups[lane]).for_each(|l| out[l] = own[l]);
+            }
+        }
+        out
     }
 }
 

@@ -45,6 +45,17 @@ impl Buckets {
         self.rows += 1;
     }
 
+    /// Counts the scores of another part too.
+    pub(crate) fn join(&mut self, other: &Buckets) {
+        for (&place, new) in &other.found {
+            let bucket = self.found.entry(place).or_insert(Bucket { count: 0, ..*new });
+            bucket.lowest = bucket.lowest.min(new.lowest);
+            bucket.highest = bucket.highest.max(new.highest);
+            bucket.count += new.count;
+        }
+        self.rows += other.rows;
+    }
+
     /// How many scores there are.
     pub(crate) fn rows(&self) -> u64 {
         self.rows

@@ -2,10 +2,13 @@
 
 pub(crate) mod below;
 pub(crate) mod buckets;
+mod conditional;
+pub(crate) mod own;
 pub(crate) mod ranks;
 mod search;
 mod sets;
 mod stored;
 
+pub use conditional::{ConditionalScores, Cutoffs, Steps};
 pub use ranks::{Scores, conformal_quantile, conformal_rank, cv_plus_guarantee, rows_needed};
 pub use sets::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};

@@ -142,6 +142,13 @@ impl Scores {
         Ends { search: Search::new(self.folds_for(side), self.rank(level)), side }
     }
 
+    /// The same for the widest ends that the scores allow, whatever the level.
+    pub(crate) fn widest(&self, side: Side) -> Ends {
+        // Weights add up to the mass but for rounding.
+        let needed = if self.grouped() { self.mass() - ROUNDING * self.units as f64 } else { self.mass() };
+        Ends { search: Search::new(self.folds_for(side), Some(needed)), side }
+    }
+
     /// The scores that decide about these ends, fold by fold: absolute, signed, or signed with their signs changed.
     fn folds_for(&self, side: Side) -> Vec<Sorted> {
         match side {

@@ -259,7 +259,8 @@ impl PredictInterval for EveIntervals {
         self.check_columns(x)?;
         let asked = Asked::at(&[level]);
         let scorer = Scorer::new(plan(self, None, &asked)?);
-        let columns = super::predict::used(&scorer, &[Column::of(x), Vec::new(), Vec::new()]);
+        let columns =
+            super::predict::used(&scorer, &super::predict::Given { features: &Column::of(x), ..Default::default() });
         Ok(super::predict::gather(scorer.run(&columns, x.nrows())?, &scorer, &asked, x.nrows()).remove(0))
     }
 }

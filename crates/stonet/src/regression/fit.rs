@@ -21,7 +21,8 @@ impl PostStoNetRegressor {
         };
         kappa_paths.retain(TuningCurve::is_finite);
         let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
-        Ok(FittedRegressor { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
+        let within = rows.within().map(|(within, _)| within.clone());
+        Ok(FittedRegressor { settings, features, groups, within, model, kappa_paths, scorers: Kept::default() })
     }
 
     /// The settings in effect: κ that are not set are those of the kind.
@@ -37,6 +38,14 @@ impl PostStoNetRegressor {
     /// Fails where settings or targets make no sense.
     pub(super) fn check(&self, rows: &RegressionRows<'_>) -> Result<()> {
         self.stonet.check()?;
+        if rows.within().is_some() && matches!(self.kind, Kind::Paper | Kind::Cv) {
+            return Err(Error::setting("kind", self.kind.name(), "stack, fast, cv+ or split to cover within groups"));
+        }
+        if rows.conditional().is_some() {
+            Error::check(self.kind == Kind::Split, "kind", self.kind.name(), "split to cover for functions of a row")?;
+            let alone = rows.groups().is_none() && rows.within().is_none();
+            Error::check(alone, "conditional", "given", "without groups and within")?;
+        }
         rows.check_magnitudes()?;
         self.check_range(rows.y())?;
         crate::rows::dataset::check_targets(rows.y())

@@ -34,6 +34,17 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
         );
         return Guarantee { coverage: None, text };
     };
+    if fitted.functions() > 0 {
+        let text = format!(
+            "At least {:.1} % in every group that is a column of 0 and 1 of the {} functions, and on average under every weight that is a combination of 1 and the functions and not negative, for a new row exchangeable with the {units} scored rows, {unseen} (split conditional conformal, without randomisation, so that coverage may exceed the level by the number of functions and one over the scored rows of a group). Intervals can be infinite where a row is unlike the scored rows.",
+            percent(level.get()),
+            fitted.functions()
+        );
+        return Guarantee { coverage: Some(level.get()), text };
+    }
+    if fitted.within.is_some() {
+        return within(fitted, level, folds);
+    }
     let unit = if fitted.groups { "group" } else { "row" };
     let enough = rows_needed(level);
     let short = if units < enough {
@@ -77,6 +88,56 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
         )
     };
     Guarantee { coverage: (!fitted.groups).then_some(bound), text }
+}
+
+/// What holds within groups. Rows of a group are exchangeable with a new row of it whatever the other groups are, so a
+/// split is exact. The proof of CV+ goes through for the rows of one group where every fold holds the same number of
+/// them: exchanging whole folds, and rows of the group within a fold, takes each of its rows to every other and leaves
+/// the distribution as it is.
+fn within(fitted: &FittedRegressor, level: Level, folds: usize) -> Guarantee {
+    let none = || Guarantee { coverage: None, text: "None is proven.".into() };
+    let (Some(groups), Ok(sizes)) = (&fitted.within, fitted.group_sizes(level, false)) else { return none() };
+    let percent = |v: f64| format!("{:.1} %", 100.0 * v);
+    let enough: Vec<(usize, usize)> = sizes.iter().filter(|g| g.enough).map(|g| (g.group, g.units)).collect();
+    let least = enough.iter().map(|g| g.1).min();
+    let bound = match (fitted.settings.kind, least) {
+        (_, None) => None,
+        (Kind::Split, _) => Some(level.get()),
+        (_, Some(_)) if !fitted.settings.nested => None,
+        (_, Some(least)) => Some(cv_plus_guarantee(least, folds, level)),
+    };
+    let about = match fitted.groups {
+        true => "for a row of the group drawn at random from a new unit of rows, units being exchangeable",
+        false => "for a new row of the group exchangeable with its calibration rows",
+    };
+    let each = format!("within each of {} groups ({})", enough.len(), groups.listed(&enough));
+    let unseen = "if the network was not trained on the calibration rows";
+    let mut text = match (fitted.settings.kind, bound) {
+        _ if enough.is_empty() => "None is proven within groups: no group has enough rows.".to_owned(),
+        (Kind::Split, Some(bound)) => {
+            format!("At least {} {each} {about}, {unseen} (split conformal by group).", percent(bound))
+        }
+        (_, Some(bound)) if fitted.groups => format!(
+            "By analogy with CV+ at least {} {each} {about}, {unseen} (for folds of groups of rows this is not a theorem); usually close to {}.",
+            percent(bound),
+            percent(level.get())
+        ),
+        (_, Some(bound)) => format!(
+            "At least {} {each} {about}, {unseen} (CV+ by group, {folds} folds with the same number of rows of the group; the bound of the smallest of them); usually close to {}.",
+            percent(bound),
+            percent(level.get())
+        ),
+        (_, None) => format!(
+            "None is proven: kappa, weights and scale were chosen on the rows that are scored. Coverage {each} is usually close to {}.",
+            percent(level.get())
+        ),
+    };
+    if let Ok(Some(few)) = fitted.pooled_groups(level, false) {
+        text += &format!(" {few}.");
+    }
+    text += " Within groups that the fit has not seen nothing is guaranteed.";
+    let proven = fitted.settings.kind == Kind::Split || !fitted.groups;
+    Guarantee { coverage: bound.filter(|_| proven), text }
 }
 
 /// A warning where the network's error on the calibration rows is implausibly close to its error in training: then it

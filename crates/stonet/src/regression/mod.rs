@@ -13,6 +13,7 @@ mod predict;
 mod sample;
 pub(crate) mod stack;
 mod variance;
+mod within;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub use variance::{VariancePart, VarianceSource};
 
 use crate::base::{Error, Result};
 use crate::eve::EveIntervals;
-use crate::rows::Level;
+use crate::rows::{Level, Within};
 use crate::score::{Asked, Kept};
 use crate::train::TuningCurve;
 use stack::FittedStack;
@@ -111,6 +112,7 @@ pub struct FittedRegressor {
     settings: PostStoNetRegressor,
     features: usize,
     groups: bool,
+    within: Option<Within>,
     model: Model,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<Asked>,
@@ -133,6 +135,8 @@ struct Parts {
     settings: PostStoNetRegressor,
     features: usize,
     groups: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    within: Option<Within>,
     model: Model,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
@@ -145,7 +149,16 @@ impl TryFrom<Parts> for FittedRegressor {
             Model::Stacks(stacks) if stacks.is_empty() => {
                 return Err(Error::Inconsistent { what: "fitted intervals have no outputs" });
             }
-            Model::Stacks(stacks) => stacks.iter().try_for_each(|s| s.check(p.features))?,
+            Model::Stacks(stacks) => {
+                let groups = p.within.as_ref().map_or(0, Within::len);
+                stacks.iter().try_for_each(|s| s.check(p.features, groups))?;
+                if stacks.iter().any(|s| s.functions() != stacks[0].functions()) {
+                    return Err(Error::Inconsistent { what: "targets have different numbers of functions" });
+                }
+            }
+            Model::Eve { .. } if p.within.is_some() => {
+                return Err(Error::Inconsistent { what: "intervals by Eve's law have no ranks within groups" });
+            }
             Model::Eve { intervals, .. } => {
                 if intervals.scaling().x.columns() != p.features {
                     return Err(Error::Inconsistent { what: "fitted intervals have another number of features" });
@@ -153,20 +166,20 @@ impl TryFrom<Parts> for FittedRegressor {
             }
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { mut settings, features, groups, model, kappa_paths } = p;
+        let Parts { mut settings, features, groups, within, model, kappa_paths } = p;
         if settings.kind == Kind::Paper && settings.stonet.kappas() == StoNetSettings::default().kappas() {
             // Earlier versions kept the default list here and used the paper's; the path has what was used.
             let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
             settings.stonet.kappas = Some(used.to_vec());
         }
-        Ok(FittedRegressor { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
+        Ok(FittedRegressor { settings, features, groups, within, model, kappa_paths, scorers: Kept::default() })
     }
 }
 
 impl From<FittedRegressor> for Parts {
     fn from(f: FittedRegressor) -> Self {
-        let FittedRegressor { settings, features, groups, model, kappa_paths, .. } = f;
-        Parts { settings, features, groups, model, kappa_paths }
+        let FittedRegressor { settings, features, groups, within, model, kappa_paths, .. } = f;
+        Parts { settings, features, groups, within, model, kappa_paths }
     }
 }
 

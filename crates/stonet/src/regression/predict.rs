@@ -144,8 +144,22 @@ impl FittedRegressor {
         if rows.prediction.is_none() && scorer.plan().columns(Port::Prediction).next().is_some() {
             return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
         }
-        let tables = [Some(rows.features), rows.prediction, values].map(|t| t.map(Column::of).unwrap_or_default());
-        scorer.run(&used(scorer, &tables), rows.features.nrows())
+        let groups = rows.within.map(Column::F64);
+        if groups.is_none() && scorer.plan().columns(Port::Groups).next().is_some() {
+            return Err(Error::NoGroups);
+        }
+        let [d, functions, values] =
+            [rows.prediction, rows.conditional, values].map(|t| t.map(Column::of).unwrap_or_default());
+        let wanted = scorer.plan().width(Port::Functions).unwrap_or(0);
+        if functions.len() != wanted && wanted > 0 {
+            return Err(match functions.len() {
+                0 => Error::NoFunctions { columns: wanted },
+                found => Error::shape("columns of the functions (conditional)", wanted, found),
+            });
+        }
+        let features = Column::of(rows.features);
+        let given = Given { features: &features, prediction: &d, functions: &functions, values: &values, groups };
+        scorer.run(&used(scorer, &given), rows.features.nrows())
     }
 }
 
@@ -156,12 +170,24 @@ fn number_below(quantity: Quantity) -> Option<(usize, usize)> {
     if let Quantity::Below { target, number } = quantity { Some((target, number)) } else { None }
 }
 
-/// The columns that a scorer reads, of the features, of the network's predictions and of values.
-pub(super) fn used<'a>(scorer: &Scorer, [features, prediction, values]: &[Vec<Column<'a>>; 3]) -> Vec<Column<'a>> {
-    let column = |port: Port, k: usize| match port {
-        Port::Prediction => prediction[k],
-        Port::Values => values[k],
-        _ => features[k],
+/// Columns of rows by their roles.
+#[derive(Default)]
+pub(super) struct Given<'s, 'a> {
+    pub features: &'s [Column<'a>],
+    pub prediction: &'s [Column<'a>],
+    pub functions: &'s [Column<'a>],
+    pub values: &'s [Column<'a>],
+    pub groups: Option<Column<'a>>,
+}
+
+/// The columns that a scorer reads.
+pub(super) fn used<'a>(scorer: &Scorer, given: &Given<'_, 'a>) -> Vec<Column<'a>> {
+    let column = |port: Port, k: usize| match (port, given.groups) {
+        (Port::Features, _) => given.features[k],
+        (Port::Functions, _) => given.functions[k],
+        (Port::Values, _) => given.values[k],
+        (Port::Groups, Some(groups)) => groups,
+        _ => given.prediction[k],
     };
     scorer.inputs().iter().map(|i| column(i.port, i.column)).collect()
 }

@@ -1,6 +1,8 @@
 //! Split conformal intervals for more rows than memory holds: fitted on a sample, calibrated on all other rows, a batch
 //! after the other.
 
+use std::collections::BTreeMap;
+
 use ndarray::Axis;
 
 use super::stack::{FittedStack, FoldModel, lower, signed_score};
@@ -8,7 +10,7 @@ use super::{FittedRegressor, Kind, Model, PostStoNetRegressor};
 use crate::base::{Error, Result, Seed, Ticker, streams};
 use crate::conformal::buckets::Buckets;
 use crate::conformal::rows_needed;
-use crate::rows::RegressionRows;
+use crate::rows::{RegressionRows, Within};
 use crate::score::{Column, Kept, Port, Scorer};
 use crate::train::TuningCurve;
 
@@ -44,6 +46,8 @@ pub struct UncalibratedRegressor {
     /// One per output.
     models: Vec<FoldModel>,
     scores: Vec<Buckets>,
+    /// The same by the labels of a group, where intervals are to cover within groups.
+    groups: Option<BTreeMap<Vec<String>, Vec<Buckets>>>,
     /// μ and s, one per output.
     scorers: Vec<Scorer>,
     kappa_paths: Vec<TuningCurve>,
@@ -55,6 +59,8 @@ impl PostStoNetRegressor {
     pub fn fit_sample(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<UncalibratedRegressor> {
         Error::check(self.kind == Kind::Split, "kind", self.kind, "split, where a sample is fitted")?;
         check_groups(rows)?;
+        let none = rows.conditional().is_none();
+        Error::check(none, "conditional", "given", "none where a sample is fitted: it needs the scores of all rows")?;
         self.check(rows)?;
         let settings = self.resolved();
         let Some(stack) = settings.stack() else { unreachable!("a split has a stack") };
@@ -65,7 +71,8 @@ impl PostStoNetRegressor {
         let features = rows.features().ncols();
         let scorers = models.iter().map(|m| Scorer::new(lower::models_plan(&[m], features))).collect();
         let scores = vec![Buckets::default(); models.len()];
-        Ok(UncalibratedRegressor { settings, features, models, scores, scorers, kappa_paths })
+        let groups = rows.within().map(|_| BTreeMap::new());
+        Ok(UncalibratedRegressor { settings, features, models, scores, groups, scorers, kappa_paths })
     }
 }
 
@@ -86,6 +93,22 @@ impl UncalibratedRegressor {
         let scores: Vec<Vec<f64>> = (0..self.models.len()).map(|j| self.scores(rows, j)).collect::<Result<_>>()?;
         for (counts, scores) in self.scores.iter_mut().zip(&scores) {
             scores.iter().for_each(|&s| counts.add(s));
+        }
+        self.calibrate_groups(rows, &scores)
+    }
+
+    /// Takes the same scores, of every target, by group. Groups may come up that the sample had no rows of.
+    fn calibrate_groups(&mut self, rows: &RegressionRows<'_>, scores: &[Vec<f64>]) -> Result<()> {
+        let Some(groups) = &mut self.groups else { return Ok(()) };
+        let (within, numbers) = rows.within().ok_or(Error::NoGroups)?;
+        let mut here = vec![vec![Buckets::default(); scores.len()]; within.len()];
+        for (row, &group) in numbers.iter().enumerate() {
+            here[group].iter_mut().zip(scores).for_each(|(counts, scores)| counts.add(scores[row]));
+        }
+        for (labels, new) in within.groups().iter().zip(here).filter(|(_, new)| new[0].rows() > 0) {
+            let none = || vec![Buckets::default(); new.len()];
+            let known = groups.entry(labels.clone()).or_insert_with(none);
+            known.iter_mut().zip(&new).for_each(|(known, new)| known.join(new));
         }
         Ok(())
     }
@@ -116,10 +139,16 @@ impl UncalibratedRegressor {
             let remedy = "calibrate on more rows outside of the sample";
             return Err(Error::TooFewRows { what: "calibration", needed, found: self.rows() as usize, remedy });
         }
-        let UncalibratedRegressor { settings, features, models, scores, kappa_paths, .. } = self;
-        let stacks = models.into_iter().zip(scores).map(|(model, scores)| FittedStack::split(model, scores));
+        let UncalibratedRegressor { settings, features, models, scores, groups, kappa_paths, .. } = self;
+        let within = groups.as_ref().map(|groups| Within::joined(groups.keys().map(Vec::as_slice)));
+        let of_target = |target: usize| -> Vec<Buckets> {
+            let labels = within.iter().flat_map(Within::groups);
+            labels.filter_map(|labels| Some(groups.as_ref()?.get(labels)?[target].clone())).collect()
+        };
+        let stacks = models.into_iter().zip(scores).enumerate();
+        let stacks = stacks.map(|(target, (model, scores))| FittedStack::split(model, scores, of_target(target)));
         let model = Model::Stacks(stacks.collect());
-        Ok(FittedRegressor { settings, features, groups: false, model, kappa_paths, scorers: Kept::default() })
+        Ok(FittedRegressor { settings, features, groups: false, within, model, kappa_paths, scorers: Kept::default() })
     }
 }
 

@@ -3,7 +3,7 @@
 
 use ndarray::{Array2, ArrayView2};
 
-use super::predict::used;
+use super::predict::{Given, used};
 use super::stack::FittedStack;
 use super::{FittedRegressor, Model, eve_plan};
 use crate::base::Result;
@@ -86,7 +86,7 @@ impl EveIntervals {
     pub fn layer_variances(&self, x: ArrayView2<'_, f64>) -> Result<Vec<Array2<f64>>> {
         self.check_columns(x)?;
         let scorer = Scorer::new(eve_plan::layers_plan(self));
-        let columns = scorer.run(&used(&scorer, &[Column::of(x), Vec::new(), Vec::new()]), x.nrows())?;
+        let columns = scorer.run(&used(&scorer, &Given { features: &Column::of(x), ..Given::default() }), x.nrows())?;
         Ok(columns.chunks(self.scaling().y.columns()).map(|layer| beside(layer, x.nrows())).collect())
     }
 }

@@ -231,7 +231,7 @@ fn verbatim(row: usize, text: &str) -> Result<Cow<'_, str>> {
 }
 
 /// The name that a text stands for: no blanks around it, and whole numbers written in one way.
-fn present(row: usize, text: &str) -> Result<Cow<'_, str>> {
+pub(super) fn present(row: usize, text: &str) -> Result<Cow<'_, str>> {
     verbatim(row, text)?;
     let text = text.trim();
     let number = if is_code(text) { None } else { whole(text) };

@@ -9,6 +9,7 @@ mod label_kind;
 mod labels;
 pub(crate) mod regression;
 mod reservoir;
+mod within;
 
 pub use classes::{ClassInputs, ClassOutput, ClassRows, InputKind};
 pub use dataset::{Dataset, Scaling, Standardizer, by_group, complement, folds};
@@ -18,3 +19,4 @@ pub use label_kind::LabelKind;
 pub use labels::Labels;
 pub use regression::{RegressionInputs, RegressionRows};
 pub use reservoir::Reservoir;
+pub use within::Within;

@@ -2,6 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
+use super::Within;
 use super::dataset::{LARGEST_FEATURE, LARGEST_TARGET, check_finite, check_magnitude};
 use crate::base::{Error, Result};
 
@@ -15,6 +16,8 @@ pub struct RegressionRows<'a> {
     y: ArrayView2<'a, f64>,
     prediction: Option<ArrayView2<'a, f64>>,
     groups: Option<&'a [usize]>,
+    within: Option<(&'a Within, &'a [usize])>,
+    conditional: Option<ArrayView2<'a, f64>>,
 }
 
 impl<'a> RegressionRows<'a> {
@@ -26,7 +29,7 @@ impl<'a> RegressionRows<'a> {
         }
         check_finite("features", features)?;
         check_finite("targets", y)?;
-        Ok(RegressionRows { features, y, prediction: None, groups: None })
+        Ok(RegressionRows { features, y, prediction: None, groups: None, within: None, conditional: None })
     }
 
     /// With the network's own predictions, one column per target.
@@ -43,6 +46,21 @@ impl<'a> RegressionRows<'a> {
     pub fn with_groups(self, groups: &'a [usize]) -> Result<Self> {
         check_rows("groups", self.y.nrows(), groups.len())?;
         Ok(RegressionRows { groups: Some(groups), ..self })
+    }
+
+    /// With the group of every row, by its number among `within`: intervals are to cover within each group by itself.
+    pub fn with_within(self, within: &'a Within, numbers: &'a [usize]) -> Result<Self> {
+        check_rows("rows of the groups (within)", self.y.nrows(), numbers.len())?;
+        match numbers.iter().find(|&&g| g >= within.len()) {
+            Some(&g) => Err(Error::setting("within", g, "the number of one of the groups")),
+            None => Ok(RegressionRows { within: Some((within, numbers)), ..self }),
+        }
+    }
+
+    /// With functions of every row, such as 1 in a group and 0 outside: intervals are to cover for each of them.
+    pub fn with_conditional(self, functions: ArrayView2<'a, f64>) -> Result<Self> {
+        check_functions(self.y.nrows(), functions)?;
+        Ok(RegressionRows { conditional: Some(functions), ..self })
     }
 
     /// The number of rows, n.
@@ -70,6 +88,16 @@ impl<'a> RegressionRows<'a> {
         self.groups
     }
 
+    /// The groups within which intervals are to cover, and the number of each row's.
+    pub fn within(&self) -> Option<(&'a Within, &'a [usize])> {
+        self.within
+    }
+
+    /// The functions for each of which intervals are to cover, n × functions.
+    pub fn conditional(&self) -> Option<ArrayView2<'a, f64>> {
+        self.conditional
+    }
+
     /// Fails where a number is too large to compute with.
     pub(crate) fn check_magnitudes(&self) -> Result<()> {
         check_magnitude("features", self.features, LARGEST_FEATURE)?;
@@ -86,6 +114,8 @@ impl<'a> RegressionRows<'a> {
             y: column(self.y, j),
             prediction: self.prediction.map(|d| column(d, j)),
             groups: self.groups,
+            within: self.within.map(|(within, numbers)| (within.len(), numbers)),
+            conditional: self.conditional,
         }
     }
 }
@@ -97,6 +127,10 @@ pub(crate) struct Single<'a> {
     pub y: ArrayView1<'a, f64>,
     pub prediction: Option<ArrayView1<'a, f64>>,
     pub groups: Option<&'a [usize]>,
+    /// How many groups there are within which intervals are to cover, and the number of every row's.
+    pub within: Option<(usize, &'a [usize])>,
+    /// The functions for each of which intervals are to cover.
+    pub conditional: Option<ArrayView2<'a, f64>>,
 }
 
 /// Rows to predict for.
@@ -104,13 +138,15 @@ pub(crate) struct Single<'a> {
 pub struct RegressionInputs<'a> {
     pub(crate) features: ArrayView2<'a, f64>,
     pub(crate) prediction: Option<ArrayView2<'a, f64>>,
+    pub(crate) within: Option<ArrayView1<'a, f64>>,
+    pub(crate) conditional: Option<ArrayView2<'a, f64>>,
 }
 
 impl<'a> RegressionInputs<'a> {
     /// Rows of features.
     pub fn new(features: ArrayView2<'a, f64>) -> Result<Self> {
         check_finite("features", features)?;
-        Ok(RegressionInputs { features, prediction: None })
+        Ok(RegressionInputs { features, prediction: None, within: None, conditional: None })
     }
 
     /// With the network's own predictions.
@@ -118,6 +154,18 @@ impl<'a> RegressionInputs<'a> {
         check_rows("rows of the predictions", self.features.nrows(), prediction.nrows())?;
         check_finite("predictions", prediction)?;
         Ok(RegressionInputs { prediction: Some(prediction), ..self })
+    }
+
+    /// With the group of every row, by the number that [`Within::encode`] gives it.
+    pub fn with_within(self, numbers: &'a [f64]) -> Result<Self> {
+        check_rows("rows of the groups (within)", self.features.nrows(), numbers.len())?;
+        Ok(RegressionInputs { within: Some(ArrayView1::from(numbers)), ..self })
+    }
+
+    /// With the functions of every row that the fit had.
+    pub fn with_conditional(self, functions: ArrayView2<'a, f64>) -> Result<Self> {
+        check_functions(self.features.nrows(), functions)?;
+        Ok(RegressionInputs { conditional: Some(functions), ..self })
     }
 
     /// Fails where these values of the rows cannot be judged: other rows, or numbers that are not finite or whose
@@ -134,7 +182,9 @@ impl<'a> RegressionInputs<'a> {
         let end = rows.end.min(self.features.nrows());
         let rows = rows.start.min(end)..end;
         let part = |a: ArrayView2<'a, f64>| a.slice_axis_move(ndarray::Axis(0), rows.clone().into());
-        RegressionInputs { features: part(self.features), prediction: self.prediction.map(part) }
+        let within = self.within.map(|w| w.slice_axis_move(ndarray::Axis(0), rows.clone().into()));
+        let conditional = self.conditional.map(part);
+        RegressionInputs { features: part(self.features), prediction: self.prediction.map(part), within, conditional }
     }
 
     /// n × p.
@@ -146,6 +196,14 @@ impl<'a> RegressionInputs<'a> {
     pub fn prediction(&self) -> Option<ArrayView2<'a, f64>> {
         self.prediction
     }
+}
+
+fn check_functions(rows: usize, functions: ArrayView2<'_, f64>) -> Result<()> {
+    check_rows("rows of the functions (conditional)", rows, functions.nrows())?;
+    if functions.ncols() == 0 {
+        return Err(Error::shape("columns of the functions (conditional) (at least)", 1, 0));
+    }
+    check_finite("functions", functions)
 }
 
 fn column<'a>(a: ArrayView2<'a, f64>, j: usize) -> ArrayView1<'a, f64> {

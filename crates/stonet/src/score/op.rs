@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Node, Port};
+use crate::conformal::ConditionalScores;
 use crate::conformal::ranks::Scores;
 use crate::network::{Activation, Layer};
 use crate::rows::{Level, Side};
@@ -86,6 +87,15 @@ impl Knots {
             }
         }
     }
+}
+
+/// Scores of groups of rows, each ranked by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupScores {
+    /// The number of a row's group, one column.
+    pub of: Node,
+    /// By number of the group; none where a group has no ranks of its own.
+    pub scores: Arc<[Option<Scores>]>,
 }
 
 /// An operation on columns. Unless another width is named, it gives as many columns as it takes.
@@ -240,6 +250,23 @@ pub enum Op {
         centre: Node,
         /// The scores of the rows that each fold held out.
         scores: Arc<Scores>,
+        /// The same by group, where ends cover within groups.
+        within: Option<GroupScores>,
+        /// 1 − α.
+        level: Level,
+        /// Which ends are finite.
+        side: Side,
+    },
+    /// The ends of a conditional conformal interval of one fold: lower and upper, two columns.
+    Conditional {
+        /// μ, and the scales above and below it, a column each.
+        fold: [Node; 3],
+        /// The point prediction, which a two-sided interval always holds.
+        centre: Node,
+        /// The functions of a row.
+        of: Node,
+        /// The scores of the rows that were held out, with their functions.
+        scores: Arc<ConditionalScores>,
         /// 1 − α.
         level: Level,
         /// Which ends are finite.
@@ -251,6 +278,8 @@ pub enum Op {
         folds: Vec<[Node; 3]>,
         /// The scores of the rows that each fold held out.
         scores: Arc<Scores>,
+        /// The same by group, where groups have distributions of their own.
+        within: Option<GroupScores>,
         /// t, one column.
         value: Node,
     },
@@ -307,10 +336,17 @@ impl Op {
             Op::Congruence { of, own, .. } => vec![*of, *own],
             Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
             Op::Join(parts) => parts.clone(),
-            Op::Below { folds, value, .. } => folds.iter().flatten().copied().chain([*value]).collect(),
+            Op::Below { folds, within, value, .. } => {
+                let group = within.as_ref().map(|w| w.of);
+                folds.iter().flatten().copied().chain([*value]).chain(group).collect()
+            }
             Op::NormalBelow { mean, sd, value } => vec![*mean, *sd, *value],
             Op::Bounded { of, value, .. } => vec![*of, *value],
-            Op::Ends { folds, centre, .. } => folds.iter().flatten().copied().chain([*centre]).collect(),
+            Op::Conditional { fold, centre, of, .. } => fold.iter().copied().chain([*centre, *of]).collect(),
+            Op::Ends { folds, centre, within, .. } => {
+                let group = within.as_ref().map(|w| w.of);
+                folds.iter().flatten().copied().chain([*centre]).chain(group).collect()
+            }
         }
     }
 }

@@ -29,6 +29,10 @@ pub enum Port {
     Logits,
     /// Values t at which P(y ≤ t) is asked, one column per target.
     Values,
+    /// Functions of a row for each of which ends cover.
+    Functions,
+    /// The number of a row's group, one column, where ends cover within groups.
+    Groups,
 }
 
 impl Port {
@@ -39,6 +43,8 @@ impl Port {
             Port::Prediction => "predictions",
             Port::Logits => "logits",
             Port::Values => "values",
+            Port::Functions => "functions",
+            Port::Groups => "groups",
         }
     }
 }

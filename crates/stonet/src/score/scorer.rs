@@ -13,8 +13,9 @@ use super::plan::{Input, Output, Plan};
 use super::tile::Room;
 use super::{Column, Port};
 use crate::base::{Error, Result};
-use crate::conformal::below::Below;
-use crate::conformal::ranks::Ends;
+use crate::conformal::Cutoffs;
+use crate::conformal::below::GroupBelow;
+use crate::conformal::own::GroupEnds;
 
 /// Rows that one thread takes at a time.
 pub(crate) const BLOCK: usize = 1024;
@@ -63,8 +64,9 @@ pub(super) enum Prepared {
     Narrow(NarrowSparse),
     /// Factors and first tiles of the parts of a sum.
     Sum(Vec<(f64, usize)>),
-    Ends(Box<Ends>),
-    Below(Box<Below>),
+    Ends(Box<GroupEnds>),
+    Cutoffs(Box<Cutoffs>),
+    Below(Box<GroupBelow>),
 }
 
 impl Scorer {
@@ -84,8 +86,17 @@ impl Scorer {
                 Op::Sum { parts, .. } => {
                     Prepared::Sum(parts.iter().map(|(f, n)| (*f, memory.places[n.index()].tiles.start)).collect())
                 }
-                Op::Ends { scores, level, side, .. } => Prepared::Ends(Box::new(scores.search(*level, *side))),
-                Op::Below { scores, .. } => Prepared::Below(Box::new(scores.below())),
+                Op::Ends { scores, within, level, side, .. } => {
+                    let groups = within.as_ref().map_or(&[][..], |w| &w.scores);
+                    Prepared::Ends(Box::new(GroupEnds::new(scores, groups, *level, *side)))
+                }
+                Op::Below { scores, within, .. } => {
+                    let groups = within.as_ref().map_or(&[][..], |w| &w.scores);
+                    Prepared::Below(Box::new(GroupBelow::new(scores, groups)))
+                }
+                Op::Conditional { scores, level, side, .. } => {
+                    Prepared::Cutoffs(Box::new(scores.cutoffs(*level, *side)))
+                }
                 _ => Prepared::Nothing,
             };
             Step { value, prepared }

@@ -10,7 +10,8 @@ use super::op::Op;
 use super::plan::{Node, Plan};
 use super::scorer::{Prepared, Scorer, Step};
 use crate::base::normal;
-use crate::conformal::below::Below;
+use crate::conformal::below::GroupBelow;
+use crate::conformal::own::GroupEnds;
 use crate::conformal::ranks::{At, Ends};
 use crate::linalg::elementwise::exp_in_place;
 use crate::linalg::simd::dispatch;
@@ -30,6 +31,7 @@ pub(super) struct Room {
     folds: Vec<[Tile; 3]>,
     /// The same of some rows, and where their ends were found in the scores of each fold.
     at: Vec<At<TOGETHER>>,
+    again: Vec<At<TOGETHER>>,
     found: Vec<[usize; TOGETHER]>,
 }
 
@@ -52,6 +54,7 @@ impl Room {
             scratch: Vec::new(),
             folds: Vec::new(),
             at: Vec::new(),
+            again: Vec::new(),
             found: Vec::new(),
         }
     }
@@ -176,7 +179,11 @@ impl Room {
                     }
                 }
             }
-            Op::Ends { .. } | Op::Below { .. } | Op::NormalBelow { .. } | Op::Bounded { .. } => {
+            Op::Ends { .. }
+            | Op::Conditional { .. }
+            | Op::Below { .. }
+            | Op::NormalBelow { .. }
+            | Op::Bounded { .. } => {
                 self.distribution(scorer, op, step, rows);
             }
             Op::Top { of: from } => self.map(of(from), to, |z, out| kernels::top(&mut out[0], z)),
@@ -188,17 +195,34 @@ impl Room {
         let of = |node: &Node| scorer.place(node.index());
         let to = scorer.place(step.value);
         match op {
-            Op::Ends { folds, centre, side, .. } => {
+            Op::Ends { folds, centre, side, within, .. } => {
                 let Prepared::Ends(search) = &step.prepared else { return };
                 let centre = self.column(of(centre), 0);
+                let groups = within.as_ref().map(|w| self.column(of(&w.of), 0));
                 self.load_folds(scorer, folds);
-                self.ends(search, (*side == Side::Both).then_some(&centre), &to.tiles, rows);
+                self.ends((search, groups.as_ref()), (*side == Side::Both).then_some(&centre), &to.tiles, rows);
             }
-            Op::Below { folds, value, .. } => {
+            Op::Conditional { fold, centre, of: functions, side, .. } => {
+                let Prepared::Cutoffs(cutoffs) = &step.prepared else { return };
+                let fold = fold.each_ref().map(|node| self.column(of(node), 0));
+                let (centre, functions) = (self.column(of(centre), 0), of(functions).tiles.clone());
+                for row in 0..rows {
+                    let values: Vec<f64> = self.wide[functions.clone()].iter().map(|column| column[row]).collect();
+                    let at = fold.each_ref().map(|column| column[row]);
+                    let (mut lower, mut upper) = conditional_ends(cutoffs.at(&values), at, *side);
+                    if *side == Side::Both {
+                        (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
+                    }
+                    self.wide[to.tiles.start][row] = lower;
+                    self.wide[to.tiles.start + 1][row] = upper;
+                }
+            }
+            Op::Below { folds, value, within, .. } => {
                 let Prepared::Below(below) = &step.prepared else { return };
                 let value = self.column(of(value), 0);
+                let groups = within.as_ref().map(|w| self.column(of(&w.of), 0));
                 self.load_folds(scorer, folds);
-                self.below(below, &value, to.tiles.start, rows);
+                self.below((below, groups.as_ref()), &value, to.tiles.start, rows);
             }
             Op::NormalBelow { mean, sd, value } => {
                 for column in 0..to.tiles.len() {
@@ -231,14 +255,25 @@ impl Room {
         }
     }
 
-    /// Both ends of the first `rows` rows. At low levels the ends of different folds can cross; a centre that is given
-    /// lies between them.
-    fn ends(&mut self, search: &Ends, centre: Option<&Tile>, to: &Range<usize>, rows: usize) {
+    /// Both ends of the first `rows` rows, each by its group. At low levels the ends of different folds can cross; a
+    /// centre that is given lies between them.
+    fn ends(
+        &mut self,
+        (search, groups): (&GroupEnds, Option<&Tile>),
+        centre: Option<&Tile>,
+        to: &Range<usize>,
+        rows: usize,
+    ) {
         self.found.resize(self.folds.len(), [0; TOGETHER]);
         for first in (0..rows).step_by(TOGETHER) {
-            self.load_at(first);
             let mut ends = [(0.0, 0.0); TOGETHER];
-            find_ends(&mut ends, search, &mut self.at, &mut self.found);
+            match groups {
+                None => {
+                    self.load_at(first);
+                    find_ends(&mut ends, search.pooled(), &mut self.at, &mut self.found);
+                }
+                Some(groups) => self.ends_by_group(search, from_fn(|i| groups[first + i]), first, &mut ends),
+            }
             for (row, (mut lower, mut upper)) in (first..).zip(ends) {
                 if let Some(centre) = centre {
                     (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
@@ -249,12 +284,13 @@ impl Room {
         }
     }
 
-    /// P(y ≤ t) of the first `rows` rows.
-    fn below(&mut self, below: &Below, value: &Tile, to: usize, rows: usize) {
+    /// P(y ≤ t) of the first `rows` rows, each by its group.
+    fn below(&mut self, (below, groups): (&GroupBelow, Option<&Tile>), value: &Tile, to: usize, rows: usize) {
         for first in (0..rows).step_by(TOGETHER) {
             self.load_at(first);
             let some: [f64; TOGETHER] = from_fn(|i| value[first + i]);
-            self.wide[to][first..first + TOGETHER].copy_from_slice(&below.at(&self.at, &some));
+            let groups = groups.map(|groups| from_fn(|i| groups[first + i]));
+            self.wide[to][first..first + TOGETHER].copy_from_slice(&below.at(&self.at, &some, groups));
         }
     }
 
@@ -274,6 +310,24 @@ impl Room {
         self.at.extend(self.folds.iter().map(|[m, above, below]| At::new(some(m), some(above), some(below))));
     }
 
+    /// The ends of some rows, one group after the other.
+    fn ends_by_group(
+        &mut self,
+        search: &GroupEnds,
+        groups: [f64; TOGETHER],
+        first: usize,
+        ends: &mut [(f64, f64); TOGETHER],
+    ) {
+        for lane in 0..TOGETHER {
+            if groups[..lane].contains(&groups[lane]) {
+                continue;
+            }
+            self.load_at(first);
+            let own = search.ends(groups[lane], &mut self.at, &mut self.again, &mut self.found);
+            (lane..TOGETHER).filter(|&l| groups[l] == groups[lane]).for_each(|l| ends[l] = own[l]);
+        }
+    }
+
     /// Columns in, columns out, in double precision.
     fn map(&mut self, from: &Place, to: &Place, work: impl FnOnce(&[Tile], &mut [Tile])) {
         let (x, out) = apart(&mut self.wide, &from.tiles, &to.tiles);
@@ -283,6 +337,17 @@ impl Room {
     /// The same column by column.
     fn each(&mut self, from: &Place, to: &Place, work: impl Fn(&Tile) -> Tile) {
         self.map(from, to, |x, out| out.iter_mut().zip(x).for_each(|(out, x)| *out = work(x)));
+    }
+}
+
+/// Where a score has this cut-off, with μ and the scales above and below it.
+fn conditional_ends(cutoff: f64, [mean, above, below]: [f64; 3], side: Side) -> (f64, f64) {
+    let scale = |score: f64, [above, below]: [f64; 2]| score * if score < 0.0 { below } else { above };
+    match side {
+        // Scores are distances, which are not negative.
+        Side::Both => (mean - cutoff.max(0.0) * below, mean + cutoff.max(0.0) * above),
+        Side::Upper => (f64::NEG_INFINITY, mean + scale(cutoff, [above, below])),
+        Side::Lower => (mean - scale(cutoff, [below, above]), f64::INFINITY),
     }
 }
 

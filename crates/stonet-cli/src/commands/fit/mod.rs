@@ -79,6 +79,16 @@ pub struct Fit {
     /// negative, `0,100`; predictions and intervals are cut to them
     #[arg(long, value_name = "LOW,HIGH", value_parser = parse_range, allow_hyphen_values = true)]
     range: Option<(Option<f64>, Option<f64>)>,
+    /// Regression: column of groups, such as regions, within each of which intervals are to cover; several columns for
+    /// their combinations. Each group has ranks of its own where it has enough rows for the level, and those of all rows
+    /// otherwise. `predict` and `evaluate` read these columns by name. Not the same as --groups, which keeps rows
+    /// together
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    within: Vec<String>,
+    /// Regression, `split`: columns of numbers for each of which intervals are to cover: 1 in a group and 0 outside for
+    /// groups that overlap, or other functions of the inputs. `predict` and `evaluate` read these columns by name
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
+    conditional: Vec<String>,
     /// Regression, `paper` and `cv`: rule that chooses kappa: error, one-standard-error, coverage
     #[arg(long, value_name = "RULE", value_parser = parse_select)]
     select: Option<Select>,
@@ -129,7 +139,9 @@ fn parse_select(text: &str) -> std::result::Result<Select, String> {
 }
 
 impl Fit {
-    pub fn run(self, console: &Console) -> Result<()> {
+    pub fn run(mut self, console: &Console) -> Result<()> {
+        self.columns.within = std::mem::take(&mut self.within);
+        self.columns.conditional = std::mem::take(&mut self.conditional);
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
@@ -166,10 +178,33 @@ impl Fit {
             (post.y_low, post.y_high) = (low, high);
         }
         post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
+        self.check_conditional(&post)?;
+        if !self.columns.within.is_empty() && matches!(post.kind, Kind::Paper | Kind::Cv) {
+            return Err(Error::flag(
+                "--within",
+                format!("needs ranks, and --interval {} has none; use stack, fast, cv+ or split", post.kind),
+            ));
+        }
         if self.select.is_some() && !matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
         Ok(post)
+    }
+
+    /// Fails where --conditional does not go with other flags.
+    fn check_conditional(&self, post: &PostStoNetRegressor) -> Result<()> {
+        let columns = &self.columns;
+        let why = match () {
+            () if columns.conditional.is_empty() => return Ok(()),
+            () if post.kind != Kind::Split => "needs --interval split",
+            () if !columns.within.is_empty() => "does not go with --within; give a column of 0 and 1 for each group",
+            () if columns.groups.is_some() => "does not go with --groups",
+            () if self.sample_rows()?.is_some() => {
+                "needs all rows in memory; give the rows as one file, without --sample"
+            }
+            () => return Ok(()),
+        };
+        Err(Error::flag("--conditional", why))
     }
 
     fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
@@ -210,6 +245,7 @@ impl Fit {
             console.note("without --prediction the network itself is no member of the stack");
         }
         warnings.extend(known.warning(rows.groups.is_some(), true));
+        warnings.extend(fitted.pooled_groups(post.level, false)?);
         let selected = fitted.selected_features();
         let names = rows.columns.features.iter().zip(selected).filter(|(_, share)| *share >= 0.5);
         let summary = Summary {
@@ -236,6 +272,8 @@ impl Fit {
             ("--level", self.level.is_some()),
             ("--range", self.range.is_some()),
             ("--select", self.select.is_some()),
+            ("--within", !self.columns.within.is_empty()),
+            ("--conditional", !self.columns.conditional.is_empty()),
             ("--trainer", self.trainer.is_some()),
             ("--train-error", self.train_error.is_some()),
         ];

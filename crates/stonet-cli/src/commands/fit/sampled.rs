@@ -106,7 +106,8 @@ impl Drawn {
     ) -> Result<UncalibratedRegressor> {
         let names: Vec<String> = columns.inputs().into_iter().chain(columns.targets.iter().cloned()).collect();
         let most = (NUMBERS / names.len()).clamp(1024, 1 << 16);
-        let reading = source.reading(Reading { numbers: Some(names), ..Reading::default() });
+        let text = columns.within.clone();
+        let reading = source.reading(Reading { numbers: Some(names), text, ..Reading::default() });
         console.run("calibrate", |tick| {
             let (mut seen, mut sample) = (0, self.rows.iter().copied().peekable());
             for table in reading.batches(&source.path, most)?.ahead() {

@@ -8,7 +8,7 @@ use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result,
 use super::curve::{Tally, row_hit};
 use super::diagnosis::{Diagnosis, SEARCHED_TARGETS, Search, worst_fifth};
 use super::judge::rows_of;
-use super::{IntervalScores, LEVELS, SampleRow, Subgroup, TargetEvaluation};
+use super::{IntervalScores, LEVELS, PooledSubgroup, SampleRow, Subgroup, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
 use crate::evaluate::importance::{Explain, Importance, Loss, permutation, spread};
 use crate::evaluate::strata::{Groups, fifth_of, fifths, ranked};
@@ -74,13 +74,18 @@ fn one_output(i: &Intervals, j: usize) -> Intervals {
     Intervals { prediction: column(&i.prediction), lower: column(&i.lower), upper: column(&i.upper), level: i.level }
 }
 
-impl Job<'_> {
-    /// Per row: of boxes whether it lies inside, otherwise the share of its values that do.
-    pub fn row_hits(&self, joint: bool) -> Result<Vec<f64>> {
-        let hits = covered(self.intervals, self.y)?;
-        Ok(hits.outer_iter().map(|r| row_hit(r.iter().filter(|h| **h).count(), r.len(), joint)).collect())
-    }
+/// Per row: of boxes whether it lies inside, otherwise the share of its values that do.
+pub(super) fn row_hits(i: &Intervals, y: ArrayView2<'_, f64>, joint: bool) -> Result<Vec<f64>> {
+    let hits = covered(i, y)?;
+    Ok(hits.outer_iter().map(|r| row_hit(r.iter().filter(|h| **h).count(), r.len(), joint)).collect())
+}
 
+/// Per row: the mean length of its intervals.
+pub(super) fn row_lengths(i: &Intervals) -> Vec<f64> {
+    ((&i.upper - &i.lower).sum_axis(Axis(1)) / i.upper.ncols() as f64).to_vec()
+}
+
+impl Job<'_> {
     /// Every target by itself.
     pub fn targets(&self, names: Vec<String>, tallies: &[Tally]) -> Result<Vec<TargetEvaluation>> {
         let several = names.len() > 1;
@@ -136,16 +141,28 @@ impl Job<'_> {
         Ok(target)
     }
 
-    /// Every subgroup, at the level that is promised.
-    pub fn subgroups(&self, groups: &Groups, hits: &[f64], level: Level) -> Vec<Subgroup> {
-        let i = self.intervals;
-        let lengths = (&i.upper - &i.lower).sum_axis(Axis(1)) / self.y.ncols() as f64;
+    /// Every subgroup, at the level that is promised; `pooled` are hits and lengths by the ranks of all rows.
+    pub fn subgroups(
+        &self,
+        groups: &Groups,
+        hits: &[f64],
+        pooled: Option<&(Vec<f64>, Vec<f64>)>,
+        level: Level,
+    ) -> Vec<Subgroup> {
+        let lengths = row_lengths(self.intervals);
         let groups = groups.largest();
         let number = groups.len();
-        let one = |(name, rows): (String, Vec<usize>)| {
+        let both = |rows: &[usize], hits: &[f64], lengths: &[f64]| {
             let coverage = Proportion::new(rows.iter().map(|&r| hits[r]).sum(), rows.len());
-            let mean_length = rows.iter().map(|&r| lengths[r]).sum::<f64>() / rows.len() as f64;
-            Subgroup { name, judgement: coverage.judge(level.get(), number), coverage, mean_length }
+            (coverage, rows.iter().map(|&r| lengths[r]).sum::<f64>() / rows.len() as f64)
+        };
+        let one = |(name, rows): (String, Vec<usize>)| {
+            let (coverage, mean_length) = both(&rows, hits, &lengths);
+            let pooled = pooled.map(|(hits, lengths)| {
+                let (coverage, mean_length) = both(&rows, hits, lengths);
+                PooledSubgroup { coverage, mean_length }
+            });
+            Subgroup { name, judgement: coverage.judge(level.get(), number), coverage, mean_length, pooled }
         };
         groups.into_iter().map(one).collect()
     }

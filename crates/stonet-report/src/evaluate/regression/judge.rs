@@ -10,7 +10,7 @@ use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result,
 use super::curve::{Curve, Tally};
 use super::diagnosis::{SEARCHED_TARGETS, Search, rows_to_search};
 use super::distribution::Distributions;
-use super::job::{Job, check_values, names, scores};
+use super::job::{Job, check_values, names, row_hits, row_lengths, scores};
 use super::{EvaluateSettings, IntervalScores, LEVELS, MemberWeights, RegressionEvaluation, TargetEvaluation};
 use crate::evaluate::binomial::Proportion;
 use crate::evaluate::importance::spread;
@@ -34,6 +34,7 @@ pub struct RegressionJudge<'a> {
     figures: Figures,
     distributions: Distributions,
     groups: Option<(String, Groups)>,
+    pooled: Option<Pooled>,
     sample: RowSample,
     /// Features alone, of more rows.
     searched: RowSample,
@@ -55,6 +56,7 @@ impl<'a> RegressionJudge<'a> {
             figures: Figures::default(),
             distributions: Distributions::new(fitted)?,
             groups: by.map(|column| (column.to_owned(), Groups::default())),
+            pooled: by.filter(|_| fitted.within().is_some() || fitted.functions() > 0).map(|_| Pooled::new(fitted)),
             sample: RowSample::new(settings.seed),
             searched: RowSample::sized(rows_to_search(fitted.features()), settings.seed.child(streams::SEARCHED)),
             settings: settings.clone(),
@@ -69,7 +71,8 @@ impl<'a> RegressionJudge<'a> {
     /// Bytes that are kept of every row: its value, prediction, ends, PIT and the network's prediction for each target,
     /// and its subgroup.
     pub fn bytes_per_row(&self) -> u64 {
-        8 * (6 * self.fitted.outputs() as u64 + u64::from(self.groups.is_some()))
+        let (groups, pooled) = (u64::from(self.groups.is_some()), 2 * u64::from(self.pooled.is_some()));
+        8 * (6 * self.fitted.outputs() as u64 + groups + pooled)
     }
 
     /// More rows, their values, one column per target, and their subgroups. Errors count rows from the first batch on.
@@ -83,6 +86,9 @@ impl<'a> RegressionJudge<'a> {
         self.figures.add(&all[self.curve.judged], y, rows.prediction());
         if let (Some((_, groups)), Some(by)) = (&mut self.groups, by) {
             groups.add(by);
+        }
+        if let Some(pooled) = &mut self.pooled {
+            pooled.add(rows, y, self.curve.each, self.joint)?;
         }
         self.sample.add(&[rows.features()].into_iter().chain(rows.prediction()).collect::<Vec<_>>());
         self.searched.add(&[rows.features()]);
@@ -134,8 +140,10 @@ impl<'a> RegressionJudge<'a> {
             comparisons: 2 * target_names.len().min(SEARCHED_TARGETS),
         };
         let job = Job { fitted, intervals: &intervals, y: y.view(), network, search, seed, steps };
-        let hits = job.row_hits(joint)?;
-        let subgroups = groups.map(|(column, groups)| (column, job.subgroups(&groups, &hits, settings.level)));
+        let hits = row_hits(&intervals, y.view(), joint)?;
+        let pooled = self.pooled.map(|p| (p.hits, p.lengths));
+        let subgroups =
+            groups.map(|(column, groups)| (column, job.subgroups(&groups, &hits, pooled.as_ref(), settings.level)));
         steps.advance()?;
         let mut targets = job.targets(target_names, &tallies)?;
         for (target, scores) in targets.iter_mut().zip(self.distributions.finish()) {
@@ -197,6 +205,26 @@ fn with_sources(
         target.weights = Some(MemberWeights { stonet, skip, ridge, network });
     }
     targets
+}
+
+/// What the ranks of all rows would give, per row: hits, and mean lengths over the targets.
+struct Pooled {
+    head: FittedRegressor,
+    hits: Vec<f64>,
+    lengths: Vec<f64>,
+}
+
+impl Pooled {
+    fn new(fitted: &FittedRegressor) -> Self {
+        Pooled { head: fitted.pooled(), hits: Vec::new(), lengths: Vec::new() }
+    }
+
+    fn add(&mut self, rows: &RegressionInputs<'_>, y: ArrayView2<'_, f64>, each: Level, joint: bool) -> Result<()> {
+        let i = self.head.all_intervals(rows, &Asked::at(&[each]))?.remove(0);
+        self.hits.extend(row_hits(&i, y, joint)?);
+        self.lengths.extend(row_lengths(&i));
+        Ok(())
+    }
 }
 
 /// What stays of every row, row after row.

@@ -184,6 +184,19 @@ pub struct Subgroup {
     /// Mean length.
     #[serde(with = "real")]
     pub mean_length: f64,
+    /// The same by the ranks of all rows, where the head covers within groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooled: Option<PooledSubgroup>,
+}
+
+/// What the ranks of all rows would give in a subgroup.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PooledSubgroup {
+    /// Values inside their intervals.
+    pub coverage: Proportion,
+    /// Mean length.
+    #[serde(with = "real")]
+    pub mean_length: f64,
 }
 
 /// Prediction intervals judged on new rows.

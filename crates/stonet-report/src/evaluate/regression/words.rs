@@ -1,6 +1,6 @@
 //! What an evaluation of intervals says: a verdict in one sentence, and short tables.
 
-use super::{RegressionEvaluation, TargetEvaluation};
+use super::{RegressionEvaluation, Subgroup, TargetEvaluation};
 use crate::evaluate::binomial::{Judgement, Proportion};
 use crate::evaluate::seen::{addition, called, sentence};
 use crate::evaluate::text::Columns;
@@ -90,6 +90,22 @@ impl RegressionEvaluation {
         spots
     }
 
+    /// What coverage within groups costs in length, where the head covers within groups.
+    pub fn lengths_by_group(&self) -> Option<String> {
+        let (_, groups) = self.subgroups.as_ref()?;
+        groups.iter().find(|g| g.pooled.is_some())?;
+        let by_length = |a: &&Subgroup, b: &&Subgroup| a.mean_length.total_cmp(&b.mean_length);
+        let (short, long) = (groups.iter().min_by(by_length)?, groups.iter().max_by(by_length)?);
+        let how = match long.mean_length.is_finite() && short.mean_length > 0.0 {
+            true => format!("{} times as long as", shown(long.mean_length / short.mean_length)),
+            false => "longer than".to_owned(),
+        };
+        Some(format!(
+            "Pooled columns show the same head with the ranks of all rows. Equal coverage makes the intervals of some groups long: those of {} are {how} those of {}.",
+            long.name, short.name
+        ))
+    }
+
     /// The verdict and short tables.
     pub fn text(&self) -> String {
         let mut out = format!("{}\n\n", self.verdict());
@@ -148,17 +164,23 @@ impl RegressionEvaluation {
             out += &target.distribution.as_ref().map_or_else(String::new, |d| d.text(&of));
         }
         if let Some((column, groups)) = &self.subgroups {
-            let mut table = Columns::new(&[column, "rows", "coverage", "95 % interval", "mean length"]);
+            let mut names = vec![column.as_str(), "rows", "coverage", "95 % interval", "mean length"];
+            let pooled = groups.iter().any(|g| g.pooled.is_some());
+            names.extend(["coverage, pooled", "length, pooled"].into_iter().filter(|_| pooled));
+            let mut table = Columns::new(&names);
             for g in groups {
-                table.row(vec![
+                let mut row = vec![
                     g.name.clone(),
                     whole(g.coverage.rows),
                     percent(g.coverage.value) + flag(g.judgement),
                     ends(&g.coverage),
                     shown(g.mean_length),
-                ]);
+                ];
+                row.extend(g.pooled.iter().flat_map(|p| [percent(p.coverage.value), shown(p.mean_length)]));
+                table.row(row);
             }
             out += &format!("\n{}", table.text());
+            out += &self.lengths_by_group().map_or(String::new(), |text| format!("{text}\n"));
         }
         out += &format!("\n{}\n{}\n", self.guarantee, sentence(self.seen.as_ref()));
         out

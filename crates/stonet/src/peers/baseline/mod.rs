@@ -66,7 +66,12 @@ pub trait FittedBaseline {
     fn intervals(&self, rows: &RegressionInputs<'_>, level: Level) -> Result<Intervals> {
         let n = rows.features.nrows();
         let (x, d) = (whole_tiles(rows.features, 0..n), rows.prediction.map(|d| whole_tiles(d, 0..n)));
-        let tiles = RegressionInputs { features: x.view(), prediction: d.as_ref().map(|d| d.view()) };
+        let tiles = RegressionInputs {
+            features: x.view(),
+            prediction: d.as_ref().map(|d| d.view()),
+            within: None,
+            conditional: None,
+        };
         let all = self.of_tiles(&tiles, level)?;
         let cut = |a: &Array2<f64>| a.slice(s![..n, ..]).to_owned();
         let intervals =

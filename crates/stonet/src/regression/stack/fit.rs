@@ -1,10 +1,7 @@
 //! How a stack is fitted: folds, fits outside one or two of them, choices on what they predict, and scores of the rows
 //! they held out.
 
-use std::collections::BTreeMap;
-
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
-use rand::seq::SliceRandom;
 use rayon::prelude::*;
 
 use super::members::{Candidates, Members};
@@ -14,8 +11,6 @@ use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
 use crate::base::Work;
 use crate::base::streams::stack as streams;
 use crate::base::{Error, Result, Seed, Ticker};
-use crate::conformal::ranks::Scores;
-use crate::rows::by_group;
 use crate::rows::regression::Single;
 use crate::score::{Column, Input, Port, Scorer};
 use crate::sparse::ridge::{BLOCK, Components};
@@ -38,7 +33,7 @@ pub(super) struct Job<'a, 'd> {
     pub(super) stack: &'a Stack,
     pub(super) members: Members,
     pub(super) data: &'a Single<'d>,
-    seed: Seed,
+    pub(super) seed: Seed,
     work: Work<'a>,
 }
 
@@ -143,7 +138,7 @@ impl<'a, 'd> Job<'a, 'd> {
         }
         let seen = |j: usize| (0..k).filter(|&out| pairs && out != j).map(|out| seen(j, out)).collect();
         let paths = paths::of(self, &folds, seen, &chosen);
-        Ok((self.finish(models, scores, &folds), paths))
+        Ok((self.finish(models, scores, &folds)?, paths))
     }
 
     fn same(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
@@ -164,14 +159,14 @@ impl<'a, 'd> Job<'a, 'd> {
         let of_fold = |fold: &Vec<usize>| fold.iter().zip(next.by_ref()).map(|(&r, &s)| bounded(s, (r, 0))).collect();
         let scores = folds.iter().map(of_fold).collect::<Result<_>>()?;
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
-        Ok((self.finish(models, scores, &folds), paths))
+        Ok((self.finish(models, scores, &folds)?, paths))
     }
 
     fn split(&self, share: f64) -> Result<(FittedStack, Vec<TuningCurve>)> {
         let parts = self.shares(share)?;
         let (model, paths) = self.sample(&parts[0])?;
         let scores = self.scores(&model, &parts[1])?;
-        Ok((self.finish(vec![model], vec![scores], &parts[1..]), paths))
+        Ok((self.finish(vec![model], vec![scores], &parts[1..])?, paths))
     }
 
     /// A fit of all these rows, with κ, weights and scale from folds of them.
@@ -263,74 +258,9 @@ impl<'a, 'd> Job<'a, 'd> {
         let score = |(i, &r): (usize, &usize)| signed_score(self.data.y[r], &columns, i, (r, 0));
         rows.iter().enumerate().map(score).collect()
     }
-
-    fn finish(&self, folds: Vec<FoldModel>, scores: Vec<Vec<f64>>, held_out: &[Vec<usize>]) -> FittedStack {
-        let rows: usize = held_out.iter().map(Vec::len).sum();
-        let Some(groups) = self.data.groups else {
-            return FittedStack { folds, scores: Scores::new(scores, None, rows) };
-        };
-        // A group counts as one, whatever its size.
-        let mut sizes = BTreeMap::new();
-        held_out.iter().flatten().for_each(|&r| *sizes.entry(groups[r]).or_insert(0usize) += 1);
-        let weights = held_out.iter().map(|f| f.iter().map(|&r| 1.0 / sizes[&groups[r]] as f64).collect()).collect();
-        FittedStack { folds, scores: Scores::new(scores, Some(weights), sizes.len()) }
-    }
-
-    /// Random folds of these rows, groups kept whole. Without groups and if `equal`, at most K − 1 rows are left out so
-    /// that all folds have one size, as the bound asks.
-    fn folds(&self, rows: &[usize], equal: bool) -> Result<Vec<Vec<usize>>> {
-        let k = self.stack.folds;
-        let units = self.units(rows, self.seed.child(streams::FOLDS));
-        // Each fit of a pair leaves out two folds, and what is left must still be several units.
-        if units.len() < 2 * k {
-            let grouped = self.data.groups.is_some();
-            let remedy =
-                if grouped { "use fewer folds or more groups" } else { "use fewer folds or more calibration rows" };
-            return Err(Error::too_few(grouped, "cross-fitting", 2 * k, units.len(), remedy));
-        }
-        let mut folds = vec![Vec::new(); k];
-        if self.data.groups.is_none() {
-            let used = if equal { units.len() / k * k } else { units.len() };
-            units[..used].iter().enumerate().for_each(|(i, unit)| folds[i % k].extend(unit));
-            return Ok(folds);
-        }
-        for unit in units {
-            // The emptiest fold takes the next group.
-            let emptiest = (0..k).min_by_key(|&f| folds[f].len()).unwrap_or(0);
-            folds[emptiest].extend(unit);
-        }
-        Ok(folds)
-    }
-
-    /// Rows to fit on and rows to score, groups kept whole.
-    fn shares(&self, share: f64) -> Result<Vec<Vec<usize>>> {
-        let units = self.units(&all_rows(self.data), self.seed.child(streams::SHARES));
-        let first = (share * units.len() as f64).round() as usize;
-        let (fit, score) = units.split_at(first.min(units.len()));
-        if score.is_empty() {
-            let grouped = self.data.groups.is_some();
-            let remedy = if grouped {
-                "use a smaller share or more groups"
-            } else {
-                "use a smaller share or more calibration rows"
-            };
-            return Err(Error::too_few(grouped, "a split", 2, units.len(), remedy));
-        }
-        Ok(vec![fit.concat(), score.concat()])
-    }
-
-    /// Rows, or groups of rows, in random order.
-    fn units(&self, rows: &[usize], seed: Seed) -> Vec<Vec<usize>> {
-        let mut units: Vec<Vec<usize>> = match self.data.groups {
-            None => rows.iter().map(|&r| vec![r]).collect(),
-            Some(groups) => by_group(rows.iter().copied(), groups),
-        };
-        units.shuffle(&mut seed.rng());
-        units
-    }
 }
 
-fn all_rows(data: &Single<'_>) -> Vec<usize> {
+pub(super) fn all_rows(data: &Single<'_>) -> Vec<usize> {
     (0..data.y.len()).collect()
 }
 

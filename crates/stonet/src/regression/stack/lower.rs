@@ -10,8 +10,10 @@ use ndarray::{ArrayView1, s};
 use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
 use crate::base::Result;
-use crate::rows::Side;
-use crate::score::{Asked, Builder, Clamp, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Sparse};
+use crate::rows::{Level, Side};
+use crate::score::{
+    Asked, Builder, Clamp, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
+};
 use crate::sparse::ridge::{Clip, Components, Ridge};
 
 /// Two scales are the same if they differ by less than this part of a standard deviation.
@@ -38,24 +40,16 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
         let share = 1.0 / folds.len() as f64;
         let centre = b.sum(folds.iter().map(|f| (share, f[0])).collect(), 0.0);
         b.output(Quantity::Prediction { target }, centre, 0, true);
-        let scores = Arc::new(stack.scores.clone());
+        let (scores, within) = (Arc::new(stack.scores.clone()), stack.by_group(&mut b));
+        let around = Around { folds: &folds, centre, scores: &scores, within: &within };
         for (number, &level) in asked.levels.iter().enumerate() {
             let each = asked.each(level, stacks.len())?;
-            let finite = scores.bounds(each);
-            let (folds, scores, side) = (folds.clone(), scores.clone(), asked.side);
-            let ends = b.wide(Op::Ends { folds, centre, scores, level: each, side }, 2);
-            if side != Side::Upper {
-                b.output(Quantity::Lower { target, level: number }, ends, 0, finite);
-            }
-            if side != Side::Lower {
-                b.output(Quantity::Upper { target, level: number }, ends, 1, finite);
-            }
+            let (ends, finite) = stack.ends(&mut b, &around, each, asked.side);
+            b.ends(ends, (target, number), asked.side, finite);
         }
         for (number, &tau) in asked.quantiles.iter().enumerate() {
             let (level, side) = Asked::bound(tau)?;
-            let finite = scores.bounds(level);
-            let (folds, scores) = (folds.clone(), scores.clone());
-            let ends = b.wide(Op::Ends { folds, centre, scores, level, side }, 2);
+            let (ends, finite) = stack.ends(&mut b, &around, level, side);
             b.output(Quantity::Quantile { target, number }, ends, usize::from(side == Side::Upper), finite);
         }
         let mut values: Vec<Node> = asked.below.iter().map(|&t| b.constant(centre, &[t])).collect();
@@ -64,12 +58,53 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
             values.push(b.pick(all, [target]));
         }
         for (number, value) in values.into_iter().enumerate() {
-            let below = Op::Below { folds: folds.clone(), scores: scores.clone(), value };
+            let below = Op::Below { folds: folds.clone(), scores: scores.clone(), within: within.clone(), value };
             let below = b.probability(below, value);
             b.output(Quantity::Below { target, number }, below, 0, true);
         }
     }
     Ok(b.finish())
+}
+
+impl Builder {
+    /// The outputs of an interval's two columns, of a target and a level.
+    fn ends(&mut self, ends: Node, (target, level): (usize, usize), side: Side, finite: bool) {
+        if side != Side::Upper {
+            self.output(Quantity::Lower { target, level }, ends, 0, finite);
+        }
+        if side != Side::Lower {
+            self.output(Quantity::Upper { target, level }, ends, 1, finite);
+        }
+    }
+}
+
+/// What the ends of a target lie around, and the scores that say how far.
+struct Around<'a> {
+    folds: &'a [[Node; 3]],
+    centre: Node,
+    scores: &'a Arc<Scores>,
+    within: &'a Option<GroupScores>,
+}
+
+impl FittedStack {
+    /// The ends of an interval, two columns, and whether they are finite.
+    fn ends(&self, b: &mut Builder, around: &Around<'_>, level: Level, side: Side) -> (Node, bool) {
+        let centre = around.centre;
+        if let Some(scores) = &self.conditional {
+            let (scores, fold) = (Arc::new(scores.clone()), around.folds[0]);
+            let of = b.port(Port::Functions, scores.columns());
+            return (b.wide(Op::Conditional { fold, centre, of, scores, level, side }, 2), false);
+        }
+        let (folds, scores, within) = (around.folds.to_vec(), around.scores.clone(), around.within.clone());
+        let finite = scores.bounds(level);
+        (b.wide(Op::Ends { folds, centre, scores, within, level, side }, 2), finite)
+    }
+
+    /// The scores of each group, where there are groups.
+    fn by_group(&self, b: &mut Builder) -> Option<GroupScores> {
+        let groups = || GroupScores { of: b.port(Port::Groups, 1), scores: self.within.clone().into() };
+        (!self.within.is_empty()).then(groups)
+    }
 }
 
 /// μ and the scales above and below it, of some models of one target: those of a fold, or of several.

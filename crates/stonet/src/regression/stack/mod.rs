@@ -13,6 +13,7 @@
 
 mod decomposition;
 mod fit;
+mod folds;
 pub(crate) mod lower;
 mod members;
 mod paths;
@@ -27,6 +28,7 @@ pub use scale::ScaleModel;
 pub use shape::Shape;
 
 use crate::base::{Error, Result, Seed, Ticker};
+use crate::conformal::ConditionalScores;
 use crate::conformal::buckets::Buckets;
 use crate::conformal::ranks::Scores;
 use crate::network::StoNet;
@@ -90,6 +92,13 @@ impl Default for Stack {
 pub struct FittedStack {
     folds: Vec<FoldModel>,
     scores: Scores,
+    /// The scores of each group by itself, where intervals are to cover within groups; none of a group without ranks
+    /// of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    within: Vec<Option<Scores>>,
+    /// The scores with the functions of their rows, where intervals are to cover for functions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    conditional: Option<ConditionalScores>,
 }
 
 /// What one fold predicts with.
@@ -190,9 +199,25 @@ impl Stack {
 }
 
 impl FittedStack {
-    /// A model of all rows of a sample, and the scores of others.
-    pub(crate) fn split(model: FoldModel, scores: Buckets) -> Self {
-        FittedStack { folds: vec![model], scores: Scores::counted(&[scores]) }
+    /// A model of all rows of a sample, and the scores of others, in all and by group.
+    pub(crate) fn split(model: FoldModel, scores: Buckets, groups: Vec<Buckets>) -> Self {
+        let within = groups.into_iter().map(|g| Some(Scores::counted(&[g]))).collect();
+        FittedStack { folds: vec![model], scores: Scores::counted(&[scores]), within, conditional: None }
+    }
+
+    /// The same with the ranks of all rows for every group.
+    pub(crate) fn pooled(&self) -> Self {
+        FittedStack { within: Vec::new(), conditional: None, ..self.clone() }
+    }
+
+    /// How many functions intervals are to cover for.
+    pub(crate) fn functions(&self) -> usize {
+        self.conditional.as_ref().map_or(0, ConditionalScores::columns)
+    }
+
+    /// The scores of a group by itself, where it has ranks of its own.
+    pub(crate) fn group(&self, group: usize) -> Option<&Scores> {
+        self.within.get(group).and_then(Option::as_ref)
     }
 
     /// What each fold predicts with; the point prediction is their mean.
@@ -235,9 +260,13 @@ impl FittedStack {
         self.folds.iter().flat_map(|f| &f.members).filter_map(|(_, m)| m.net())
     }
 
-    /// Fails unless everything belongs together and takes this many features, as it does unless a file says otherwise.
-    pub(crate) fn check(&self, columns: usize) -> Result<()> {
-        if self.folds.len() != self.scores.folds() || self.folds.is_empty() {
+    /// Fails unless everything belongs together and takes this many features and groups, as it does unless a file says
+    /// otherwise.
+    pub(crate) fn check(&self, columns: usize, groups: usize) -> Result<()> {
+        let folds = |scores: &Scores| scores.folds() == self.folds.len();
+        let grouped = self.within.len() == groups && self.within.iter().flatten().all(folds);
+        let alone = self.conditional.is_none() || (self.folds.len() == 1 && self.within.is_empty());
+        if !folds(&self.scores) || !grouped || !alone || self.folds.is_empty() {
             return Err(Error::Inconsistent { what: "a stack's folds and scores do not belong together" });
         }
         for fold in &self.folds {

@@ -1,0 +1,150 @@
+//! How the rows of a fit are divided into folds or shares, and how the scores of held-out rows are put together, in all
+//! and by group.
+
+use std::collections::BTreeMap;
+
+use ndarray::ArrayView2;
+use rand::seq::SliceRandom;
+
+use super::fit::{Job, all_rows};
+use super::{FittedStack, FoldModel};
+use crate::base::streams::stack as streams;
+use crate::base::{Error, Result, Seed};
+use crate::conformal::ConditionalScores;
+use crate::conformal::ranks::Scores;
+use crate::rows::by_group;
+
+impl Job<'_, '_> {
+    pub(super) fn finish(
+        &self,
+        folds: Vec<FoldModel>,
+        scores: Vec<Vec<f64>>,
+        held_out: &[Vec<usize>],
+    ) -> Result<FittedStack> {
+        let all = self.scores_of(&scores, held_out, |_| true);
+        let rows = held_out.iter().flatten().zip(scores.iter().flatten());
+        let with =
+            |f: ArrayView2<'_, f64>| ConditionalScores::new(rows.map(|(&r, &s)| (s, f.row(r).to_vec())).collect());
+        let conditional = self.data.conditional.map(with).transpose()?;
+        let Some((number, groups)) = self.data.within else {
+            return Ok(FittedStack { folds, scores: all, within: Vec::new(), conditional });
+        };
+        let own = |g: usize| {
+            let mine = |r: usize| groups[r] == g;
+            self.ranks_itself(held_out, mine).then(|| self.scores_of(&scores, held_out, mine))
+        };
+        let within = (0..number).map(own).collect();
+        Ok(FittedStack { folds, scores: all, within, conditional })
+    }
+
+    /// Whether the held-out rows of a group give ranks of its own. The proof of CV+ asks for folds that hold the same
+    /// number of them.
+    fn ranks_itself(&self, held_out: &[Vec<usize>], mine: impl Fn(usize) -> bool) -> bool {
+        let counts: Vec<usize> = held_out.iter().map(|f| f.iter().filter(|&&r| mine(r)).count()).collect();
+        let even = self.data.groups.is_some() || counts.windows(2).all(|w| w[0] == w[1]);
+        even && counts.iter().any(|&n| n > 0)
+    }
+
+    /// The scores of some of the rows that were held out.
+    fn scores_of(&self, scores: &[Vec<f64>], held_out: &[Vec<usize>], wanted: impl Fn(usize) -> bool) -> Scores {
+        let chosen = |fold: &Vec<usize>, scores: &Vec<f64>| -> Vec<f64> {
+            fold.iter().zip(scores).filter(|(r, _)| wanted(**r)).map(|(_, &s)| s).collect()
+        };
+        let chosen: Vec<Vec<f64>> = held_out.iter().zip(scores).map(|(f, s)| chosen(f, s)).collect();
+        let rows: Vec<Vec<usize>> =
+            held_out.iter().map(|f| f.iter().copied().filter(|&r| wanted(r)).collect()).collect();
+        let Some(groups) = self.data.groups else {
+            return Scores::new(chosen, None, rows.iter().map(Vec::len).sum());
+        };
+        // A unit of rows that belong together counts as one, whatever its size.
+        let mut sizes = BTreeMap::new();
+        rows.iter().flatten().for_each(|&r| *sizes.entry(groups[r]).or_insert(0usize) += 1);
+        let weights = rows.iter().map(|f| f.iter().map(|&r| 1.0 / sizes[&groups[r]] as f64).collect()).collect();
+        Scores::new(chosen, Some(weights), sizes.len())
+    }
+
+    /// Random folds of these rows, groups kept whole. Without groups and if `equal`, at most K − 1 rows are left out so
+    /// that all folds have one size, as the bound asks; within groups, at most K − 1 rows of each group.
+    pub(super) fn folds(&self, rows: &[usize], equal: bool) -> Result<Vec<Vec<usize>>> {
+        let k = self.stack.folds;
+        let units = self.units(rows, self.seed.child(streams::FOLDS));
+        // Each fit of a pair leaves out two folds, and what is left must still be several units.
+        if units.len() < 2 * k {
+            let grouped = self.data.groups.is_some();
+            let remedy =
+                if grouped { "use fewer folds or more groups" } else { "use fewer folds or more calibration rows" };
+            return Err(Error::too_few(grouped, "cross-fitting", 2 * k, units.len(), remedy));
+        }
+        let mut folds = vec![Vec::new(); k];
+        let mut next = 0;
+        for stratum in self.strata(units, 2 * k) {
+            if self.data.groups.is_none() {
+                let used = if equal { stratum.len() / k * k } else { stratum.len() };
+                for unit in &stratum[..used] {
+                    folds[next % k].extend(unit);
+                    next += 1;
+                }
+                continue;
+            }
+            let mut here = vec![0; k];
+            for unit in stratum {
+                // The fold with the fewest rows of this stratum, and then of all, takes the next unit.
+                let emptiest = (0..k).min_by_key(|&f| (here[f], folds[f].len())).unwrap_or(0);
+                here[emptiest] += unit.len();
+                folds[emptiest].extend(unit);
+            }
+        }
+        Ok(folds)
+    }
+
+    /// Units by the group within which intervals are to cover: of each group that has at least `least` of them, and of
+    /// all others together.
+    fn strata(&self, units: Vec<Vec<usize>>, least: usize) -> Vec<Vec<Vec<usize>>> {
+        let Some((_, groups)) = self.data.within else { return vec![units] };
+        let mut by_group = BTreeMap::<usize, Vec<Vec<usize>>>::new();
+        for unit in units {
+            // Rows of a unit are of one group as a rule.
+            let group = unit.iter().map(|&r| groups[r]).min().unwrap_or(0);
+            by_group.entry(group).or_default().push(unit);
+        }
+        let (mut strata, few): (Vec<_>, Vec<_>) = by_group.into_values().partition(|units| units.len() >= least);
+        strata.push(few.concat());
+        strata
+    }
+
+    /// Rows to fit on and rows to score, groups kept whole.
+    pub(super) fn shares(&self, share: f64) -> Result<Vec<Vec<usize>>> {
+        let units = self.units(&all_rows(self.data), self.seed.child(streams::SHARES));
+        let (first, all) = (((share * units.len() as f64).round() as usize).min(units.len()), units.len());
+        let scored = all - first;
+        if scored == 0 {
+            let grouped = self.data.groups.is_some();
+            let remedy = if grouped {
+                "use a smaller share or more groups"
+            } else {
+                "use a smaller share or more calibration rows"
+            };
+            return Err(Error::too_few(grouped, "a split", 2, all, remedy));
+        }
+        if self.data.within.is_none() {
+            let (fit, score) = units.split_at(first);
+            return Ok(vec![fit.concat(), score.concat()]);
+        }
+        // Every so many units, group after group: the same share of every group, but for rounding.
+        let is_scored = |i: &usize| (i + 1) * scored / all > i * scored / all;
+        let (score, fit): (Vec<_>, Vec<_>) =
+            self.strata(units, 1).concat().into_iter().enumerate().partition(|(i, _)| is_scored(i));
+        let rows = |part: Vec<(usize, Vec<usize>)>| part.into_iter().flat_map(|(_, unit)| unit).collect();
+        Ok(vec![rows(fit), rows(score)])
+    }
+
+    /// Rows, or groups of rows, in random order.
+    fn units(&self, rows: &[usize], seed: Seed) -> Vec<Vec<usize>> {
+        let mut units: Vec<Vec<usize>> = match self.data.groups {
+            None => rows.iter().map(|&r| vec![r]).collect(),
+            Some(groups) => by_group(rows.iter().copied(), groups),
+        };
+        units.shuffle(&mut seed.rng());
+        units
+    }
+}
