@@ -22,6 +22,7 @@ def report(
     *,
     prediction: Any = None,
     features: Any = None,
+    also: Any = None,
     confidence_level: float | None = None,
     joint: bool = False,
     allow_seen: bool = False,
@@ -46,6 +47,8 @@ def report(
         Regression: the network's own prediction, where the fit had it.
     features : array-like, optional
         Classification: the last hidden layer, where the fit had it.
+    also : array-like, optional
+        Regression: the further columns, where the fit had some.
     confidence_level : float, optional
         Regression: that of the estimator if not given.
     joint : bool
@@ -66,7 +69,7 @@ def report(
     where = None if path is None else fspath(path)
     if isinstance(estimator, PostStoNetRegressor):
         head = estimator._fitted()
-        rows = estimator._rows(X, prediction, fit=False)
+        rows = estimator._rows(X, prediction, fit=False, also=also)
         targets, _ = check.targets(y, estimator, len(rows.features))
         (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)
         verdict, text = head.evaluate(
