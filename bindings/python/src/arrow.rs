@@ -14,7 +14,9 @@ use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use serde::Deserialize;
 use stonet::{Side, Ticker};
-use stonet_io::{BatchInputs, BatchScorer, Head, HeadAsked, Model, Resolved, ScoreSettings, Setting, Table};
+use stonet_io::{
+    BatchInputs, BatchScorer, Head, HeadAsked, Model, NetworkInputs, Resolved, ScoreSettings, Setting, Table,
+};
 use stonet_onnx::{Features, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
 use crate::arrays::{self, Matrix, view};
@@ -106,11 +108,12 @@ impl Tapped {
     }
 
     /// What it says of rows, in the columns of the head.
-    fn said(&self, model: &Model, source: &Path, x: &Array2<f64>) -> PyResult<Table> {
+    fn said(&self, model: &Model, scorer: &BatchScorer, x: &Array2<f64>) -> PyResult<Table> {
         let inputs = Inputs::table(x.view(), &[x.ncols()]).raise()?;
         let said = self.run(inputs, &|_, _| true)?;
         let outputs = said.outputs.iter().map(|(_, o)| o.mapv(f64::from)).collect();
-        model.said(source, said.features.mapv(f64::from), outputs).raise()
+        let raw = NetworkInputs { names: scorer.inputs(), values: x.view() };
+        model.said(scorer.source(), raw, said.features.mapv(f64::from), outputs).raise()
     }
 }
 
@@ -147,7 +150,7 @@ impl Inner {
         let scorer = self.ready(batch, source)?;
         let Some(network) = &self.network else { return scorer.score(batch, first_row).raise() };
         let x = scorer.network_inputs(batch, first_row).raise()?;
-        let said = network.said(&self.model, scorer.source(), &x)?;
+        let said = network.said(&self.model, &scorer, &x)?;
         scorer.score_said(batch, &said, first_row).raise()
     }
 }
@@ -259,13 +262,15 @@ impl Scorer {
         Ok(x.into_pyarray(py))
     }
 
-    /// Predictions for a batch of which a network of Python said this.
-    #[pyo3(signature = (batch, source, features, output=None, first_row=0))]
+    /// Predictions for a batch of which a network of Python said this, from these inputs.
+    #[pyo3(signature = (batch, source, inputs, features, output=None, first_row=0))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn score_said(
         &self,
         py: Python<'_>,
         batch: PyRecordBatch,
         source: &str,
+        inputs: Matrix<'_>,
         features: Matrix<'_>,
         output: Option<Matrix<'_>>,
         first_row: u64,
@@ -273,7 +278,8 @@ impl Scorer {
         let batch = batch.into_inner();
         let scorer = self.inner.ready(&batch, source)?;
         let outputs = view(&output).map(|o| o.to_owned()).into_iter().collect();
-        let said = self.inner.model.said(scorer.source(), features.as_array().to_owned(), outputs).raise()?;
+        let raw = NetworkInputs { names: scorer.inputs(), values: inputs.as_array() };
+        let said = self.inner.model.said(scorer.source(), raw, features.as_array().to_owned(), outputs).raise()?;
         let scored = work::run(py, self.inner.jobs, || scorer.score_said(&batch, &said, first_row).raise())?;
         Ok(PyRecordBatch::new(scored))
     }

@@ -2,8 +2,8 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use stonet::Side;
 use stonet::score::{Asked, Quantity};
+use stonet::{Kind, Side};
 use stonet_io::{Model, Setting, check_levels};
 
 use crate::arrays;
@@ -30,6 +30,18 @@ pub fn check(model: &Model, given: &[Setting]) -> PyResult<()> {
 /// The exception about an argument that a head has no use for.
 pub fn refusal(name: &str, why: &str) -> PyErr {
     PyValueError::new_err(format!("{name} {why}"))
+}
+
+/// Whether so many raw inputs of a network join its features where nothing is said and so many rows calibrate.
+#[pyfunction]
+pub fn joins_inputs(interval: &str, inputs: usize, rows: usize) -> PyResult<bool> {
+    Ok(interval.parse::<Kind>().raise()?.joins_inputs(inputs, rows))
+}
+
+/// Whether columns beside the features have a place in intervals of this name.
+#[pyfunction]
+pub fn sees_further_columns(interval: &str) -> PyResult<bool> {
+    Ok(interval.parse::<Kind>().raise()?.sees_further_columns())
 }
 
 /// Which intervals; levels may be equal, as arrays know them by their places.

@@ -21,13 +21,14 @@ struct Work {
     version: String,
     name: String,
     epochs: usize,
+    also: bool,
     plan: Plan,
 }
 
 fn set(name: String, epochs: usize, x: &Matrix<'_>, y: &Matrix<'_>, groups: &Option<Numbers<'_>>) -> PyResult<Set> {
     let groups = groups.as_ref().map(indices).transpose()?;
     let data = Dataset::new(x.as_array().to_owned(), y.as_array().to_owned()).raise()?;
-    Ok(Set { name, data, epochs, groups })
+    Ok(Set { name, data, epochs, groups, also: false })
 }
 
 /// A benchmark under way.
@@ -51,9 +52,9 @@ impl Benchmark {
 
 #[pymethods]
 impl Benchmark {
-    /// Opens or begins the journal in `out`.
+    /// Opens or begins the journal in `out`. `also` tells whether inputs join the features; by their number if not given.
     #[new]
-    #[pyo3(signature = (x, y, groups, *, name, level, epochs, splits, seed, out))]
+    #[pyo3(signature = (x, y, groups, *, name, level, epochs, also, splits, seed, out))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         x: Matrix<'_>,
@@ -62,6 +63,7 @@ impl Benchmark {
         name: String,
         level: f64,
         epochs: usize,
+        also: Option<bool>,
         splits: usize,
         seed: u64,
         out: PathBuf,
@@ -71,6 +73,8 @@ impl Benchmark {
         }
         let protocol = Protocol { level: Level::new(level).raise()?.get(), ..Protocol::shipped() };
         let set = set(name, epochs, &x, &y, &groups)?;
+        let also = also.unwrap_or_else(|| protocol.joins_inputs(&set.data));
+        let set = Set { also, ..set };
         let run = Run::open(Plan { protocol, splits, seed }, &out).raise()?;
         Ok(Benchmark { set, out, run: Mutex::new(run) })
     }
@@ -82,9 +86,9 @@ impl Benchmark {
 
     /// What [`benchmark_split`] needs beside the rows, as JSON.
     fn work(&self) -> PyResult<String> {
-        let Set { name, epochs, .. } = &self.set;
+        let Set { name, epochs, also, .. } = &self.set;
         let (version, plan) = (Model::VERSION.to_owned(), self.run().plan().clone());
-        settings::text(&Work { version, name: name.clone(), epochs: *epochs, plan })
+        settings::text(&Work { version, name: name.clone(), epochs: *epochs, also: *also, plan })
     }
 
     /// Saves what [`benchmark_split`] returned.
@@ -117,13 +121,13 @@ pub fn benchmark_split(
     index: usize,
     n_jobs: Option<i64>,
 ) -> PyResult<String> {
-    let Work { version, name, epochs, plan } = serde_json::from_str(work).raise()?;
+    let Work { version, name, epochs, also, plan } = serde_json::from_str(work).raise()?;
     if version != Model::VERSION {
         let text =
             format!("a worker has stonet {}, and the driver {version}; install the same on both", Model::VERSION);
         return Err(PyValueError::new_err(text));
     }
-    let set = set(name, epochs, &x, &y, &groups)?;
+    let set = Set { also, ..set(name, epochs, &x, &y, &groups)? };
     let record = work::follow(py, work::jobs(n_jobs)?, None, move |tick| plan.record(&set, index, tick).raise())?;
     settings::text(&record)
 }

@@ -407,7 +407,7 @@ impl Classification {
         keep_outputs: bool,
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
-        let wanted = export::Wanted { path, network, tap, output, keep_outputs };
+        let wanted = export::Wanted { path, network, tap, output, inputs: None, keep_outputs };
         export::write(&self.model, &ScoreSettings::default(), wanted)
     }
 

@@ -21,6 +21,8 @@ pub struct Wanted<'a> {
     pub tap: Option<String>,
     /// The output with the logits or predictions.
     pub output: Option<String>,
+    /// The columns of the network's input, where its file does not name them.
+    pub inputs: Option<Vec<String>>,
     /// Whether the network's own outputs stay.
     pub keep_outputs: bool,
 }
@@ -39,8 +41,10 @@ pub fn write(model: &Model, settings: &ScoreSettings, wanted: Wanted<'_>) -> PyR
         None => head.to_onnx(),
         Some((bytes, name)) => {
             stonet_io::check_output(&wanted.path, &[&name]).raise()?;
-            let joint = Joint { features: wanted.tap, output: wanted.output, keep_outputs: wanted.keep_outputs };
             let network = Network::from_bytes(bytes.to_vec(), &name).raise()?;
+            let further = further(model, &network, wanted.inputs.as_deref())?;
+            let (features, output, keep_outputs) = (wanted.tap, wanted.output, wanted.keep_outputs);
+            let joint = Joint { features, output, further, keep_outputs };
             head.join(&network, &joint).or_else(|e| match e {
                 Error::HeadInput { input, .. } => {
                     let names: Vec<&str> = network.outputs().iter().map(|o| o.name.as_str()).collect();
@@ -54,6 +58,24 @@ pub fn write(model: &Model, settings: &ScoreSettings, wanted: Wanted<'_>) -> PyR
     // Read again before it is written: a file that cannot be opened is an error now.
     let whole = Network::from_bytes(bytes, &wanted.path).raise()?;
     files::write_bytes(&wanted.path, whole.bytes()).raise()
+}
+
+/// The network's inputs that a head was fitted on beside the features, by number.
+fn further(model: &Model, network: &Network, names: Option<&[String]>) -> PyResult<Vec<usize>> {
+    if model.columns.also == 0 {
+        return match names {
+            Some(_) => Err(PyValueError::new_err("inputs is for a head that was fitted with also=; leave it out")),
+            None => Ok(Vec::new()),
+        };
+    }
+    let raw = network.raw_inputs(names).raise()?;
+    model.columns.further_among(raw.names.as_deref(), raw.count).map_err(|why| {
+        let remedy = match raw.names {
+            Some(_) => "only such a head is joined to its network; export it without network",
+            None => "name them in their order by inputs=, or export it without network",
+        };
+        PyValueError::new_err(format!("{why}; {remedy}"))
+    })
 }
 
 fn graph(model: &Model, settings: &ScoreSettings) -> PyResult<HeadGraph> {

@@ -29,7 +29,7 @@ mod _core {
     #[pymodule_export]
     use crate::arrow::{Scorer, network_bytes};
     #[pymodule_export]
-    use crate::asked::interval_columns;
+    use crate::asked::{interval_columns, joins_inputs, sees_further_columns};
     #[pymodule_export]
     use crate::baseline::Baseline;
     #[pymodule_export]
@@ -58,6 +58,7 @@ mod _core {
     #[pymodule_init]
     fn init(m: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::work::remember_process();
+        m.add("MOST_INPUTS", stonet::Kind::MOST_INPUTS)?;
         m.add("UNUSED_PREDICTION", stonet_io::UNUSED_PREDICTION)?;
         m.add("__version__", env!("CARGO_PKG_VERSION"))
     }

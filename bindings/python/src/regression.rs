@@ -439,7 +439,7 @@ impl Regression {
     }
 
     /// Writes an ONNX file with intervals at some levels.
-    #[pyo3(signature = (path, levels, side, joint, quantiles, below, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    #[pyo3(signature = (path, levels, side, joint, quantiles, below, network=None, network_name=PathBuf::new(), tap=None, output=None, inputs=None, keep_outputs=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn to_onnx(
         &self,
@@ -453,13 +453,14 @@ impl Regression {
         network_name: PathBuf,
         tap: Option<String>,
         output: Option<String>,
+        inputs: Option<Vec<String>>,
         keep_outputs: bool,
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
         let Asked { levels, side, joint, .. } = asked::intervals(&levels, side, joint)?;
         let quantiles = arrays::levels(&quantiles)?;
         let settings = ScoreSettings { levels, side, joint, quantiles, below, single: true };
-        export::write(&self.model, &settings, export::Wanted { path, network, tap, output, keep_outputs })
+        export::write(&self.model, &settings, export::Wanted { path, network, tap, output, inputs, keep_outputs })
     }
 
     /// Names, level, seed, version, as JSON.

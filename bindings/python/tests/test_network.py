@@ -16,8 +16,8 @@ from stonet._network import guessed_task
 def test_functions_make_a_network(regression: Any, classes: Any) -> None:
     x, y, d = regression
     both = stonet.PostStoNet(lambda x: x, lambda x: x[:, 0] + 0.1, interval="fast").fit(x, y)
-    want = stonet.PostStoNetRegressor(interval="fast").fit(x, y, d)
-    np.testing.assert_array_equal(both.predict_interval(x)[1], want.predict_interval(x, d)[1])
+    want = stonet.PostStoNetRegressor(interval="fast").fit(x, y, d, also=x)
+    np.testing.assert_array_equal(both.predict_interval(x)[1], want.predict_interval(x, d, also=x)[1])
     z, labels = classes
     sure = stonet.PostStoNet(lambda z: z, lambda z: z, method="temperature", sets="split").fit(z, labels)
     np.testing.assert_allclose(sure.predict_proba(z).sum(axis=1), 1)
@@ -42,8 +42,8 @@ def test_parameters_of_classifiers_make_classes_and_groups_and_weights_are_told(
     x, y, d = regression
     groups = np.arange(len(y)) // 4
     both = stonet.PostStoNet(lambda x: x, lambda x: x[:, 0] + 0.1, interval="fast").fit(x, y, groups=groups)
-    want = stonet.PostStoNetRegressor(interval="fast").fit(x, y, d, groups=groups)
-    np.testing.assert_array_equal(both.predict_interval(x)[1], want.predict_interval(x, d)[1])
+    want = stonet.PostStoNetRegressor(interval="fast").fit(x, y, d, groups=groups, also=x)
+    np.testing.assert_array_equal(both.predict_interval(x)[1], want.predict_interval(x, d, also=x)[1])
     with pytest.raises(ValueError, match="groups is for regression"):
         stonet.PostStoNet(lambda z: z, lambda z: z).fit(z, labels, groups=labels)
     with pytest.raises(TypeError, match="does not take sample_weight"):
@@ -82,7 +82,8 @@ def test_a_network_has_parameters_a_name_a_file_and_a_report(regression: Any, cl
     output = lambda x: x[:, 0] + 0.1  # noqa: E731
     both = stonet.PostStoNet(np.tanh, output, interval="fast", level=0.8)
     params = both.get_params()
-    assert params == {"features": np.tanh, "output": output, "task": None, "interval": "fast", "level": 0.8}
+    own = {"features": np.tanh, "output": output, "task": None, "also": "auto"}
+    assert params == {**own, "interval": "fast", "level": 0.8}
     assert stonet.PostStoNet(**params).get_params() == params
     assert repr(stonet.PostStoNet(np.tanh, interval="fast")) == "PostStoNet(features=<ufunc 'tanh'>, interval='fast')"
     assert both.set_params(level=0.9, task="regression") is both and both.get_params()["level"] == 0.9
@@ -98,7 +99,9 @@ def test_a_network_has_parameters_a_name_a_file_and_a_report(regression: Any, cl
     assert back.task == "regression" and back.get_params()["interval"] == "fast"
     np.testing.assert_array_equal(back.predict_interval(x)[1], both.predict_interval(x)[1])
     found = both.report(x[200:], y[200:], tmp_path / "page.html", confidence_level=0.8)
-    want = stonet.report(both.head_, np.tanh(x[200:]), y[200:], prediction=output(x[200:]), confidence_level=0.8)
+    want = stonet.report(
+        both.head_, np.tanh(x[200:]), y[200:], prediction=output(x[200:]), also=x[200:], confidence_level=0.8
+    )
     assert found["overall"] == want["overall"] and (tmp_path / "page.html").exists()
     with pytest.raises(ValueError, match="no targets"):
         both.report(x)
@@ -121,7 +124,8 @@ def test_a_module_has_parameters_and_a_short_name(regression: Any, tmp_path: Pat
     net = Net()
     both = stonet.torch.PostStoNet(net, batch_size=64, interval="fast")
     assert repr(both) == "PostStoNet(model=Net, batch_size=64, interval='fast')"
-    assert both.get_params() == {"model": net, "layer": None, "batch_size": 64, "task": None, "interval": "fast"}
+    own = {"model": net, "layer": None, "batch_size": 64, "task": None, "also": "auto"}
+    assert both.get_params() == {**own, "interval": "fast"}
     assert both.set_params(layer="3", level=0.8).layer == "3"
     x, y, _ = regression
     stonet.PostStoNetRegressor(interval="fast").fit(x, y).save(tmp_path / "head.stonet")
@@ -181,9 +185,34 @@ class TestTorch:
         assert stonet.metrics.coverage(y[200:].numpy(), intervals) > 0.75
         same = stonet.torch.PostStoNet(model, interval="fast").fit(x[:200], y[:200, 0])
         np.testing.assert_allclose(same.predict(x[200:]), point, rtol=1e-5)
+        # The module's inputs stand beside its features, whatever they come in.
+        assert both.head_.n_also_in_ == same.head_.n_also_in_ == 6
+        tapped = stonet.torch.tap(model, x)
+        want = stonet.PostStoNetRegressor(interval="fast").fit(
+            tapped.features[:200], y[:200, 0].numpy(), tapped.output[:200], also=x[:200].double().numpy()
+        )
+        np.testing.assert_array_equal(
+            want.predict_interval(tapped.features[200:], tapped.output[200:], also=x[200:])[1], intervals
+        )
+        for also, interval, count in (
+            (None, "fast", 0),
+            ("auto", "cv", 0),
+            (lambda x: np.asarray(x)[:, :2], "fast", 2),
+        ):
+            other = stonet.torch.PostStoNet(model, also=also, interval=interval, hidden=(3,)).fit(x[:200], y[:200, 0])
+            assert other.head_.n_also_in_ == count and other.predict(x[200:]).shape == (100,)
+        with pytest.raises(ValueError, match="x is no table that holds them"):
+            both.predict([{"input": x[200:]}])
         classes = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.Tanh(), torch.nn.Linear(5, 3))
         labels = torch.distributions.Categorical(logits=classes(x)).sample()
         sure = stonet.torch.PostStoNet(classes, method="temperature").fit([(x[:200], labels[:200])])
         assert sure.predict_proba(x).shape == (300, 3) and sure.predict([x]).dtype == np.int64
         assert sure.report([(x[200:], labels[200:])])["rows"] == 100
         assert both.report(x[200:], y[200:, 0])["rows"] == 100
+        # Fewer rows, more columns and whole numbers stay out of it.
+        assert stonet.torch.PostStoNet(model, interval="fast").fit(x[:190], y[:190, 0]).head_.n_also_in_ == 0
+        from stonet.torch import _table
+
+        assert _table(torch.zeros(3, 101), 100) is None and _table(torch.zeros(3, 4, dtype=torch.int64), 100) is None
+        assert _table(torch.zeros(3, 2, 2), 100) is None and _table([torch.zeros(3, 2)], 100) is None
+        assert _table(torch.zeros(3, 101), np.inf).shape == (3, 101)

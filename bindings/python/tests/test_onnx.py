@@ -163,8 +163,11 @@ def test_a_network_with_its_head(regressed: Trained, classified: Trained) -> Non
     network = OnnxNetwork(regressed.place / "net.onnx")
     both = stonet.PostStoNet(network, interval="fast").fit(regressed.x, regressed.y)
     features, output, _ = network(regressed.x)
-    want = PostStoNetRegressor(interval="fast").fit(features, regressed.y, output)
-    np.testing.assert_array_equal(both.predict_interval(regressed.x)[1], want.predict_interval(features, output)[1])
+    want = PostStoNetRegressor(interval="fast").fit(features, regressed.y, output, also=regressed.x)
+    expected = want.predict_interval(features, output, also=regressed.x)[1]
+    np.testing.assert_array_equal(both.predict_interval(regressed.x)[1], expected)
+    # The file of the network names its inputs.
+    assert list(both.head_.also_names_in_) == ["a", "b", "c"]
     pa = pytest.importorskip("pyarrow")
     scored = stonet.score(pa.table({n: regressed.x[:, i] for i, n in enumerate("abc")}), both)
     np.testing.assert_allclose(np.asarray(scored.column("prediction")), both.predict(regressed.x), rtol=1e-6)
@@ -210,6 +213,48 @@ class TestExport:
         assert (tmp_path / "command.onnx").read_bytes() == (tmp_path / "alone.onnx").read_bytes()
         head.to_onnx(tmp_path / "kept.onnx", network=network, keep_outputs=True)
         assert len(run(tmp_path / "kept.onnx", x=regressed.x)) == 4
+
+    def test_inputs_beside_the_features_are_in_the_same_file(
+        self, regressed: Trained, run: Any, tmp_path: Path
+    ) -> None:
+        network = OnnxNetwork(regressed.place / "net.onnx")
+        both = stonet.PostStoNet(network, interval="fast").fit(regressed.x, regressed.y)
+        assert both.head_.n_also_in_ == 3
+        want = both.predict_interval(regressed.x, confidence_level=0.8)[1]
+        features, output, _ = network(regressed.x)
+        some = PostStoNetRegressor(interval="fast")
+        pd = pytest.importorskip("pandas")
+        frame = pd.DataFrame({"c": regressed.x[:, 2], "a": regressed.x[:, 0]})
+        some.fit(features, regressed.y, output, also=frame)
+        bounds = some.predict_interval(features, output, confidence_level=0.8, also=frame)[1]
+        for head, ends in ((both.head_, want), (some, bounds)):
+            head.to_onnx(tmp_path / "both.onnx", network=network, level=0.8)
+            found = run(tmp_path / "both.onnx", x=regressed.x)
+            np.testing.assert_allclose(found["lower"].ravel(), ends[:, 0, 0], rtol=1e-3, atol=1e-3)
+            np.testing.assert_allclose(found["upper"].ravel(), ends[:, 1, 0], rtol=1e-3, atol=1e-3)
+            # The command writes the same.
+            head.save(tmp_path / "head.stonet")
+            net = str(regressed.place / "net.onnx")
+            command(tmp_path, "export", "head.stonet", "-o", "command.onnx", "--level", "0.8", "--network", net)
+            assert (tmp_path / "command.onnx").read_bytes() == (tmp_path / "both.onnx").read_bytes()
+        other = PostStoNetRegressor(interval="fast").fit(
+            features, regressed.y, output, also=frame.rename(columns={"a": "w"})
+        )
+        wide = PostStoNetRegressor(interval="fast").fit(features, regressed.y, output, also=regressed.x[:, :2])
+        plain = PostStoNetRegressor(interval="fast").fit(features, regressed.y, output)
+        path = tmp_path / "no.onnx"
+        for words, act in {
+            "not all among the network's inputs `a`, `b`, `c`": lambda: other.to_onnx(path, network=network),
+            "2 of them, and the network has 3 inputs": lambda: wide.to_onnx(path, network=network),
+            "2 names and 3 columns": lambda: some.to_onnx(path, network=network, inputs=["c", "a"]),
+            "inputs is for a head that was fitted with also=": lambda: plain.to_onnx(
+                path, network=network, inputs="abc"
+            ),
+            "no network; give network=": lambda: some.to_onnx(path, inputs=["c", "a"]),
+        }.items():
+            with pytest.raises(ValueError, match=words):
+                act()
+        assert not path.exists()
 
     def test_probabilities_behind_their_network(self, classified: Trained, run: Any, tmp_path: Path) -> None:
         network = OnnxNetwork(classified.place / "net.onnx")

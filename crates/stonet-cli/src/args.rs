@@ -26,6 +26,15 @@ pub enum Task {
     Classification,
 }
 
+/// Which columns stand beside the features where a command runs the network itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Also {
+    /// The network's own inputs
+    Inputs,
+    /// No further columns
+    None,
+}
+
 /// Which columns of a file are what.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Columns")]

@@ -122,7 +122,11 @@ pub fn benchmark(s: &Summary) -> Comparison {
     };
     Comparison {
         title: "Methods compared".into(),
-        lead: format!("Means over the splits, with standard errors where they are known. {}.", s.headline()),
+        lead: format!(
+            "Means over the splits, with standard errors where they are known. {}. {}",
+            s.headline(),
+            s.columns()
+        ),
         columns: interval_columns(s.level),
         methods: s.methods.iter().map(method).collect(),
         charts: vec![0, 1, 2],

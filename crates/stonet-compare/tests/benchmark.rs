@@ -14,7 +14,7 @@ fn small() -> Protocol {
 fn set(y: impl Fn(usize, f64) -> f64, groups: Option<Vec<usize>>) -> Set {
     let x = Array2::from_shape_fn((200, 3), |(i, j)| ((i * (2 * j + 3)) as f64 * 0.37).sin());
     let y: Array1<f64> = x.outer_iter().enumerate().map(|(i, r)| y(i, r[0] - 0.5 * r[1])).collect();
-    Set { name: "small".into(), data: Dataset::single(x, y).unwrap(), epochs: 5, groups }
+    Set { name: "small".into(), data: Dataset::single(x, y).unwrap(), epochs: 5, groups, also: false }
 }
 
 fn noisy(i: usize, mean: f64) -> f64 {
@@ -42,6 +42,30 @@ fn targets_of_test_rows_change_no_interval() {
         assert_eq!((a.mean_length, a.median_length), (b.mean_length, b.median_length), "{name}");
         assert_eq!(b.coverage, 0.0, "{name}");
     }
+}
+
+#[test]
+fn inputs_change_the_methods_that_see_them_and_no_other() {
+    let plain = set(noisy, None);
+    let with = Set { also: true, ..plain.clone() };
+    let [a, b] = [&plain, &with].map(|s| split(s, &small(), Seed::new(4), GO_ON).unwrap());
+    for method in Method::ALL {
+        let [a, b] = [&a, &b].map(|s| s.methods[method.name()].winkler);
+        assert_eq!(a != b, method.sees_further_columns(), "{}", method.name());
+    }
+    let seeing = Method::ALL.into_iter().filter(|m| m.sees_further_columns()).map(Method::name).collect::<Vec<_>>();
+    assert_eq!(seeing, ["stack", "cv+", "fast", "split", "normalised-conformal", "cqr", "refit-conformal"]);
+    // Other columns are other fits in the journal.
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = Run::open(plan(0.9), dir.path()).unwrap();
+    run.add(plan(0.9).record(&plain, 0, GO_ON).unwrap()).unwrap();
+    let left = |set: &Set| run.left(std::slice::from_ref(set)).unwrap().len();
+    assert_eq!((left(&plain), left(&with)), (1, 2));
+    assert_eq!((run.summary(&plain).with_inputs.len(), run.summary(&with).with_inputs), (0, seeing));
+    // 80 of 200 rows calibrate, which are too few to join by default.
+    assert!(!small().joins_inputs(&plain.data));
+    let x = Array2::from_shape_fn((500, 3), |(i, j)| (i + j) as f64);
+    assert!(small().joins_inputs(&Dataset::single(x, Array1::zeros(500)).unwrap()));
 }
 
 #[test]

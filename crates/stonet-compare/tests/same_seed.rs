@@ -30,7 +30,7 @@ fn a_comparison_of_intervals_fits_as_a_fit_does() {
     let kinds = [Kind::Fast, Kind::Cv, Kind::Split, Kind::CvPlus];
     // In another order and without the others: neither may matter.
     let names: Vec<String> = ["laplace"].into_iter().chain(kinds.map(Kind::name)).map(str::to_owned).collect();
-    let compared = compare_intervals(&rows, (new, truth.view()), None, &names, level, SEED, &|_, _| true).unwrap();
+    let compared = compare_intervals(&rows, (new, truth.view()), 0, &names, level, SEED, &|_, _| true).unwrap();
     for kind in kinds {
         let fitted = PostStoNetRegressor { kind, level, ..PostStoNetRegressor::default() };
         let fitted = fitted.fit(&rows, Seed::new(SEED), &|_, _| true).unwrap();

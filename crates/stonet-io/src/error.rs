@@ -239,6 +239,12 @@ pub enum Problem {
         /// The name in question.
         name: String,
     },
+    /// Further columns of a head that are not inputs of the network in front of it.
+    #[error("{why}; run the network first, and score a table with its features and the further columns")]
+    NotInputs {
+        /// What does not fit.
+        why: String,
+    },
     /// A file of which no column is wanted.
     #[error("none of its columns is used; choose other columns, or leave the file out; there are {known}")]
     NothingChosen {

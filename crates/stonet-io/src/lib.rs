@@ -76,7 +76,7 @@ pub use caught::caught;
 pub use error::{Error, FileError, Place, Problem, Result};
 pub use idx::Idx;
 pub use missing::{Dropped, Dropping};
-pub use model::{Head, Model, ModelColumns, class_hashes, regression_hashes, regression_parts};
+pub use model::{Head, Model, ModelColumns, NetworkInputs, class_hashes, regression_hashes, regression_parts};
 pub use output::check_output;
 pub use pattern::nearest;
 pub use plain::explain;

@@ -2,6 +2,7 @@
 
 mod container;
 mod fingerprint;
+mod further;
 mod numbers;
 mod sections;
 mod seen;
@@ -19,6 +20,7 @@ use crate::write::write_whole;
 use crate::{Error, Problem, Result, Table, open};
 use fingerprint::Fnv;
 
+pub use further::NetworkInputs;
 pub use seen::{class_hashes, regression_hashes, regression_parts};
 
 /// What was fitted.
@@ -34,8 +36,11 @@ pub enum Head {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelColumns {
-    /// Features: the last hidden layer.
+    /// Features: the last hidden layer, then the further columns beside it.
     pub features: Vec<String>,
+    /// How many of the last `features` are further columns, such as the network's own inputs; regression only.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub also: usize,
     /// The network's own predictions, one per target; regression only.
     pub prediction: Vec<String>,
     /// The network's output per class, of the model's [`kind`](Model::kind); classification only.
@@ -72,7 +77,7 @@ impl ModelColumns {
     /// `f0`.
     pub fn out_of_order(&self) -> Option<&[String]> {
         let turned = |names: &&[String]| Self::places(names).is_some_and(|places| !places.is_sorted());
-        [&self.features[..], &self.logits].into_iter().find(turned)
+        [self.hidden(), &self.logits].into_iter().find(turned)
     }
 
     /// For each of these columns its place in a network's tensor, where the names number them (`f0`, `f1`, …, in any
@@ -85,6 +90,11 @@ impl ModelColumns {
         let fits = places.iter().all(|&p| p < seen.len() && !std::mem::replace(&mut seen[p], true));
         fits.then_some(places)
     }
+}
+
+/// A count that files leave out where it is 0, so that programs of earlier versions know all that they hold.
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A fitted head, the names of what goes in and comes out, and where it comes from.
@@ -111,7 +121,7 @@ impl ModelColumns {
 ///
 /// | section | required | contents |
 /// |---|---|---|
-/// | `about` | yes | JSON: `task` (`regression` or `classification`), `columns`, `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
+/// | `about` | yes | JSON: `task` (`regression` or `classification`), `columns` (its `also`, where there is one, counts the further columns at the end of `features`), `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
 /// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::rows::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
 /// | `within` | yes | there where intervals cover within groups; JSON: the names of the columns that tell a row's group, which `columns` of `about` does not have |
 /// | `conditional` | yes | there where intervals cover for functions of a row; JSON: the names of their columns, which `columns` of `about` does not have |
@@ -205,9 +215,17 @@ impl Model {
     }
 
     /// What a network said of rows, in columns with the head's names: its last hidden layer, and of its outputs the one
-    /// that is as wide as the targets, or as there are classes. `source` is what messages call the rows.
-    pub fn said(&self, source: &Path, features: Array2<f64>, outputs: Vec<Array2<f64>>) -> Result<Table> {
-        let ModelColumns { features: wanted, prediction, logits, .. } = &self.columns;
+    /// that is as wide as the targets, or as there are classes. Further columns are those of the network's `inputs`.
+    /// `source` is what messages call the rows.
+    pub fn said(
+        &self,
+        source: &Path,
+        inputs: NetworkInputs<'_>,
+        features: Array2<f64>,
+        outputs: Vec<Array2<f64>>,
+    ) -> Result<Table> {
+        let ModelColumns { prediction, logits, .. } = &self.columns;
+        let wanted = self.columns.hidden();
         let width = |what: &str, expected: usize, found: usize| {
             let what = format!("{}: columns of the network's {what}", source.display());
             stonet::Error::Shape { what, expected, found }
@@ -224,6 +242,10 @@ impl Model {
             }
             names.extend(wanted.iter().cloned());
             parts.push(ordered(features, wanted));
+        }
+        if self.columns.also > 0 {
+            names.extend(self.columns.further().iter().cloned());
+            parts.push(inputs.further(&self.columns, source)?);
         }
         let beside = if logits.is_empty() { prediction } else { logits };
         if !beside.is_empty() {
@@ -279,11 +301,17 @@ impl Model {
 
     /// The same for other names.
     pub(crate) fn check_columns(&self, columns: &ModelColumns) -> std::result::Result<(), String> {
-        let ModelColumns { features, prediction, logits, targets, within, conditional } = columns;
+        let ModelColumns { features, also, prediction, logits, targets, within, conditional } = columns;
         let count = |what: &str, expected: usize, found: usize| match expected == found {
             true => Ok(()),
             false => Err(format!("there are names for {found} {what}, and the fitted head has {expected}")),
         };
+        if *also > features.len() {
+            return Err(format!(
+                "{also} columns are said to be further ones, and there are {} features",
+                features.len()
+            ));
+        }
         match &self.head {
             Head::Regression(head) => {
                 count("features", head.features(), features.len())?;
@@ -307,6 +335,7 @@ impl Model {
                 }
                 count("targets", 1, targets.len())?;
                 count("columns of predictions", 0, prediction.len())?;
+                count("further columns", 0, *also)?;
                 count("columns of groups", 0, within.len())?;
                 count("columns of functions", 0, conditional.len())?;
                 if kind == InputKind::Features && head.reads_logits() {

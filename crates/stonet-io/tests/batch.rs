@@ -12,7 +12,9 @@ use arrow_array::{ArrayRef, Float32Array, Float64Array, Int64Array, RecordBatch,
 use heads::{classification, noise, regression, rows};
 use ndarray::Array2;
 use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Labels, PostStoNetClassifier, Seed};
-use stonet_io::{BatchInputs, BatchScorer, Head, Model, ModelColumns, ModelScorer, ScoreSettings, Table};
+use stonet_io::{
+    BatchInputs, BatchScorer, Head, Model, ModelColumns, ModelScorer, NetworkInputs, ScoreSettings, Table,
+};
 
 fn column(x: &Array2<f64>, j: usize) -> ArrayRef {
     Arc::new(Float64Array::from(x.column(j).to_vec()))
@@ -192,15 +194,36 @@ fn what_a_network_says_goes_to_the_head_by_its_width() {
     let x = through.network_inputs(&plain, 0).unwrap();
     assert_eq!((x.column(0), x.column(1)), (f.column(3), f.column(0)), "in the order of the network");
     let own = d.slice(ndarray::s![.., ..1]).to_owned();
-    let said = model.said("rows".as_ref(), f.clone(), vec![d.clone(), own.clone()]).unwrap();
+    let names = through.inputs().to_vec();
+    let inputs = NetworkInputs { names: &names, values: x.view() };
+    let said = model.said("rows".as_ref(), inputs, f.clone(), vec![d.clone(), own.clone()]).unwrap();
     assert_eq!(through.score_said(&plain, &said, 0).unwrap(), expected);
     let narrow = f.slice(ndarray::s![.., ..3]).to_owned();
-    let error = model.said("rows".as_ref(), narrow, vec![own]).unwrap_err().to_string();
+    let error = model.said("rows".as_ref(), inputs, narrow, vec![own]).unwrap_err().to_string();
     assert!(error.contains("rows: columns of the network's last hidden layer") && error.contains('3'), "{error}");
-    let error = model.said("rows".as_ref(), f, vec![d]).unwrap_err().to_string();
+    let error = model.said("rows".as_ref(), inputs, f.clone(), vec![d.clone()]).unwrap_err().to_string();
     assert!(error.contains("network's output"), "{error}");
-    let short = model.said("rows".as_ref(), rows(49, 2.0)[0].clone(), vec![Array2::zeros((49, 1))]).unwrap();
+    let short = model.said("rows".as_ref(), inputs, rows(49, 2.0)[0].clone(), vec![Array2::zeros((49, 1))]).unwrap();
     assert!(through.score_said(&plain, &short, 0).is_err());
+    // Of four features the last two are further columns: the network's inputs f3 and f0, by name.
+    let mut with = regression(Kind::Stack, 1);
+    with.columns.features = ["h0", "h1", "f3", "f0"].map(String::from).to_vec();
+    with.columns.also = 2;
+    let hidden = f.slice(ndarray::s![.., ..2]).to_owned();
+    let own = || vec![d.slice(ndarray::s![.., ..1]).to_owned()];
+    let said = with.said("rows".as_ref(), inputs, hidden.clone(), own()).unwrap();
+    assert_eq!(said.names()[..4], with.columns.features);
+    assert_eq!((said.column("f3").unwrap(), said.column("f0").unwrap()), (f.column(3), f.column(0)));
+    with.columns.features[3] = "weight".into();
+    let error = with.said("rows".as_ref(), inputs, hidden, own()).unwrap_err().to_string();
+    assert!(error.starts_with("rows: the head was fitted on further columns") && error.contains("`weight`"), "{error}");
+    // The file keeps how many there are, and a file without any says nothing.
+    let bytes = with.to_bytes().unwrap();
+    assert_eq!(Model::from_bytes(&bytes).unwrap().columns, with.columns);
+    let has = |model: &Model| String::from_utf8_lossy(&model.to_bytes().unwrap()).contains("also");
+    assert!(has(&with) && !has(&model));
+    with.columns.also = 9;
+    assert!(with.to_bytes().unwrap_err().to_string().contains("9 columns are said to be further ones"));
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub enum Error {
         remedy: &'static str,
     },
     /// A tensor of another size than the head was fitted on.
-    #[error("{path}: tensor `{tensor}` has {found} numbers per row, and the head was fitted on {expected} {input}; give the network that the head was fitted on, or name another tensor; a head that was fitted on further columns beside the features is exported alone", path = path.display())]
+    #[error("{path}: tensor `{tensor}` has {found} numbers per row, and the head was fitted on {expected} {input}; give the network that the head was fitted on, or name another tensor; further columns beside the features join only if the head was fitted with them as --also (also= in Python)", path = path.display())]
     HeadWidth {
         /// The network.
         path: PathBuf,

@@ -76,6 +76,11 @@ impl Network {
         }
     }
 
+    /// How many numbers of a row all inputs take, where the file says.
+    pub(crate) fn input_size(&self) -> Option<usize> {
+        self.inputs().iter().try_fold(0usize, |sum, input| sum.checked_add(row_size(input)?))
+    }
+
     /// The names of the columns of a table for a network of several inputs; none for one input, and where sizes are not
     /// fixed.
     pub(crate) fn input_columns(&self) -> Option<Vec<String>> {

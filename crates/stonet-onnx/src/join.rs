@@ -2,6 +2,7 @@
 
 use crate::casts::{self, unused};
 use crate::export::{FEATURES, PREDICTION};
+use crate::further::{beside, node};
 use crate::graph::{HeadGraph, NEWEST_OPSET, Names, OLDEST_OPSET, Port};
 use crate::proto::tag;
 use crate::tensor::FLOAT;
@@ -15,6 +16,8 @@ pub struct Joint {
     pub features: Option<String>,
     /// The tensor of logits, or of predictions: the network's output.
     pub output: Option<String>,
+    /// Columns of the network's inputs that stand behind the features, by number: those that the head was fitted on.
+    pub further: Vec<usize>,
     /// Whether the network's own outputs stay outputs.
     pub keep_outputs: bool,
 }
@@ -33,20 +36,27 @@ impl HeadGraph {
         let mut fed = Vec::new();
         for (i, port) in inputs.iter().enumerate() {
             let tensor = self.source(network, joint, port)?;
-            if let (Some(expected), Some(found)) = (port.width(), network.row_width(&tensor))
+            let further: &[usize] = if port.name == FEATURES { &joint.further } else { &[] };
+            if let (Some(expected), Some(found)) =
+                (port.width().map(|w| w.saturating_sub(further.len())), network.row_width(&tensor))
                 && expected != found
             {
                 let (path, input) = (network.path().to_owned(), port.name.clone());
                 return Err(Error::HeadWidth { path, tensor, found, input, expected });
             }
-            let rows = format!("{prefix}in{i}");
+            let mut rows = format!("{prefix}in{i}");
             let mut single = tensor;
             if network.has_other_floats() {
                 let cast = format!("{rows}_f32");
                 more = more.message(tag::GRAPH_NODE, &casts::node(&single, &cast, FLOAT));
                 single = cast;
             }
-            more = more.message(tag::GRAPH_NODE, &flatten(&single, &rows));
+            more = more.message(tag::GRAPH_NODE, &node("Flatten", &[&single], &rows));
+            if !further.is_empty() {
+                let both = format!("{rows}_and");
+                more = more.raw(&beside(network, &rows, further, &both).into_bytes());
+                rows = both;
+            }
             fed.push(rows);
         }
         let names: Vec<String> = outputs.iter().map(|p| free(network, &p.name)).collect();
@@ -90,20 +100,6 @@ impl HeadGraph {
 fn fits(output: &TensorInfo, port: &Port) -> bool {
     let columns = output.shape.as_deref().and_then(|s| if let [_, columns] = s { Some(columns) } else { None });
     port.width().is_some_and(|w| columns == Some(&Axis::Fixed(w)))
-}
-
-/// Rows of numbers, whatever axes there were.
-fn flatten(from: &str, to: &str) -> Message {
-    let axis = Message::default()
-        .text(tag::ATTRIBUTE_NAME, "axis")
-        .number(tag::ATTRIBUTE_INT, 1)
-        .number(tag::ATTRIBUTE_TYPE, 2);
-    Message::default()
-        .text(tag::NODE_INPUT, from)
-        .text(tag::NODE_OUTPUT, to)
-        .text(tag::NODE_NAME, &format!("{to}_rows"))
-        .text(tag::NODE_OP, "Flatten")
-        .message(tag::NODE_ATTRIBUTE, &axis)
 }
 
 /// The name, or another that the network does not use.

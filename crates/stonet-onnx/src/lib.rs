@@ -35,11 +35,14 @@ mod features;
 mod graph;
 mod export;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
+mod further;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod join;
 
 pub use error::{Error, Result};
 pub use export::{classifier, intervals, perceptron};
 pub use features::{Features, RunSettings, Runner};
+pub use further::RawInputs;
 pub use graph::HeadGraph;
 pub use inputs::{Inputs, Preprocess};
 pub use join::Joint;

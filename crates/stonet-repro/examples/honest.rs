@@ -6,7 +6,7 @@
 //! ```
 //! A method is the name of a baseline or of a kind of intervals, or `name={settings}` with the settings of
 //! `PostStoNetRegressor` that differ from the defaults; a name that ends in `+x` sees the network's inputs beside the
-//! features. Each line of the output is one method on one split; what is there already is not computed again. Networks
+//! features, and one that ends in `@N` is fitted on the first N calibration rows. Each line of the output is one method on one split; what is there already is not computed again. Networks
 //! are kept in the folder `--cache`. `--table 'records.jsonl more.jsonl'` prints the tables of finished records instead.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use ndarray::{Array2, ArrayView1, Axis, concatenate};
+use ndarray::{Array2, ArrayView1, Axis, concatenate, s};
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{coverage, coverage_in_fifths, mean_length, winkler};
@@ -192,6 +192,7 @@ fn table(files: &str) -> Any<()> {
 fn judge(set: &str, split: usize, seed: u64, method: &str, rows: &Prepared) -> Any<Record> {
     let level = Level::new(0.9)?;
     let (label, settings) = method.split_once('=').map_or((method, None), |(a, b)| (a, Some(b)));
+    let (label, most) = label.split_once('@').map_or((label, None), |(a, n)| (a, Some(n)));
     let raw = label.ends_with("+x");
     let name = label.trim_end_matches("+x");
     let features = |part: &Part| match raw {
@@ -199,9 +200,11 @@ fn judge(set: &str, split: usize, seed: u64, method: &str, rows: &Prepared) -> A
         false => part.features.clone(),
     };
     let (calibration, test) = (features(&rows.calibration), features(&rows.test));
+    let most: usize = most.map_or(Ok(calibration.nrows()), str::parse)?;
+    let first = |a: &Array2<f64>| a.slice(s![..most.min(a.nrows()), ..]).to_owned();
+    let [calibration, y, d] = [&calibration, &rows.calibration.y, &rows.calibration.prediction].map(first);
     let (fit, new) = (
-        RegressionRows::new(calibration.view(), rows.calibration.y.view())?
-            .with_prediction(rows.calibration.prediction.view())?,
+        RegressionRows::new(calibration.view(), y.view())?.with_prediction(d.view())?,
         RegressionInputs::new(test.view())?.with_prediction(rows.test.prediction.view())?,
     );
     let fit_seed = Seed::new(seed).child(split as u64).child(2);
@@ -258,7 +261,7 @@ fn rows(name: &str, split: usize, seed: u64, data: &Path, cache: &Path) -> Any<P
         Some(truth) => (truth.sample(Seed::new(1000 * seed + split as u64))?, SIMULATED_EPOCHS),
         None => (load(name.parse()?, data)?.ok_or("no such set")?.data, EPOCHS),
     };
-    let set = Set { name: name.to_owned(), data, epochs, groups: None };
+    let set = Set { name: name.to_owned(), data, epochs, groups: None, also: false };
     let prepared = prepare(&set, &Protocol::shipped(), Seed::new(seed).child(split as u64), &|_, _| true)?;
     std::fs::write(&path, pack(&prepared))?;
     Ok(prepared)

@@ -12,7 +12,7 @@ const ROWS: usize = 90;
 /// Three features, and a response whose noise is skewed and grows with the first feature.
 fn sample(rows: usize, seed: Seed) -> (Array2<f64>, Array2<f64>) {
     let mut rng = seed.rng();
-    let x = Array2::from_shape_simple_fn((rows, 3), || StandardNormal.sample(&mut rng));
+    let x: Array2<f64> = Array2::from_shape_simple_fn((rows, 3), || StandardNormal.sample(&mut rng));
     let y = Array2::from_shape_fn((rows, 1), |(i, _)| {
         let noise: f64 = Exp1.sample(&mut rng);
         (x[[i, 0]] + x[[i, 1]]).tanh() + (0.5 * x[[i, 0]]).exp() * noise
@@ -74,7 +74,7 @@ fn distributions_of_split_are_calibrated() {
 #[test]
 fn quantiles_of_cv_plus_keep_their_bound() {
     let told = replications(Kind::Fast);
-    let bound = stonet::conformal::cv_plus_guarantee(ROWS, 3, Level::new(0.95).unwrap());
+    let bound = conformal::cv_plus_guarantee(ROWS, 3, Level::new(0.95).unwrap());
     for side in [0, 1] {
         let found = share(&told, |t| t.inside[side]);
         assert!(found > bound - tolerance(bound), "{side}: {found} for {bound}");

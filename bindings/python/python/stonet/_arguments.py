@@ -28,8 +28,17 @@ Method: TypeAlias = Literal[
     "isotonic",
     "none",
 ]
+Also: TypeAlias = Literal["auto", "inputs"]
 Task: TypeAlias = Literal["regression", "classification"]
 Runtime: TypeAlias = Literal["rten", "onnxruntime"]
+
+
+def further(also: Any) -> str | None:
+    """Return which further columns stand beside the features where the network is run here."""
+    if also is not None and also not in get_args(Also):
+        raise ValueError(f"also is {also!r}; it must be 'auto', 'inputs' or None")
+    chosen: str | None = also
+    return chosen
 
 
 def choice(name: str, value: Any, known: Any) -> str:

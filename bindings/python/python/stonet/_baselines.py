@@ -38,7 +38,9 @@ class _Baseline(IntervalRegressor):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self: _B, X: Any, y: Any, prediction: Any = None, groups: Any = None, **refused: NoReturn) -> _B:
+    def fit(
+        self: _B, X: Any, y: Any, prediction: Any = None, groups: Any = None, also: Any = None, **refused: NoReturn
+    ) -> _B:
         """Fit on rows that the network has not seen.
 
         Parameters
@@ -51,6 +53,8 @@ class _Baseline(IntervalRegressor):
             The network's own prediction.
         groups : array-like of shape (n_samples,), optional
             Groups such as subjects, whose rows are never split between fitting and judging.
+        also : array-like of shape (n_samples, n_further), optional
+            Further columns beside X, such as the network's own inputs. Predictions need them too.
         **refused
             Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
@@ -63,7 +67,7 @@ class _Baseline(IntervalRegressor):
         level, settings = arguments.level("level", self.level), arguments.settings(self.settings)
         if settings and not self._has_settings:
             raise ValueError(f"settings is {settings!r}, and {type(self).__name__} has none")
-        rows = self._rows(X, prediction, fit=True)
+        rows = self._rows(X, prediction, fit=True, also=also)
         targets, single = check.targets(y, self, len(rows.features))
         if not single:
             raise ValueError(

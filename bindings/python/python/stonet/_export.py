@@ -16,11 +16,13 @@ def to_onnx(
     tap: str | None,
     output: str | None,
     keep_outputs: bool,
+    inputs: Any = None,
     **wanted: Any,
 ) -> None:
     """Write a head; `wanted` is what a regression can choose: levels, side, joint, quantiles and values."""
     if network is None:
-        for name, value in (("tap", tap), ("output", output), ("keep_outputs", keep_outputs or None)):
+        given = (("tap", tap), ("output", output), ("inputs", inputs), ("keep_outputs", keep_outputs or None))
+        for name, value in given:
             if value is not None:
                 raise ValueError(f"{name} is {value!r}, but there is no network; give network=")
         core.to_onnx(fspath(path), **wanted)
@@ -34,6 +36,8 @@ def to_onnx(
             "network has scale, mean or std, which are not part of its ONNX file, so the exported file would not apply them; "
             "put the preprocessing into the network, or export with a network without them and scale its inputs yourself"
         )
+    if inputs is not None:
+        wanted["inputs"] = [str(name) for name in inputs]
     core.to_onnx(
         fspath(path),
         network=network._bytes,

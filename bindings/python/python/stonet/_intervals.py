@@ -15,6 +15,7 @@ from ._arguments import Side
 from ._base import Estimator
 from ._compat import outside
 from ._frames import frame, interval_columns
+from ._further import Further
 from ._routing import UNCHANGED, Request
 from ._within import functions, groups
 
@@ -37,7 +38,7 @@ class Rows(NamedTuple):
     conditional: NDArray[np.float64] | None = None
 
 
-class IntervalRegressor(Estimator):
+class IntervalRegressor(Further, Estimator):
     """Prediction with intervals, whatever was fitted."""
 
     _type: ClassVar[str] = "regressor"
@@ -55,9 +56,11 @@ class IntervalRegressor(Estimator):
     _alone: bool = False
     _predicted: bool = True
 
-    def _rows(self, X: Any, prediction: Any, fit: bool, plain: bool = True) -> Rows:
+    def _rows(self, X: Any, prediction: Any, fit: bool, plain: bool = True, also: Any = None) -> Rows:
         """Return checked rows; they are not copied for their layout or precision where `plain` is false."""
         rows = self._predictions_alone(prediction, fit) if X is None else self._table(X, prediction, fit, plain)
+        joined, further = self._with_further(rows.features, X, also, fit, plain, rows.names)
+        rows = rows._replace(features=joined, names=[*rows.names, *further])
         if fit:
             self._alone, self._predicted = X is None, rows.prediction is not None
         elif rows.prediction is not None and not self._predicted:
@@ -80,9 +83,11 @@ class IntervalRegressor(Estimator):
             return Rows(np.empty((len(values), 0)), values, [], names)
         return Rows(values, values, names, names)
 
-    def _new(self, X: Any, prediction: Any, within: Any = None, conditional: Any = None) -> Rows:
+    def _new(
+        self, X: Any, prediction: Any, also: Any = None, within: Any = None, conditional: Any = None
+    ) -> Rows:
         """Return checked rows to predict for."""
-        rows = self._rows(X, prediction, fit=False, plain=not self._any_layout)
+        rows = self._rows(X, prediction, fit=False, plain=not self._any_layout, also=also)
         for name, given in (("within", within), ("conditional", conditional)):
             if given is not None and not self._by_group:
                 raise ValueError(f"{name} is given, but {type(self).__name__} has no ranks within groups; leave it out")
@@ -148,12 +153,9 @@ class IntervalRegressor(Estimator):
         """Return how many rows or groups calibrate the intervals, where that is known, and how many finite ones need."""
         return None, _core.rows_needed(level)
 
-    def _ends(
-        self, X: Any, prediction: Any, levels: list[float], side: str, joint: bool, within: Any = None, conditional: Any = None
-    ) -> tuple[Any, Any]:
+    def _ends(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
         """Return predictions and bounds of checked rows, with a warning where bounds are infinite."""
-        arguments.choice("side", side, Side)
-        point, bounds = self._bounds(self._new(X, prediction, within, conditional), levels, side, joint)
+        point, bounds = self._bounds(rows, levels, side, joint)
         ends = bounds if side == "both" else bounds[..., 0 if side == "lower" else 1, :]
         if _core.finite(ends):
             return point, bounds
@@ -167,7 +169,7 @@ class IntervalRegressor(Estimator):
         prediction: NDArray[np.float64] = self._bounds(rows, [float(self.level)], "both", False)[0]
         return prediction
 
-    def predict(self, X: Any, prediction: Any = None, within: Any = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, prediction: Any = None, *, also: Any = None, within: Any = None) -> NDArray[np.float64]:
         """Predict the target.
 
         Parameters
@@ -176,6 +178,8 @@ class IntervalRegressor(Estimator):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        also : array-like of shape (n_samples, n_further), optional
+            The further columns of the fit, if it had some; those of a frame are found by name.
         within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             The groups of the rows, where the head was fitted within groups; the prediction itself does not depend on them.
 
@@ -185,7 +189,7 @@ class IntervalRegressor(Estimator):
             The predictions.
         """
         self._fitted()
-        values = self._point(self._new(X, prediction, within))
+        values = self._point(self._new(X, prediction, also=also, within=within))
         return values[:, 0] if self.n_outputs_ == 1 else values
 
     def predict_interval(
@@ -195,6 +199,8 @@ class IntervalRegressor(Estimator):
         confidence_level: Any = None,
         side: Side = "both",
         joint: bool = False,
+        *,
+        also: Any = None,
         within: Any = None,
         conditional: Any = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -212,6 +218,8 @@ class IntervalRegressor(Estimator):
             Which ends are finite.
         joint : bool
             Whether the intervals of a row hold all its targets at once (Bonferroni), and not each by itself.
+        also : array-like of shape (n_samples, n_further), optional
+            The further columns of the fit, if it had some; those of a frame are found by name.
         within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             The groups of the rows, where the head was fitted within groups.
         conditional : array-like of shape (n_samples, n_functions), optional
@@ -226,10 +234,14 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._ends(X, prediction, levels, side, joint, within, conditional)
+        arguments.choice("side", side, Side)
+        rows = self._new(X, prediction, also=also, within=within, conditional=conditional)
+        point, bounds = self._ends(rows, levels, side, joint)
         return (point[:, 0], bounds[:, 0]) if self.n_outputs_ == 1 else (point, bounds)
 
-    def predict_std(self, X: Any, prediction: Any = None, within: Any = None, conditional: Any = None) -> NDArray[np.float64]:
+    def predict_std(
+        self, X: Any, prediction: Any = None, *, also: Any = None, within: Any = None, conditional: Any = None
+    ) -> NDArray[np.float64]:
         """Predict the standard deviation of the target around its prediction.
 
         It is half the length of the interval at 68.27 %: the standard deviation where errors are normal, and one that
@@ -241,6 +253,8 @@ class IntervalRegressor(Estimator):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        also : array-like of shape (n_samples, n_further), optional
+            The further columns of the fit, if it had some; those of a frame are found by name.
         within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             The groups of the rows, where the head was fitted within groups.
         conditional : array-like of shape (n_samples, n_functions), optional
@@ -252,7 +266,7 @@ class IntervalRegressor(Estimator):
             One per prediction.
         """
         found = self.predict_interval(
-            X, prediction, confidence_level=ONE_SIGMA, within=within, conditional=conditional
+            X, prediction, confidence_level=ONE_SIGMA, also=also, within=within, conditional=conditional
         )
         bounds = found[1][..., 0]
         half: NDArray[np.float64] = 0.5 * (bounds[..., 1] - bounds[..., 0])
@@ -265,6 +279,8 @@ class IntervalRegressor(Estimator):
         confidence_level: Any = None,
         side: Side = "both",
         joint: bool = False,
+        *,
+        also: Any = None,
         within: Any = None,
         conditional: Any = None,
     ) -> Any:
@@ -282,6 +298,8 @@ class IntervalRegressor(Estimator):
             Which ends there are.
         joint : bool
             Whether the intervals of a row hold all its targets at once.
+        also : array-like of shape (n_samples, n_further), optional
+            The further columns of the fit, if it had some; those of a frame are found by name.
         within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             The groups of the rows, where the head was fitted within groups.
         conditional : array-like of shape (n_samples, n_functions), optional
@@ -294,18 +312,22 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._ends(X, prediction, levels, side, joint, within, conditional)
+        arguments.choice("side", side, Side)
+        rows = self._new(X, prediction, also=also, within=within, conditional=conditional)
+        point, bounds = self._ends(rows, levels, side, joint)
         return frame(interval_columns(self._targets(), levels, point, bounds, side), X)
 
     def _targets(self) -> list[str]:
         return ["y"]
 
-    def set_fit_request(self: _I, *, prediction: Request = UNCHANGED, groups: Request = UNCHANGED) -> _I:
+    def set_fit_request(
+        self: _I, *, prediction: Request = UNCHANGED, groups: Request = UNCHANGED, also: Request = UNCHANGED
+    ) -> _I:
         """Ask scikit-learn's pipelines and searches to pass arguments on to ``fit`` (metadata routing).
 
         Parameters
         ----------
-        prediction, groups : bool, str or None
+        prediction, groups, also : bool, str or None
             True to be given the argument, False to go without, None for an error where it is given, or another name to
             look it up by.
 
@@ -314,17 +336,21 @@ class IntervalRegressor(Estimator):
         estimator
             Itself.
         """
-        return self._ask("fit", prediction=prediction, groups=groups)
+        return self._ask("fit", prediction=prediction, groups=groups, also=also)
 
-    def set_predict_request(self: _I, *, prediction: Request = UNCHANGED, within: Request = UNCHANGED) -> _I:
-        """Ask for ``prediction`` and ``within`` in ``predict``; see `set_fit_request`."""
-        return self._ask("predict", prediction=prediction, within=within)
+    def set_predict_request(
+        self: _I, *, prediction: Request = UNCHANGED, also: Request = UNCHANGED, within: Request = UNCHANGED
+    ) -> _I:
+        """Ask for ``prediction``, ``also`` and ``within`` in ``predict``; see `set_fit_request`."""
+        return self._ask("predict", prediction=prediction, also=also, within=within)
 
-    def set_score_request(self: _I, *, prediction: Request = UNCHANGED, sample_weight: Request = UNCHANGED) -> _I:
-        """Ask for ``prediction`` and ``sample_weight`` in ``score``; see `set_fit_request`."""
-        return self._ask("score", prediction=prediction, sample_weight=sample_weight)
+    def set_score_request(
+        self: _I, *, prediction: Request = UNCHANGED, sample_weight: Request = UNCHANGED, also: Request = UNCHANGED
+    ) -> _I:
+        """Ask for ``prediction``, ``sample_weight`` and ``also`` in ``score``; see `set_fit_request`."""
+        return self._ask("score", prediction=prediction, sample_weight=sample_weight, also=also)
 
-    def score(self, X: Any, y: Any, prediction: Any = None, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, prediction: Any = None, sample_weight: Any = None, *, also: Any = None) -> float:
         """Return R² of the predictions.
 
         Parameters
@@ -337,13 +363,15 @@ class IntervalRegressor(Estimator):
             The network's own prediction; needed if the fitted head uses it.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts.
+        also : array-like of shape (n_samples, n_further), optional
+            The further columns of the fit, if it had some; those of a frame are found by name.
 
         Returns
         -------
         float
             1 − (squared error) / (variance of y), the mean over outputs; 1 is perfect, 0 no better than the mean.
         """
-        found = self.predict(X, prediction)
+        found = self.predict(X, prediction, also=also)
         truth, _ = check.targets(y, self, len(found))
         weight = check.weights(sample_weight, len(found))
         squares = weight @ (truth - found.reshape(truth.shape)) ** 2

@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 from . import _many
+from ._arguments import Also
 from ._fits import Fits
 from ._progress import Callback
 
@@ -17,6 +18,7 @@ def fit_many(
     *,
     prediction: Any = None,
     features: Any = None,
+    also: Any = None,
     groups: Any = None,
     splits: Any = None,
     level: float | None = None,
@@ -42,6 +44,8 @@ def fit_many(
         Regression: the network's own prediction.
     features : array-like of shape (n_samples, any), optional
         Classification: the last hidden layer beside the outputs.
+    also : array-like of shape (n_samples, n_further), optional
+        Regression: further columns beside X, such as the network's own inputs, for every estimator.
     groups : array-like of shape (n_samples,), optional
         Groups such as subjects: no split cuts one.
     splits : int, splitter of scikit-learn, or iterable of (train rows, test rows), optional
@@ -89,6 +93,7 @@ def fit_many(
         y,
         prediction=prediction,
         features=features,
+        also=also,
         groups=groups,
         splits=splits,
         level=level,
@@ -109,6 +114,7 @@ def benchmark(
     splits: int = 10,
     level: float = 0.9,
     epochs: int = 500,
+    also: Also | None = "auto",
     seed: int = 1,
     out: str | PathLike[str] = "stonet-out/benchmark",
     n_jobs: int | None = None,
@@ -138,6 +144,10 @@ def benchmark(
         Coverage asked for.
     epochs : int, default=500
         Epochs of the networks (the paper's: 5000).
+    also : {"auto", "inputs"} or None, default="auto"
+        Whether the network's inputs stand beside its features: where they are at most 100 and at least 200 rows
+        calibrate, always, or never. Methods that are defined on the last hidden layer or on predictions alone do not
+        see them; ``with_inputs`` of the result names those that do.
     seed : int, default=1
         Random seed.
     out : path-like, default="stonet-out/benchmark"
@@ -162,6 +172,7 @@ def benchmark(
         splits=splits,
         level=level,
         epochs=epochs,
+        also=also,
         seed=seed,
         out=out,
         n_jobs=n_jobs,

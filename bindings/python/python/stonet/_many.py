@@ -16,8 +16,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from . import _arguments as arguments
 from . import _core, _splits, metrics
 from . import _validate as check
+from ._arguments import Also
 from ._base import Estimator, seed_of
 from ._fits import Fit, Fits
 from ._intervals import IntervalRegressor
@@ -63,7 +65,7 @@ class Shared(NamedTuple):
     X: Columns
     y: Columns
     beside: dict[str, Columns]
-    """Arguments of fit and predict: prediction, or features."""
+    """Arguments of fit and predict: prediction and also, or features."""
     groups: Columns | None
     keep: bool
     n_jobs: int | None
@@ -215,6 +217,7 @@ def fit_many(
     *,
     prediction: Any = None,
     features: Any = None,
+    also: Any = None,
     groups: Any = None,
     splits: Any = None,
     level: float | None = None,
@@ -227,6 +230,8 @@ def fit_many(
     named = _named(estimators, level)
     any_one = next(iter(named.values()))
     classes = isinstance(any_one, Calibrator)
+    if classes and also is not None:
+        raise ValueError("also is for regressors; classifiers take features= beside X")
     if (prediction if classes else features) is not None:
         raise ValueError("classifiers take features=, and regressors prediction=, beside X")
     values = Columns(check.matrix(X, min_rows=2), X)
@@ -234,7 +239,7 @@ def fit_many(
     targets = check.classes(y, any_one, rows) if classes else check.targets(y, any_one, rows)[0]
     # As it came: one column and a list of numbers are not the same to an estimator.
     targets = targets if classes or np.ndim(y) == 2 else targets[:, 0]
-    beside = _beside(rows, prediction=prediction, features=features)
+    beside = _beside(rows, prediction=prediction, features=features, also=also)
     made = _splits.make(splits, values.values, targets, _splits.numbered(groups, rows), random_state)
     together = None if groups is None else Columns(np.asarray(groups), None)
     keep = made is None if keep_heads is None else keep_heads
@@ -279,6 +284,7 @@ def benchmark(
     splits: int = 10,
     level: float = 0.9,
     epochs: int = 500,
+    also: Also | None = "auto",
     seed: int = 1,
     out: str | PathLike[str] = "stonet-out/benchmark",
     n_jobs: int | None = 1,
@@ -302,6 +308,7 @@ def benchmark(
         name=f"{name} ({label})",
         level=float(level),
         epochs=int(epochs),
+        also=None if arguments.further(also) == "auto" else also is not None,
         splits=int(splits),
         seed=int(seed),
         out=fspath(out),

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _arguments as arguments
-from ._arguments import Task
+from . import _core
+from ._arguments import Also, Task
 from ._base import page
 from ._classification import PostStoNetClassifier
 from ._compat import not_fitted, outside
 from ._files import load
+from ._further import named, table_of
 from ._onnx import OnnxNetwork, Tapped
 from ._regression import PostStoNetRegressor
 from ._report import report
@@ -37,13 +39,20 @@ class PostStoNet:
         If not given: a parameter that only classifiers have, such as ``method=``, makes it a classification. Otherwise
         targets that are floats are regressed; texts and booleans are classes; whole numbers of an integer type are
         classes where the network has one output per class, otherwise they are regressed, with a warning.
+    also : {"auto", "inputs"}, callable or None, default="auto"
+        Regression: what stands beside the features, from which the head learns what the last hidden layer has lost.
+        "inputs" are the network's own inputs, a table of numbers. "auto" takes them where they are at most 100 columns,
+        the fit has at least 200 rows, and the intervals are not the paper's own form (``paper``, ``cv``): those of an
+        `OnnxNetwork`, or a two-dimensional array of floats. A frame for a network of functions may hold more than its
+        inputs, such as the target, so that "auto" leaves it alone. A function turns inputs into further columns,
+        (n, n_further). None is nothing.
     **parameters
         Of `PostStoNetRegressor` or `PostStoNetClassifier`.
 
     Attributes
     ----------
     head_ : PostStoNetRegressor or PostStoNetClassifier
-        The fitted head.
+        The fitted head; ``head_.n_also_in_`` tells how many further columns stand beside its features.
 
     Examples
     --------
@@ -60,10 +69,14 @@ class PostStoNet:
     >>> both = PostStoNet(hidden, network, interval="fast").fit(x[:200], y[:200])
     >>> both.predict_interval(x[200:])[1].shape
     (100, 2, 1)
+    >>> both.head_.n_also_in_  # the inputs
+    4
     """
 
     # Arguments of the constructor beside those of the head.
-    _own: ClassVar[tuple[str, ...]] = ("features", "output", "task")
+    _own: ClassVar[tuple[str, ...]] = ("features", "output", "task", "also")
+    # Their defaults, which are not shown.
+    _usual: ClassVar[dict[str, Any]] = {"output": None, "task": None, "also": "auto"}
 
     def __init__(
         self,
@@ -71,11 +84,13 @@ class PostStoNet:
         output: Callable[[Any], Any] | None = None,
         *,
         task: Task | None = None,
+        also: Also | Callable[[Any], Any] | None = "auto",
         **parameters: Any,
     ) -> None:
         self.features = features
         self.output = output
         self.task = task
+        self.also = also
         self.parameters = parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -121,11 +136,13 @@ class PostStoNet:
         return self
 
     def __repr__(self) -> str:
-        shown = [f"{n}={v!r}" for n, v in self.get_params().items() if n not in self._own or v is not None]
+        shown = [f"{n}={v!r}" for n, v in self.get_params().items() if n not in self._usual or v != self._usual[n]]
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _repr_html_(self) -> str:
-        state = f"with {self.head_!r}" if hasattr(self, "head_") else "not fitted"
+        further = getattr(getattr(self, "head_", None), "n_also_in_", 0)
+        beside = f" and {further} further columns beside the features" if further else ""
+        state = f"with {self.head_!r}{beside}" if hasattr(self, "head_") else "not fitted"
         return page(type(self).__name__, self.get_params(), state)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -143,6 +160,47 @@ class PostStoNet:
             return found if self.output is None else found._replace(output=np.asarray(self.output(x), dtype=np.float64))
         output = None if self.output is None else np.asarray(self.output(x), dtype=np.float64)
         return Tapped(np.asarray(self.features(x), dtype=np.float64), output, None)
+
+    def _tap_raw(self, x: Any, most: float) -> tuple[Tapped, Any]:
+        """Return what the network gives and, where they are a table of at most so many columns, its inputs."""
+        if isinstance(self.features, OnnxNetwork):
+            return self._tap(x), table_of(self.features._table(x), most)
+        # A frame may hold more than a function takes of it, so that it is a table only where that is said.
+        return self._tap(x), table_of(x, most, frames=most == np.inf)
+
+    def _needs_further(self) -> int:
+        """Return how many further columns the fitted head was fitted on."""
+        return int(getattr(getattr(self, "head_", None), "n_also_in_", 0))
+
+    def _further(self, x: Any, rows: Tapped, raw: Any) -> Any:
+        """Return the further columns of a fit."""
+        if callable(self.also):
+            return named(self.also(x))
+        wanted = arguments.further(self.also)
+        if wanted is None:
+            return None
+        interval = PostStoNetRegressor(**self.parameters)._settings()["kind"]
+        if wanted == "inputs":
+            if raw is None:
+                raise ValueError(
+                    "also is 'inputs', but x is no table of numbers: a frame, or a two-dimensional array or tensor"
+                )
+            return raw
+        joins = raw is not None and _core.joins_inputs(interval, np.shape(raw)[1], len(rows.features))
+        return raw if joins and _core.finite(np.asarray(raw)) else None
+
+    def _known_further(self, x: Any, raw: Any) -> Any:
+        """Return the further columns of new rows, as the head was fitted on them."""
+        count = self._needs_further()
+        if not count:
+            return None
+        if callable(self.also):
+            return named(self.also(x))
+        if raw is None:
+            raise ValueError(
+                f"the head was fitted with {count} further columns beside the features, and x is no table that holds them"
+            )
+        return raw
 
     def _network(self) -> Any:
         """Return what runs the network in front of the head, for `stonet.score`."""
@@ -169,14 +227,18 @@ class PostStoNet:
             Itself.
         """
         arguments.refuse("fit", more)
-        rows = self._tap(x)
+        wanted = self.also if callable(self.also) else arguments.further(self.also)
+        rows, raw = self._tap_raw(x, {"auto": _core.MOST_INPUTS, "inputs": np.inf}.get(str(wanted), 0))
         target = rows.target if y is None else np.asarray(y)
         if target is None:
             raise ValueError("there are no targets: give y, or batches of (inputs, targets)")
         task = self._task(target, rows.output)
         if task == "regression":
             head = PostStoNetRegressor(**self.parameters)
-            self.head_: Any = head.fit(rows.features, target, rows.output, groups=groups)
+            also = self._further(x, rows, raw)
+            self.head_: Any = head.fit(rows.features, target, rows.output, groups=groups, also=also)
+        elif wanted not in ("auto", None):
+            raise ValueError("also is for regression, and these targets are classes")
         elif groups is not None:
             raise ValueError("groups is for regression, and these targets are classes")
         elif rows.output is None:
@@ -196,9 +258,9 @@ class PostStoNet:
         head = self._fitted()
         if not hasattr(head, what):
             raise AttributeError(f"this {type(self).__name__} has a {type(head).__name__}, which has no {what}")
-        rows = self._tap(x)
+        rows, raw = self._tap_raw(x, np.inf if self._needs_further() else 0)
         if isinstance(head, PostStoNetRegressor):
-            return getattr(head, what)(rows.features, rows.output, **more)
+            return getattr(head, what)(rows.features, rows.output, also=self._known_further(x, raw), **more)
         return getattr(head, what)(rows.output, **more)
 
     def predict(self, x: Any) -> Any:
@@ -248,12 +310,14 @@ class PostStoNet:
         dict
             As of `stonet.report`.
         """
-        head, rows = self._fitted(), self._tap(x)
+        head = self._fitted()
+        rows, raw = self._tap_raw(x, np.inf if self._needs_further() else 0)
         target = rows.target if y is None else np.asarray(y)
         if target is None:
             raise ValueError("there are no targets: give y, or batches of (inputs, targets)")
         if isinstance(head, PostStoNetRegressor):
-            return report(head, rows.features, target, path, prediction=rows.output, **more)
+            also = self._known_further(x, raw)
+            return report(head, rows.features, target, path, prediction=rows.output, also=also, **more)
         return report(head, rows.output, target, path, **more)
 
     def save(self, path: str | PathLike[str]) -> None:

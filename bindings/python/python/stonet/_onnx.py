@@ -18,6 +18,7 @@ from . import _validate as check
 from ._arguments import Runtime
 from ._base import to_json
 from ._cache import Kept
+from ._further import Named
 
 # Networks that a process keeps loaded.
 _loaded: Kept[tuple[str, str, int | None], _core.OnnxRunner] = Kept(4)
@@ -133,11 +134,24 @@ class OnnxNetwork:
         features, outputs = self._run(x, n_jobs)
         return Tapped(features, self._chosen(outputs), None)
 
-    def _run(self, x: Any, n_jobs: int | None) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    def _runner(self, n_jobs: int | None) -> _core.OnnxRunner:
         running = self._running()
-        runner = _loaded.get((self._digest, running, n_jobs), lambda: _core.OnnxRunner(self._bytes, running, n_jobs))
+        return _loaded.get((self._digest, running, n_jobs), lambda: _core.OnnxRunner(self._bytes, running, n_jobs))
+
+    def _run(self, x: Any, n_jobs: int | None) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        runner = self._runner(n_jobs)
         features, outputs = runner.run(_inputs(x, runner.columns()))
         return features, dict(outputs)
+
+    def _table(self, x: Any) -> Any:
+        """Return x with the columns that the network takes, and with their names where the file has them."""
+        known = self._runner(None).columns()
+        if known is None:
+            return x
+        if check.column_names(x) is not None:
+            return x[known]
+        plain = isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim == 2 and x.shape[1] == len(known)
+        return Named(x, known) if plain else x
 
     def _chosen(self, outputs: dict[str, NDArray[np.float64]]) -> NDArray[np.float64] | None:
         if self.output is not None:

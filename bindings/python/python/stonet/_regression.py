@@ -87,12 +87,12 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         The values of κ that were chosen: one for ``paper`` and ``cv``, otherwise one per output, StoNet member and
         fold; infinity stands for no StoNet. Empty for ``fast``.
     coef_ : ndarray of shape (n_features,) or (n_outputs, n_features)
-        Mean slope of the prediction in every feature, the network's own prediction held fixed: central differences at
-        up to 50 rows of the fit. For a head that is linear these are its coefficients. Computed when it is asked for;
-        heads that were loaded have no rows for it.
+        Mean slope of the prediction in every feature, and then in every further column, the network's own prediction
+        held fixed: central differences at up to 50 rows of the fit. For a head that is linear these are its
+        coefficients. Computed when it is asked for; heads that were loaded have no rows for it.
     selected_features_ : ndarray of shape (n_features,)
         The fraction of the StoNets in use that select a feature; empty where there is none. Of columns beside
-        ``prediction_column``.
+        ``prediction_column``, then of further columns.
     cv_results_ : dict of ndarray
         What the choice of κ saw, a row per member, output and κ: ``member``, ``output``, ``kappa``, ``loss``, ``se``
         and ``chosen``, the fraction of folds that chose it. ``pandas.DataFrame(cv_results_)`` is a table.
@@ -105,6 +105,10 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         Columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, where X was a frame with names.
+    n_also_in_ : int
+        Further columns, ``also`` of the fit.
+    also_names_in_ : ndarray of shape (n_also_in_,) or None
+        Their names, where they had some.
     n_outputs_ : int
         Targets.
 
@@ -186,6 +190,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         y: Any,
         prediction: Any = None,
         groups: Any = None,
+        also: Any = None,
         within: Any = None,
         conditional: Any = None,
         **refused: NoReturn,
@@ -202,6 +207,11 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             The network's own prediction, which the stack weighs against its other members.
         groups : array-like of shape (n_samples,), optional
             Groups such as subjects, whose rows are never split between fitting and judging.
+        also : array-like of shape (n_samples, n_further), optional
+            Further columns beside X, such as the network's own inputs, from which the head learns what the last hidden
+            layer has lost. Predictions need them too. Columns without names are called ``x0``, ``x1``, … in files,
+            which stand for the network's inputs in their order.
+            They have no place in the paper's own form, ``interval="paper"`` and ``"cv"``.
         within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             Groups such as regions, within each of which intervals are to cover; the combinations of labels where there
             are several columns. A group has ranks of its own where it has enough rows for the level, and those of all
@@ -219,12 +229,17 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         """
         arguments.refuse("fit", refused)
         settings, level = self._settings(), arguments.level("level", self.level)
-        rows = self._rows(X, prediction, fit=True)
+        if also is not None and not _core.sees_further_columns(settings["kind"]):
+            raise ValueError(
+                f"also is given, but interval={self.interval!r} is the paper's own form, which sees the features alone; "
+                "leave it out, or choose another interval"
+            )
+        rows = self._rows(X, prediction, fit=True, also=also)
         targets, _ = check.targets(y, self, len(rows.features))
         names = _target_names(y, targets.shape[1])
         own = rows.prediction_names or _prediction_names(rows, names)
         found = labelled(within, len(targets))
-        columns = {"features": rows.names, "prediction": own, "targets": names}
+        columns = {"features": rows.names, "also": self.n_also_in_, "prediction": own, "targets": names}
         if found is not None:
             columns["within"] = found.names
         values = functions(conditional, len(targets))
@@ -348,7 +363,8 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
 
         ``ready(x)``, or ``ready(x, prediction=d)`` where the fit had a prediction, returns the arrays of
         `predict_interval` at these levels, bit by bit. ``x`` is one row of shape (n_features_in_,) or several of shape
-        (n_samples, n_features_in_), and ``prediction`` a number, one row or several. Names of columns are not looked
+        (n_samples, n_features_in_), with further columns of the fit behind those of X, and ``prediction`` a number, one
+        row or several. Names of columns are not looked
         at, and a NaN or an infinity is an error only in a column that is used. The warning about infinite intervals
         comes here and not per call. The object is safe between threads; it is not pickled: pickle the head.
 
@@ -387,7 +403,10 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             few = head.too_few(level, joint)
             if few is not None:
                 warnings.warn(too_few(level, *few), UserWarning, stacklevel=outside())
-        within = None if self.prediction_column is None else self._places(self.n_features_in_)
+        within = None
+        if self.prediction_column is not None:
+            rest, places = self._places(self.n_features_in_)
+            within = [*rest, *range(self.n_features_in_, self.n_features_in_ + self.n_also_in_)], places
         ready: _core.Ready = head.ready(levels, side, joint, within=within, alone=self._alone, n_jobs=self.n_jobs)
         return ready
 
@@ -403,6 +422,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         below: Any = None,
         tap: str | None = None,
         output: str | None = None,
+        inputs: Any = None,
         keep_outputs: bool = False,
     ) -> None:
         """Write an ONNX file with the outputs ``prediction``, ``lower`` and ``upper``, in standard operators.
@@ -430,6 +450,9 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             The tensor with the features; the last hidden layer if not given.
         output : str, optional
             The output of the network with its predictions; needed where several have as many columns.
+        inputs : sequence of str, optional
+            The columns of the network's input in their order, for a head with further columns; needed where these have
+            names and the network's file does not name its inputs.
         keep_outputs : bool, default=False
             Whether the network's own outputs stay outputs.
         """
@@ -441,7 +464,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             "quantiles": [] if quantiles is None else arguments.levels("quantiles", quantiles),
             "below": [] if below is None else arguments.numbers("below", below),
         }
-        to_onnx(self._fitted(), path, network, tap, output, keep_outputs, **wanted)
+        to_onnx(self._fitted(), path, network, tap, output, keep_outputs, inputs, **wanted)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the `.stonet` file that the command reads; it appears whole or not at all.
@@ -493,7 +516,10 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             fingerprints=about["fingerprints"] is not None,
         )
         columns = about["columns"]
-        known_columns(estimator, columns["features"])
+        further = columns.get("also", 0)
+        hidden = columns["features"][: len(columns["features"]) - further]
+        known_columns(estimator, hidden)
+        estimator._know_further(columns["features"][len(hidden) :])
         estimator._predicted = bool(columns["prediction"])
         estimator._alone = estimator._predicted and columns["features"] == columns["prediction"]
         return estimator._take(head)

@@ -25,6 +25,7 @@ def report(
     within: Any = None,
     conditional: Any = None,
     features: Any = None,
+    also: Any = None,
     confidence_level: float | None = None,
     joint: bool = False,
     allow_seen: bool = False,
@@ -54,6 +55,8 @@ def report(
         Regression: the functions of the rows, where the fit had them.
     features : array-like, optional
         Classification: the last hidden layer, where the fit had it.
+    also : array-like, optional
+        Regression: the further columns, where the fit had some.
     confidence_level : float, optional
         Regression: that of the estimator if not given.
     joint : bool
@@ -74,7 +77,7 @@ def report(
     where = None if path is None else fspath(path)
     if isinstance(estimator, PostStoNetRegressor):
         head = estimator._fitted()
-        rows = estimator._rows(X, prediction, fit=False)
+        rows = estimator._rows(X, prediction, fit=False, also=also)
         found, values = groups(within, len(rows.features)), functions(conditional, len(rows.features))
         targets, _ = check.targets(y, estimator, len(rows.features))
         (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)

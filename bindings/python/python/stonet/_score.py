@@ -77,9 +77,11 @@ class Plan:
         scorer = self.scorer(n_jobs)
         if self.network is None or isinstance(self.network, OnnxNetwork) or batch.num_rows == 0:
             return scorer.score(batch, source, first_row)
-        said = self.network(scorer.network_inputs(batch, source, first_row))
+        inputs = scorer.network_inputs(batch, source, first_row)
+        said = self.network(inputs)
         features, output = (said[0], said[1]) if isinstance(said, tuple) else (said, None)
-        return scorer.score_said(batch, source, _rows(features), None if output is None else _rows(output))
+        outputs = None if output is None else _rows(output)
+        return scorer.score_said(batch, source, inputs, _rows(features), outputs, first_row)
 
     def batches(self, batches: Iterable[Any], source: str, n_jobs: int | None) -> Iterator[Any]:
         """Return the predictions for record batches, one after the other."""

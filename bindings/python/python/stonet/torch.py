@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arguments import Task
+from ._arguments import Also, Task
 from ._network import PostStoNet as _PostStoNet
 from ._onnx import Tapped
 
@@ -43,10 +43,16 @@ def features(model: Any, data: Any, layer: str | None = None, batch_size: int = 
 
 def tap(model: Any, data: Any, layer: str | None = None, batch_size: int = 1024) -> Tapped:
     """Return the last hidden layer, the output and, where data has them, the targets; parameters are those of `features`."""
+    return _tap_raw(model, data, layer, batch_size, 0)[0]
+
+
+def _tap_raw(model: Any, data: Any, layer: str | None, batch_size: int, most: float) -> tuple[Tapped, Any]:
+    """Return what `tap` does and, where they are rows of at most so many numbers, the inputs."""
     import torch
 
     device = next((p.device for p in model.parameters()), torch.device("cpu"))
     hidden, outputs, targets = [], [], []
+    raw: list[Any] | None = []
     with _quiet(model), _listening(model, layer) as heard, torch.inference_mode():
         for inputs, target in _batches(data, batch_size):
             heard.clear()
@@ -55,13 +61,19 @@ def tap(model: Any, data: Any, layer: str | None = None, batch_size: int = 1024)
                 what = "no Linear ran in it" if layer is None else f"{layer!r} did not run"
                 raise ValueError(f"the module has no layer to tap: {what}; name one of model.named_modules()")
             hidden.append(_rows(heard[-1]))
+            table = None if raw is None else _table(inputs, most)
+            if raw is not None and table is not None:
+                raw.append(table)
+            else:
+                raw = None
             outputs.append(_rows(_tensor(output)))
             if target is not None:
                 targets.append(torch.as_tensor(target).cpu().numpy())
     if not hidden:
         raise ValueError("data has no rows")
     # Of one output without a dimension of its own there is one column.
-    return Tapped(np.concatenate(hidden), np.concatenate(outputs), np.concatenate(targets) if targets else None)
+    tapped = Tapped(np.concatenate(hidden), np.concatenate(outputs), np.concatenate(targets) if targets else None)
+    return tapped, np.concatenate(raw) if raw else None
 
 
 class PostStoNet(_PostStoNet):
@@ -78,16 +90,23 @@ class PostStoNet(_PostStoNet):
     task : {"regression", "classification"}, optional
         If not given: targets that are floats are regressed; those of an integer type are classes where the module has
         one output per class, otherwise they are regressed, with a warning.
+    also : {"auto", "inputs"}, callable or None, default="auto"
+        Regression: what stands beside the features, from which the head learns what the last hidden layer has lost.
+        "inputs" are the module's own inputs, one tensor of rows × columns. "auto" takes them where they are at most 100
+        columns of floats, the fit has at least 200 rows, and the intervals are not the paper's own form (``paper``,
+        ``cv``). A function turns what ``fit`` and ``predict`` are given into further columns, (n, n_further). None is
+        nothing.
     **parameters
         Of `PostStoNetRegressor` or `PostStoNetClassifier`.
 
     Attributes
     ----------
     head_ : PostStoNetRegressor or PostStoNetClassifier
-        The fitted head.
+        The fitted head; ``head_.n_also_in_`` tells how many further columns stand beside its features.
     """
 
-    _own = ("model", "layer", "batch_size", "task")
+    _own = ("model", "layer", "batch_size", "task", "also")
+    _usual: ClassVar[dict[str, Any]] = {"layer": None, "batch_size": 1024, "task": None, "also": "auto"}
 
     def __init__(
         self,
@@ -96,9 +115,10 @@ class PostStoNet(_PostStoNet):
         batch_size: int = 1024,
         *,
         task: Task | None = None,
+        also: Also | Callable[[Any], Any] | None = "auto",
         **parameters: Any,
     ) -> None:
-        super().__init__(self._features, None, task=task, **parameters)
+        super().__init__(self._features, None, task=task, also=also, **parameters)
         self.model = model
         self.layer = layer
         self.batch_size = batch_size
@@ -109,10 +129,13 @@ class PostStoNet(_PostStoNet):
     def _tap(self, x: Any) -> Tapped:
         return tap(self.model, x, self.layer, self.batch_size)
 
+    def _tap_raw(self, x: Any, most: float) -> tuple[Tapped, Any]:
+        return _tap_raw(self.model, x, self.layer, self.batch_size, most)
+
     def __repr__(self) -> str:
         # A module prints every layer, line by line.
         named = {**self.get_params(), "model": type(self.model).__name__}
-        usual = {"layer": None, "batch_size": 1024, "task": None}
+        usual = self._usual
         shown = [f"{n}={v if n == 'model' else repr(v)}" for n, v in named.items() if n not in usual or v != usual[n]]
         return f"{type(self).__name__}({', '.join(shown)})"
 
@@ -217,6 +240,16 @@ def _run(model: Any, inputs: Any, device: Any) -> Any:
     if isinstance(inputs, list | tuple):
         return model(*(ready(v) for v in inputs))
     return model(ready(inputs))
+
+
+def _table(inputs: Any, most: float) -> NDArray[np.float64] | None:
+    """Return inputs that are rows of at most so many numbers; whole numbers may be codes, which only `most` of infinity takes."""
+    import torch
+
+    if not isinstance(inputs, torch.Tensor | np.ndarray) or inputs.ndim != 2 or not 0 < inputs.shape[1] <= most:
+        return None
+    tensor = torch.as_tensor(inputs)
+    return _rows(tensor) if tensor.is_floating_point() or most == np.inf else None
 
 
 def _tensor(output: Any) -> Any:

@@ -9,7 +9,7 @@ use stonet_compare::benchmark::{self, Plan, Protocol, Report, Set};
 use stonet_io::Reading;
 use stonet_report::comparison_report;
 
-use crate::args::{MissingArg, ReportArg, SeedArg};
+use crate::args::{Also, MissingArg, ReportArg, SeedArg};
 use crate::console::Console;
 use crate::error::Result;
 use crate::report;
@@ -38,6 +38,10 @@ pub struct Benchmark {
     groups: Option<String>,
     #[command(flatten)]
     missing: MissingArg,
+    /// Whether the network's inputs stand beside its features for the methods that see further columns: `inputs` or
+    /// `none` [default: inputs, if they are at most 100 and at least 200 rows calibrate]
+    #[arg(long, value_enum, value_name = "WHICH", hide_possible_values = true)]
+    also: Option<Also>,
     /// Random splits
     #[arg(long, default_value_t = 10)]
     splits: usize,
@@ -81,8 +85,9 @@ impl Benchmark {
         let known = Known::new(hashes, stonet_io::regression_parts(data.x(), None, data.y())?);
         known.warning(groups.is_some(), true).iter().for_each(|w| console.warn(w));
         let name = self.data.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs, groups };
         let protocol = Protocol { level: self.level, ..Protocol::shipped() };
+        let also = self.also.map_or_else(|| protocol.joins_inputs(&data), |also| also == Also::Inputs);
+        let set = Set { name: format!("{name} ({})", self.target), data, epochs: self.epochs, groups, also };
         let summaries = console.run("benchmark", |tick| {
             let plan = Plan { protocol: protocol.clone(), splits: self.splits, seed: self.seed.seed };
             benchmark::run(std::slice::from_ref(&set), plan, &self.out, tick)

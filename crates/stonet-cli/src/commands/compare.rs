@@ -103,12 +103,11 @@ impl Compare {
         known.warning(rows.groups.is_some(), true).iter().for_each(|w| console.warn(w));
         let seen = self.overlap(&known, &test.hashes()?, console)?;
         let (calibration, new) = (rows.calibration()?, test.new_rows()?);
-        let network = test.prediction.as_ref().map(|d| d.view());
         let wrong = Error::columns(self.test.as_ref().unwrap_or(&self.validation), &test.columns);
         new.check_values(test.y.view()).map_err(wrong)?;
         let compared = console.run("compare", |tick| {
-            let seed = self.seed.seed;
-            compare_intervals(&calibration, (new, test.y.view()), network, &self.methods, level, seed, tick)
+            let (seed, also) = (self.seed.seed, rows.columns.also);
+            compare_intervals(&calibration, (new, test.y.view()), also, &self.methods, level, seed, tick)
         })?;
         self.show(console, &compared, &compared.text(), report::intervals(&compared), seen)
     }

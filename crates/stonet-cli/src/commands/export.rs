@@ -34,6 +34,10 @@ pub struct Export {
     /// The output with the logits or the predictions; needed where several have as many columns
     #[arg(long, value_name = "TENSOR", requires = "network")]
     network_output: Option<String>,
+    /// The columns of the network's input in their order, for a head that was fitted with further columns (--also);
+    /// needed where the network's file does not name them
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS", requires = "network")]
+    inputs: Option<Vec<String>>,
     /// Keep the network's own outputs
     #[arg(long, requires = "network")]
     keep_outputs: bool,
@@ -59,6 +63,8 @@ struct Summary {
     below: Vec<f64>,
     tap: Option<String>,
     network_output: Option<String>,
+    /// The network's inputs that stand beside its features.
+    also: Vec<String>,
     keep_outputs: bool,
     /// Of the fit: where its randomness began, and what its rows were.
     seed: u64,
@@ -84,12 +90,13 @@ impl Export {
         let bytes = match &self.network {
             None => head.to_onnx(),
             Some(path) => {
+                let network = Network::open(path)?;
                 let joint = Joint {
                     features: self.tap.clone(),
                     output: self.network_output.clone(),
+                    further: self.further(&model, &network)?,
                     keep_outputs: self.keep_outputs,
                 };
-                let network = Network::open(path)?;
                 head.join(&network, &joint).map_err(|e| match e {
                     stonet_onnx::Error::HeadInput { input, .. } => {
                         let names: Vec<&str> = network.outputs().iter().map(|o| o.name.as_str()).collect();
@@ -118,6 +125,7 @@ impl Export {
             below: settings.below.clone(),
             tap: self.tap.clone(),
             network_output: self.network_output.clone(),
+            also: if self.network.is_some() { model.columns.further().to_vec() } else { Vec::new() },
             keep_outputs: self.keep_outputs,
             seed: model.seed,
             fingerprint: model.fingerprint.clone(),
@@ -126,6 +134,26 @@ impl Export {
         console.result(&summary, || {
             let (inputs, outputs) = (summary.inputs.join(", "), summary.outputs.join(", "));
             format!("{}: {} bytes\ninputs   {inputs}\noutputs  {outputs}\n", summary.output, summary.bytes)
+        })
+    }
+}
+
+impl Export {
+    /// The network's inputs that a head was fitted on beside the features, by number.
+    fn further(&self, model: &Model, network: &Network) -> Result<Vec<usize>> {
+        if model.columns.also == 0 {
+            return match &self.inputs {
+                Some(_) => Err(Error::flag("--inputs", "is for a head that was fitted with --also; leave it out")),
+                None => Ok(Vec::new()),
+            };
+        }
+        let raw = network.raw_inputs(self.inputs.as_deref())?;
+        model.columns.further_among(raw.names.as_deref(), raw.count).map_err(|why| {
+            let remedy = match raw.names {
+                Some(_) => "only such a head is joined to its network; export it without --network",
+                None => "name them in their order by --inputs, or export it without --network",
+            };
+            Error::flag("HEAD", format!("does not fit {}: {why}; {remedy}", network.path().display()))
         })
     }
 }

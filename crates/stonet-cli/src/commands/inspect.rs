@@ -70,7 +70,10 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
     let columns = &model.columns;
     let mut text = format!("{}: a head for {task}, fitted by stonet {}\n", path.display(), model.version);
     text += &format!("target       {}\n", list(&columns.targets));
-    text += &format!("features     {}\n", list(&columns.features));
+    text += &format!("features     {}\n", list(columns.hidden()));
+    if columns.also > 0 {
+        text += &format!("also         {}\n", list(columns.further()));
+    }
     match &model.head {
         Head::Regression(f) => {
             text += &format!("prediction   {}\n", list(&columns.prediction));

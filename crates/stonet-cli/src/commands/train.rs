@@ -14,7 +14,7 @@ use stonet::metrics::{class_scores, rmse};
 use stonet::peers::mlp::{EarlyStopping, Loss, Mlp, Training};
 use stonet::rows::{Scaling, Standardizer};
 use stonet::train::Stop;
-use stonet::{Activation, Dataset, Labels, Seed};
+use stonet::{Activation, Dataset, Kind, Labels, Seed};
 use stonet_compare::files;
 use stonet_io::{Cells, Column, ModelColumns, Problem, Reading, Table, Type, Writer};
 use stonet_onnx::perceptron;
@@ -106,6 +106,13 @@ impl FromStr for HoldOut {
     }
 }
 
+/// Names for a flag, in quotes where a shell would read them otherwise.
+fn quoted(names: &[String]) -> String {
+    let joined = names.join(",");
+    let plain = |c: char| c.is_alphanumeric() || "_-.,".contains(c);
+    if joined.chars().all(plain) { joined } else { format!("'{}'", joined.replace('\'', "'\\''")) }
+}
+
 fn parse_activation(text: &str) -> std::result::Result<Activation, String> {
     serde_json::from_value(text.into())
         .map_err(|_| format!("there is no activation `{text}`; there are tanh, sigmoid, relu"))
@@ -126,6 +133,8 @@ struct Summary {
     epochs: usize,
     /// On the rows it was trained on, and on those held out: the root mean squared error, or the accuracy.
     scores: Vec<Score>,
+    /// Commands that fit a head on the first rows held out, where there are some and numbers are predicted.
+    next: Vec<String>,
     seconds: f64,
 }
 
@@ -232,10 +241,29 @@ impl Train {
             seed: self.seed.seed,
             epochs: trained.epochs,
             scores: scores.collect::<Result<_>>()?,
+            next: self.next(&rows, parts.get(1).map_or(0, Vec::len)),
             seconds: begin.elapsed().as_secs_f64(),
             training,
         };
         console.result(&summary, || summary.text())
+    }
+
+    /// Commands that fit a head on the first rows held out; the network's inputs stand beside its features where they
+    /// join by default.
+    fn next(&self, rows: &Rows, held: usize) -> Vec<String> {
+        let Some(file) = self.hold_out.first().filter(|_| self.task == Task::Regression) else { return Vec::new() };
+        let (network, path, targets) = (self.output.display(), file.path.display(), quoted(&self.target));
+        let joins = Kind::default().joins_inputs(rows.inputs.len(), held);
+        let with = if joins { " --with-inputs" } else { "" };
+        let also = if joins { format!(" --also {}", quoted(&rows.inputs)) } else { String::new() };
+        // Several outputs are called z0, z1, ….
+        let prediction = if self.target.len() == 1 { "prediction" } else { "'z*'" };
+        vec![
+            format!("stonet features {network} {path} --keep {targets}{with} -o features.parquet"),
+            format!(
+                "stonet fit features.parquet --task regression --inputs 'f*'{also} --prediction {prediction} --target {targets} -o head.stonet"
+            ),
+        ]
     }
 
     /// What the mathematics refuses, by the names of columns and the rows of the file.
@@ -403,6 +431,9 @@ impl Summary {
                 _ => String::new(),
             };
             text += &format!("{} rows {of}: {score}\n", s.rows);
+        }
+        if !self.next.is_empty() {
+            text += &format!("next\n  {}\n", self.next.join("\n  "));
         }
         text
     }

@@ -63,8 +63,13 @@ impl RegressionFile {
         let exclude: Vec<String> = flags.prediction.clone();
         let chosen = table.choose(flags.regression_inputs()?.as_deref(), &flags.target, &exclude)?;
         let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
+        let also = match &flags.inputs {
+            Some(inputs) => chosen.inputs.len() - table.choose(Some(inputs), &flags.target, &exclude)?.inputs.len(),
+            None => 0,
+        };
         let columns = ModelColumns {
             features: names(&chosen.inputs),
+            also,
             prediction: names(&table.columns(&flags.prediction)?),
             targets: names(&chosen.targets),
             within: flags.within.clone(),

@@ -73,10 +73,13 @@ fn a_head_is_fitted_judged_and_held_to_conditions() {
 fn the_networks_inputs_join_its_features() {
     let desk = Desk::new();
     desk.write("houses.csv", crate::common::houses(900));
-    desk.run(
+    let trained = desk.json(
         "train houses.csv --task regression --target price --keep id,region --hidden 24,12 --epochs 30 -o net.onnx \
          --hold-out held.csv=0.4 --hold-out new.csv=0.3",
     );
+    let next: Vec<&str> = trained["next"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
+    assert!(next[0].ends_with("net.onnx held.csv --keep price --with-inputs -o features.parquet"), "{next:?}");
+    assert!(next[1].contains("--inputs 'f*' --also size,age,rooms --prediction prediction"), "{next:?}");
     let said = desk.json("features net.onnx held.csv --keep price --with-inputs -o val.csv");
     let columns: Vec<&str> = said["columns"].as_array().unwrap().iter().map(|c| c.as_str().unwrap()).collect();
     assert_eq!((&columns[..5], columns.len()), (&["price", "size", "age", "rooms", "f0"][..], 17));
@@ -84,15 +87,48 @@ fn the_networks_inputs_join_its_features() {
     desk.run("features net.onnx new.csv --keep price --with-inputs -o test.csv");
     let fit = "fit val.csv --task regression --target price --prediction prediction --interval fast --inputs f*";
     let with = desk.json(&format!("{fit} --also size,age,rooms -o with.stonet"));
-    assert_eq!(with["features"], 15);
+    assert_eq!((&with["features"], &with["also"]), (&15.into(), &3.into()));
+    let head = desk.json("inspect with.stonet");
+    assert_eq!((&head["columns"]["also"], &head["columns"]["features"][12]), (&3.into(), &"size".into()));
     let same = desk.json(&format!("{fit},size,age,rooms -o same.stonet"));
     assert_eq!(same["features"], 15);
     desk.run("predict with.stonet test.csv -o with.csv");
     desk.run("predict same.stonet test.csv -o same.csv");
     assert_eq!(desk.bytes("with.csv"), desk.bytes("same.csv"));
     desk.refuses("predict with.stonet new.csv -o none.csv", &["new.csv", "f0"]);
+    // One file goes from the network's inputs to the same intervals.
+    let joined = desk.json("export with.stonet --network net.onnx -o joined.onnx");
+    assert_eq!(joined["also"], serde_json::json!(["size", "age", "rooms"]));
+    desk.run("features joined.onnx new.csv --tap upper --keep price -o joined.csv");
+    let far = apart(&desk.column("joined.csv", "f0"), &desk.column("with.csv", "upper_90"));
+    assert!(far < 1e-3, "{far}");
+    desk.run(
+        "fit val.csv --task regression --target price --interval fast --inputs f* --also rooms,size -o two.stonet",
+    );
+    desk.run("export two.stonet --network net.onnx -o two.onnx");
+    desk.run("features two.onnx new.csv --tap upper --keep price -o two.csv");
+    desk.run("predict two.stonet test.csv -o apart.csv");
+    assert!(apart(&desk.column("two.csv", "f0"), &desk.column("apart.csv", "upper_90")) < 1e-3);
+    desk.refuses(
+        "export same.stonet --network net.onnx -o x.onnx",
+        &["has 12 numbers per row", "15 features", "--also"],
+    );
+    desk.refuses("export same.stonet --network net.onnx --inputs a -o x.onnx", &["--inputs is for a head", "--also"]);
+    desk.refuses("export with.stonet --network net.onnx --inputs a,b -o x.onnx", &["2 names and 3 columns"]);
+    let others = "--inputs a,b,c -o x.onnx";
+    let words = ["net.onnx: the head was fitted on further columns", "`size`", "not all among", "without --network"];
+    desk.refuses(&format!("export with.stonet --network net.onnx {others}"), &words);
     let bad = "fit val.csv --task regression --target price --interval fast -o x.stonet";
     desk.refuses(&format!("{bad} --also size"), &["--also needs --inputs", "f*"]);
+    let paper = "fit val.csv --task regression --target price --inputs f* --also size -o x.stonet --interval";
+    desk.refuses(&format!("{paper} paper"), &["--also is not for --interval paper and cv", "features alone"]);
+    desk.refuses(&format!("{paper} cv"), &["--also is not for --interval paper and cv"]);
+    let compared = desk.json(
+        "compare val.csv test.csv --task regression --target price --prediction prediction --inputs f* \
+         --also size,age,rooms --methods fast,laplace,cqr",
+    );
+    assert_eq!((&compared["features"], &compared["also"]), (&12.into(), &3.into()));
+    assert_eq!(compared["with_further"], serde_json::json!(["fast", "cqr"]));
     desk.refuses(&format!("{bad} --inputs f* --also price"), &["--also names the target `price`"]);
     desk.refuses(&format!("{bad} --inputs f* --also weight"), &["weight"]);
     desk.refuses(

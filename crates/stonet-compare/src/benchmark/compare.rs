@@ -1,12 +1,13 @@
 //! Every interval method on the user's own features: fitted on the same validation rows, judged on the same test rows.
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, Axis};
 use serde::Serialize;
 use stonet::base::Work;
 use stonet::metrics::rmse;
 use stonet::{Level, RegressionInputs, RegressionRows, Seed, Ticker};
 
 use super::methods::{Test, judge};
+use super::report::columns;
 use super::{DEFAULT, Judged, Method, number};
 use crate::table::Table;
 use crate::{Error, Result};
@@ -47,6 +48,10 @@ pub struct IntervalComparison {
     pub test_rows: usize,
     /// Features per row.
     pub features: usize,
+    /// Further columns beside them.
+    pub also: usize,
+    /// Methods that saw the further columns.
+    pub with_further: Vec<&'static str>,
     /// Root mean squared error of the network's own prediction on the test rows, where it is given.
     pub network_rmse: Option<f64>,
     /// Random seed.
@@ -67,13 +72,40 @@ fn reason(e: &stonet::Error) -> String {
     }
 }
 
+/// The same rows without the last `also` columns, which are further ones.
+fn hidden<'a>(rows: &RegressionRows<'a>, also: usize) -> Result<RegressionRows<'a>> {
+    let mut some = RegressionRows::new(without_last(rows.features(), also), rows.y())?;
+    if let Some(d) = rows.prediction() {
+        some = some.with_prediction(d)?;
+    }
+    Ok(match rows.groups() {
+        Some(groups) => some.with_groups(groups)?,
+        None => some,
+    })
+}
+
+/// The same for new rows.
+fn hidden_new<'a>(new: &RegressionInputs<'a>, also: usize) -> Result<RegressionInputs<'a>> {
+    let some = RegressionInputs::new(without_last(new.features(), also))?;
+    Ok(match new.prediction() {
+        Some(d) => some.with_prediction(d)?,
+        None => some,
+    })
+}
+
+fn without_last(columns: ArrayView2<'_, f64>, also: usize) -> ArrayView2<'_, f64> {
+    let kept = columns.ncols().saturating_sub(also);
+    columns.split_at(Axis(1), kept).0
+}
+
 /// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them. Each is fitted
 /// with the seed itself, as `stonet fit` does, so that the same seed gives the same fit. A method that needs the
-/// network's own prediction where there is none is listed as refused.
+/// network's own prediction where there is none is listed as refused. The last `also` features are further columns,
+/// which a method sees only if [it has a place for them](Method::sees_further_columns).
 pub fn compare_intervals<'a>(
     rows: &RegressionRows<'_>,
     test: (RegressionInputs<'a>, ArrayView2<'a, f64>),
-    network_prediction: Option<ArrayView2<'_, f64>>,
+    also: usize,
     methods: &[String],
     level: Level,
     seed: u64,
@@ -82,13 +114,17 @@ pub fn compare_intervals<'a>(
     let chosen = methods.iter().map(|name| name.parse()).collect::<Result<Vec<Method>>>()?;
     let chosen = if chosen.is_empty() { Method::ALL.to_vec() } else { chosen };
     test.0.check_values(test.1)?;
-    let test_rows = Test { new: test.0, y: test.1 };
+    let (hidden_rows, hidden_test) = (hidden(rows, also)?, hidden_new(&test.0, also)?);
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
     let work = Work::new(chosen.len(), "methods", tick);
     for &method in &chosen {
         let name = method.name();
         let stop = |_: usize, _: usize| work.check().is_ok();
-        match judge(method, rows, test_rows, level, Seed::new(seed), &stop) {
+        let (fit, new) = match method.sees_further_columns() {
+            true => (rows, test.0),
+            false => (&hidden_rows, hidden_test),
+        };
+        match judge(method, fit, Test { new, y: test.1 }, level, Seed::new(seed), &stop) {
             Ok(j) => judged.push(Compared { name, judged: j }),
             Err(Error::Core(stonet::Error::Cancelled(c))) => return Err(c.into()),
             Err(Error::Core(e)) => refused.push(Refused { name, reason: reason(&e) }),
@@ -106,12 +142,19 @@ pub fn compare_intervals<'a>(
         level: level.get(),
         validation_rows: rows.rows(),
         test_rows: test.1.nrows(),
-        features: rows.features().ncols(),
-        network_rmse: network_prediction.map(|d| rmse(d, test.1)).transpose()?,
+        features: hidden_rows.features().ncols(),
+        also,
+        with_further: judged.iter().map(|m| m.name).filter(|n| also > 0 && sees(n)).collect(),
+        network_rmse: test.0.prediction().map(|d| rmse(d, test.1)).transpose()?,
         seed,
         methods: judged,
         refused,
     })
+}
+
+/// Whether the method of this name sees further columns.
+fn sees(name: &str) -> bool {
+    name.parse::<Method>().is_ok_and(Method::sees_further_columns)
 }
 
 impl IntervalComparison {
@@ -157,6 +200,10 @@ impl IntervalComparison {
             (1e4 * self.level).round() / 100.0,
             self.table()
         );
+        if self.also > 0 {
+            let further = format!("{} further columns", self.also);
+            text += &format!("\n{}\n", columns(&self.with_further, self.methods.iter().map(|m| m.name), &further));
+        }
         for r in &self.refused {
             text += &format!("note: {} is not there: {}\n", r.name, r.reason);
         }

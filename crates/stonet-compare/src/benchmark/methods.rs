@@ -54,6 +54,17 @@ impl Method {
         }
     }
 
+    /// Whether it sees columns beside the features where there are some. What the paper or the literature defines on
+    /// the last hidden layer stays there, and split conformal sees no columns at all.
+    pub fn sees_further_columns(self) -> bool {
+        match self {
+            Method::Post(kind) => kind.sees_further_columns(),
+            Method::Baseline(baseline) => {
+                matches!(baseline, Baseline::NormalisedConformal | Baseline::Cqr | Baseline::RefitConformal)
+            }
+        }
+    }
+
     fn intervals(
         self,
         rows: &RegressionRows<'_>,
@@ -132,11 +143,24 @@ fn row_error(values: &Array2<f64>) -> Option<f64> {
     Some(mean_sd(&rows).1 / (rows.len() as f64).sqrt()).filter(|se| rows.len() > 1 && se.is_finite())
 }
 
-pub(super) fn all(prepared: &Prepared, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<BTreeMap<String, Judged>> {
-    let (rows, new) = (prepared.calibration.calibration()?, prepared.test.new_rows()?);
-    let test = Test { new, y: prepared.test.y.view() };
-    let one =
-        |(i, m): (usize, Method)| Ok((m.name().to_owned(), judge(m, &rows, test, level, seed.child(i as u64), tick)?));
+/// Every method; those that [see further columns](Method::sees_further_columns) on the inputs too where `also` says so.
+pub(super) fn all(
+    prepared: &Prepared,
+    also: bool,
+    level: Level,
+    seed: Seed,
+    tick: Ticker<'_>,
+) -> Result<BTreeMap<String, Judged>> {
+    let Prepared { calibration, test, .. } = prepared;
+    let joined = also.then(|| [calibration.joined(), test.joined()]);
+    let one = |(i, m): (usize, Method)| {
+        let [fit, new] = match joined.as_ref().filter(|_| m.sees_further_columns()) {
+            Some(joined) => joined.each_ref(),
+            None => [&calibration.features, &test.features],
+        };
+        let judged = Test { new: test.new_rows(new)?, y: test.y.view() };
+        Ok((m.name().to_owned(), judge(m, &calibration.calibration(fit)?, judged, level, seed.child(i as u64), tick)?))
+    };
     Method::ALL.into_iter().enumerate().map(one).collect()
 }
 

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis, concatenate};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 use stonet::base::streams::benchmark as streams;
 use stonet::peers::mlp::Training;
 use stonet::rows::{Scaling, by_group};
 use stonet::train::{Progress, Stop};
-use stonet::{Dataset, Level, RegressionInputs, RegressionRows, Seed, Ticker};
+use stonet::{Dataset, Kind, Level, RegressionInputs, RegressionRows, Seed, Ticker};
 
 pub use compare::{Compared, IntervalComparison, compare_intervals};
 pub use methods::{DEFAULT, Judged, Method};
@@ -51,6 +51,12 @@ impl Protocol {
     /// The paper's, as shipped.
     pub fn shipped() -> Self {
         toml::from_str(include_str!("../../protocol.toml")).expect("the shipped experiment parses")
+    }
+
+    /// Whether the network's inputs join its features where nothing is said: by their number and that of the rows that
+    /// calibrate.
+    pub fn joins_inputs(&self, data: &Dataset) -> bool {
+        Kind::default().joins_inputs(data.inputs(), (self.shares[1] * data.rows() as f64).round() as usize)
     }
 
     /// Epochs of a set.
@@ -101,18 +107,23 @@ pub struct Part {
 }
 
 impl Part {
-    /// The rows to calibrate on.
-    pub fn calibration(&self) -> Result<RegressionRows<'_>> {
-        let rows = RegressionRows::new(self.features.view(), self.y.view())?.with_prediction(self.prediction.view())?;
+    /// Features and inputs side by side.
+    pub fn joined(&self) -> Array2<f64> {
+        concatenate![Axis(1), self.features, self.inputs]
+    }
+
+    /// The rows to calibrate on, with these columns.
+    pub fn calibration<'a>(&'a self, columns: &'a Array2<f64>) -> Result<RegressionRows<'a>> {
+        let rows = RegressionRows::new(columns.view(), self.y.view())?.with_prediction(self.prediction.view())?;
         Ok(match &self.groups {
             Some(groups) => rows.with_groups(groups)?,
             None => rows,
         })
     }
 
-    /// The rows to predict for.
-    pub fn new_rows(&self) -> Result<RegressionInputs<'_>> {
-        Ok(RegressionInputs::new(self.features.view())?.with_prediction(self.prediction.view())?)
+    /// The rows to predict for, with these columns.
+    pub fn new_rows<'a>(&'a self, columns: &'a Array2<f64>) -> Result<RegressionInputs<'a>> {
+        Ok(RegressionInputs::new(columns.view())?.with_prediction(self.prediction.view())?)
     }
 
     fn mse(&self) -> f64 {
@@ -175,7 +186,7 @@ pub fn split(set: &Set, protocol: &Protocol, seed: Seed, tick: Ticker<'_>) -> Re
     let prepared = prepare(set, protocol, seed, tick)?;
     let training_seconds = begin.elapsed().as_secs_f64();
     let level = Level::new(protocol.level)?;
-    let methods = methods::all(&prepared, level, seed.child(streams::METHODS), tick)?;
+    let methods = methods::all(&prepared, set.also, level, seed.child(streams::METHODS), tick)?;
     Ok(Split {
         train_mse: prepared.train_mse,
         calibration_mse: prepared.calibration.mse(),
@@ -202,4 +213,6 @@ pub struct Set {
     pub epochs: usize,
     /// Groups of rows, such as subjects, that are kept together.
     pub groups: Option<Vec<usize>>,
+    /// Whether the network's inputs stand beside its features for the methods that see further columns.
+    pub also: bool,
 }

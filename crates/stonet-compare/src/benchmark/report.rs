@@ -20,6 +20,8 @@ pub struct Summary {
     pub rows: usize,
     /// Inputs.
     pub inputs: usize,
+    /// Methods that saw the network's inputs beside its features.
+    pub with_inputs: Vec<&'static str>,
     /// 1 − α.
     pub level: f64,
     /// Random splits.
@@ -80,6 +82,7 @@ pub(super) fn summary(set: &Set, plan: &Plan, results: &[&Split]) -> Summary {
         set: set.name.clone(),
         rows: set.data.rows(),
         inputs: set.data.inputs(),
+        with_inputs: with_inputs(set.also),
         level: plan.protocol.level,
         splits: plan.splits,
         seed: plan.seed,
@@ -90,6 +93,12 @@ pub(super) fn summary(set: &Set, plan: &Plan, results: &[&Split]) -> Summary {
         default: DEFAULT,
         methods: Method::ALL.into_iter().map(|m| method(m.name(), results)).collect(),
     }
+}
+
+/// The methods that see the network's inputs where these stand beside its features.
+fn with_inputs(also: bool) -> Vec<&'static str> {
+    let seeing = Method::ALL.into_iter().filter(|m| also && m.sees_further_columns());
+    seeing.map(Method::name).collect()
 }
 
 fn method(name: &'static str, splits: &[&Split]) -> MethodSummary {
@@ -153,6 +162,11 @@ impl Summary {
         t
     }
 
+    /// Which methods see which columns.
+    pub fn columns(&self) -> String {
+        columns(&self.with_inputs, Method::ALL.into_iter().map(Method::name), "the network's inputs")
+    }
+
     /// The set, its networks, and the first thing to say.
     pub fn headline(&self) -> String {
         format!(
@@ -182,13 +196,28 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// The headline over the table.
     pub fn text(&self) -> String {
-        format!("{}\n\n{}", self.summary.headline(), self.summary.table())
+        format!("{}\n\n{}\n{}\n", self.summary.headline(), self.summary.table(), self.summary.columns())
     }
 
     /// Writes `benchmark.json` and `benchmark.md`.
     pub fn write(&self, dir: &Path) -> Result<()> {
         files::publish(dir, "benchmark", self, &self.text(), Vec::new())
     }
+}
+
+/// Which of these methods see further columns beside the features.
+pub(super) fn columns<'a>(seeing: &[&str], methods: impl Iterator<Item = &'a str>, further: &str) -> String {
+    if seeing.is_empty() {
+        return "Every method sees the features of the last hidden layer alone.".into();
+    }
+    let others: Vec<&str> = methods.filter(|m| !seeing.contains(m)).collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => {
+            format!(" {} do not: they are defined on the last hidden layer or on predictions alone.", others.join(", "))
+        }
+    };
+    format!("{} see {further} beside the features.{others}", seeing.join(", "))
 }
 
 /// Four significant digits.

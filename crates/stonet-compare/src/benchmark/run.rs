@@ -128,10 +128,11 @@ pub fn run(sets: &[Set], plan: Plan, dir: &Path, tick: Ticker<'_>) -> Result<Vec
     Ok(sets.iter().map(|set| run.summary(set)).collect())
 }
 
-/// A set under its epochs and grouping: others are other networks.
+/// A set under its epochs, grouping and columns: others are other networks or other fits.
 fn key(set: &Set) -> String {
     let grouped = if set.groups.is_some() { ", grouped" } else { "" };
-    format!("{} at {} epochs{grouped}", set.name, set.epochs)
+    let also = if set.also { ", with inputs" } else { "" };
+    format!("{} at {} epochs{grouped}{also}", set.name, set.epochs)
 }
 
 /// Digits that tell rows and their groups apart.

@@ -78,7 +78,12 @@ fn names_that_both_use_are_told_apart() {
     let first = fitted::interval(&fitted::quick(Kind::Paper), 120, 1, false, false);
     let network = Network::from_bytes(first.head.to_onnx(), Path::new("first.onnx")).unwrap();
     let second = fitted::interval(&fitted::quick(Kind::Fast), 120, 1, true, false);
-    let joint = Joint { features: Some("three".into()), output: Some("prediction".into()), keep_outputs: true };
+    let joint = Joint {
+        features: Some("three".into()),
+        output: Some("prediction".into()),
+        keep_outputs: true,
+        ..Joint::default()
+    };
     let e = second.head.join(&network, &joint).unwrap_err();
     assert!(matches!(e, Error::UnknownTap { .. }), "{e}");
     // Six standardised features are what the second head is given for its own six.

@@ -4,8 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ndarray::{Array2, Axis, concatenate};
 use serde_json::Value;
-use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, PostStoNetClassifier, Seed};
-use stonet_onnx::{ClassOutput, Features, Inputs, Joint, Network, Result, RunSettings, Runtime, classifier};
+use stonet::{
+    ClassInputs, ClassMethod, ClassRows, InputKind, Kind, Level, PostStoNetClassifier, PostStoNetRegressor,
+    RegressionInputs, RegressionRows, Seed, Side,
+};
+use stonet_onnx::{
+    Asked, ClassOutput, Features, Inputs, Joint, Network, Result, RunSettings, Runtime, classifier, intervals,
+};
 
 use crate::fitted::difference;
 
@@ -70,6 +75,48 @@ fn a_network_of_two_inputs_takes_their_columns_in_order() {
         let e = run(&network, runtime, &half).unwrap_err().to_string();
         assert!(e.contains("row 5, column 3 of the inputs is 0.5") && e.contains("takes whole numbers"), "{e}");
     }
+}
+
+/// A head that sees the network's inputs beside its features says the same behind the network as after it.
+#[test]
+fn inputs_of_every_type_join_the_features_of_a_head() {
+    // Whole numbers stay what they are.
+    let many = |x: Array2<f64>, floats: usize| {
+        let moved = |(i, j): (usize, usize)| if j < floats { ((i * (j + 2)) as f64 * 0.7).sin() } else { 0.0 };
+        Array2::from_shape_fn((90, x.ncols()), |(i, j)| (x[[i % x.nrows(), j]] + moved((i, j))) as f32 as f64)
+    };
+    let both = concatenate![Axis(1), expected("x"), expected("ids")];
+    let cases = [("logit", expected("x"), vec![2, 0]), ("double", expected("x"), vec![0, 1, 2])]
+        .into_iter()
+        .chain([("half", expected("x"), vec![1]), ("two_inputs", both, vec![3, 0])]);
+    for (name, x, further) in cases {
+        let (network, x) = (open(name), many(x, 3));
+        let level = Level::new(0.8).unwrap();
+        let y = Array2::from_shape_fn((90, 1), |(i, _)| x[[i, 0]] + (i as f64 * 0.9).sin());
+        let hidden = run(&network, Runtime::Rten, &x).unwrap().features.mapv(f64::from);
+        let columns = concatenate![Axis(1), hidden, x.select(Axis(1), &further)];
+        let rows = RegressionRows::new(columns.view(), y.view()).unwrap();
+        let fast = PostStoNetRegressor { kind: Kind::Fast, ..PostStoNetRegressor::default() };
+        let fitted = fast.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
+        let new = RegressionInputs::new(columns.view()).unwrap();
+        let wanted = fitted.intervals(&new, level, Side::Both).unwrap().upper;
+        let head = intervals(&fitted, &Asked { levels: vec![level], ..Asked::default() }).unwrap();
+        let e = head.join(&network, &Joint::default()).unwrap_err().to_string();
+        assert!(e.contains("numbers per row") && e.contains("fitted with them as --also"), "{name}: {e}");
+        let bytes = head.join(&network, &Joint { further, ..Joint::default() }).unwrap();
+        let whole = Network::from_bytes(bytes, Path::new("joined.onnx")).unwrap();
+        for runtime in runtimes() {
+            let settings = RunSettings { runtime, ..RunSettings::default() };
+            let runner = whole.runner(&whole.tap("upper").unwrap(), &settings).unwrap();
+            let found = runner.features(&Inputs::table(x.view(), &[x.ncols()]).unwrap(), 0..90, &|_, _| true);
+            let apart = difference(&found.unwrap().features.mapv(f64::from), &wanted);
+            assert!(apart < if name == "half" { 3e-2 } else { 1e-3 }, "{name}, {runtime}: {apart:.1e}");
+        }
+    }
+    let raw = open("two_inputs").raw_inputs(None).unwrap();
+    assert_eq!((raw.names.unwrap()[3].as_str(), raw.count), ("id", 4));
+    let e = open("logit").raw_inputs(Some(&["a".into()])).unwrap_err().to_string();
+    assert!(e.contains("1 names and 3 columns"), "{e}");
 }
 
 #[test]

@@ -85,7 +85,7 @@ pub fn inconsistency(
     };
     let protocol = Protocol::shipped();
     let epochs = epochs.unwrap_or_else(|| protocol.epochs(set.name()));
-    let community = Set { name: set.name().to_owned(), data: loaded.data, epochs, groups: None };
+    let community = Set { name: set.name().to_owned(), data: loaded.data, epochs, groups: None, also: false };
     files::create_dir(dir)?;
     let settings = serde_json::json!({ "seed": seed, "protocol": protocol, "version": env!("CARGO_PKG_VERSION") });
     let (journal, mut records) = Journal::<Record>::open(&dir.join("inconsistency.jsonl"), SCHEMA, settings)?;
@@ -121,7 +121,7 @@ pub fn inconsistency(
 
 /// One StoNet with κ = 0, judged as it trains.
 fn without_penalty(prepared: &Prepared, level: Level, seed: Seed) -> Result<Vec<Point>> {
-    let rows: RegressionRows<'_> = prepared.calibration.calibration()?;
+    let rows: RegressionRows<'_> = prepared.calibration.calibration(&prepared.calibration.features)?;
     let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
     let scaling = Scaling::fit(&data)?;
     let scaled = scaling.apply(&data)?;

@@ -34,7 +34,9 @@ pub fn run(options: &Options, dir: &Path, tick: Ticker<'_>) -> Result<Report> {
             Some(loaded) => {
                 notes.extend(loaded.note.map(|n| format!("{set}: {n}")));
                 let epochs = options.epochs.unwrap_or_else(|| protocol.epochs(set.name()));
-                sets.push(Set { name: set.name().to_owned(), data: loaded.data, epochs, groups: None });
+                // The paper's methods see the last hidden layer alone.
+                let (name, groups, also) = (set.name().to_owned(), None, false);
+                sets.push(Set { name, data: loaded.data, epochs, groups, also });
             }
         }
     }

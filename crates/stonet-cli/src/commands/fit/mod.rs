@@ -209,6 +209,11 @@ impl Fit {
 
     fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
         let post = self.regression_settings(level)?;
+        if !self.columns.also.is_empty() && !post.kind.sees_further_columns() {
+            let why = "is not for --interval paper and cv, the paper's own form, which sees the features alone; leave it out, or choose \
+                       another --interval";
+            return Err(Error::flag("--also", why));
+        }
         let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, drawn) = match self.sample_rows()? {
             None => (RegressionFile::read(&source, &self.columns).map_err(hints::too_large)?, None),
@@ -390,6 +395,7 @@ impl Fit {
             calibration_rows: None,
             total_rows: None,
             features: columns.features.len(),
+            also: columns.also,
             logits: columns.logits.len(),
             targets: columns.targets.clone(),
             classes: None,

@@ -15,6 +15,8 @@ pub struct Summary {
     pub calibration_rows: Option<u64>,
     pub total_rows: Option<u64>,
     pub features: usize,
+    /// How many of them are further columns beside the last hidden layer.
+    pub also: usize,
     pub logits: usize,
     pub targets: Vec<String>,
     pub classes: Option<Vec<String>>,
@@ -43,6 +45,7 @@ impl Summary {
     /// For people.
     pub fn text(&self) -> String {
         let seen = match (self.features, self.logits) {
+            (f, 0) if self.also > 0 => format!("{} features and {} further columns", f - self.also, self.also),
             (f, 0) => format!("{f} features"),
             (0, z) => format!("{z} logits"),
             (f, z) => format!("{z} logits and {f} features"),
