@@ -52,6 +52,8 @@ pub struct HeldRows {
     x: Held,
     y: Held,
     prediction: Option<Held>,
+    /// Lower and upper quantiles, a standard deviation, or nothing.
+    own: Vec<Held>,
     groups: Option<Vec<usize>>,
 }
 
@@ -60,19 +62,25 @@ impl HeldRows {
         x: &Matrix<'_>,
         y: &Matrix<'_>,
         prediction: &Option<Matrix<'_>>,
+        own: &[Matrix<'_>],
         groups: &Option<Numbers<'_>>,
     ) -> PyResult<Self> {
         let groups = groups.as_ref().map(indices).transpose()?;
         let prediction = prediction.as_ref().map(Held::new);
-        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups })
+        let own = own.iter().map(Held::new).collect();
+        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, own, groups })
     }
 
     /// Without the targets.
     fn new_rows(&self) -> PyResult<RegressionInputs<'_>> {
-        let rows = RegressionInputs::new(self.x.view()).raise()?;
-        match &self.prediction {
-            Some(d) => rows.with_prediction(d.view()).raise(),
-            None => Ok(rows),
+        let mut rows = RegressionInputs::new(self.x.view()).raise()?;
+        if let Some(d) = &self.prediction {
+            rows = rows.with_prediction(d.view()).raise()?;
+        }
+        match &self.own[..] {
+            [] => Ok(rows),
+            [sd] => rows.with_sd(sd.view()).raise(),
+            [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()).raise(),
         }
     }
 
@@ -81,6 +89,11 @@ impl HeldRows {
         if let Some(d) = &self.prediction {
             rows = rows.with_prediction(d.view()).raise()?;
         }
+        rows = match &self.own[..] {
+            [] => rows,
+            [sd] => rows.with_sd(sd.view()).raise()?,
+            [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()).raise()?,
+        };
         match &self.groups {
             Some(g) => rows.with_groups(g).raise(),
             None => Ok(rows),
@@ -109,7 +122,7 @@ fn warn_of_training_rows(py: Python<'_>, rows: &RegressionRows<'_>, train_error:
 impl Regression {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, own=Vec::new(), fingerprints=true, train_error=None, n_jobs=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -121,6 +134,7 @@ impl Regression {
         columns: &str,
         level: f64,
         seed: u64,
+        own: Vec<Matrix<'_>>,
         fingerprints: bool,
         train_error: Option<f64>,
         n_jobs: Option<i64>,
@@ -129,7 +143,7 @@ impl Regression {
         let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
-        let (held, level) = (HeldRows::new(&x, &y, &prediction, &groups)?, post.level);
+        let (held, level) = (HeldRows::new(&x, &y, &prediction, &own, &groups)?, post.level);
         let rows = held.calibration()?;
         let hashes = seen::regression_rows(py, &rows, groups.is_some())?;
         warn_of_training_rows(py, &rows, train_error)?;
@@ -154,7 +168,7 @@ impl Regression {
         Ok(Regression { model })
     }
 
-    /// The point predictions, rows × outputs.
+    /// The point predictions, rows × outputs. The network's own uncertainty stands behind its prediction.
     #[pyo3(signature = (x, prediction, n_jobs=None))]
     fn predict<'py>(
         &self,
@@ -209,7 +223,7 @@ impl Regression {
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None))]
+    #[pyo3(signature = (x, y, prediction, *, level, own=Vec::new(), joint=false, allow_seen=false, title="", path=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
@@ -218,12 +232,13 @@ impl Regression {
         y: Matrix<'_>,
         prediction: Option<Matrix<'_>>,
         level: f64,
+        own: Vec<Matrix<'_>>,
         joint: bool,
         allow_seen: bool,
         title: &str,
         path: Option<PathBuf>,
     ) -> PyResult<(String, String)> {
-        let held = HeldRows::new(&x, &y, &prediction, &None)?;
+        let held = HeldRows::new(&x, &y, &prediction, &own, &None)?;
         let rows = held.new_rows()?;
         let hashes = regression_hashes(rows.features(), rows.prediction(), held.y.view()).raise()?;
         let fingerprint = || {
@@ -320,6 +335,11 @@ impl Regression {
     fn guarantee(&self, level: f64) -> PyResult<(Option<f64>, String)> {
         let guarantee = self.head().guarantee(Level::new(level).raise()?);
         Ok((guarantee.coverage, guarantee.text))
+    }
+
+    /// How many tables of the network's own uncertainty the head reads: 2 of quantiles, 1 of standard deviations, or none.
+    fn own(&self) -> usize {
+        self.head().own().map_or(0, |kind| kind.names().len())
     }
 
     /// Whether new rows need the network's own prediction.

@@ -5,6 +5,7 @@ mod batch;
 mod file;
 mod resolve;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ndarray::ArrayView1;
@@ -109,7 +110,15 @@ impl ModelScorer {
         let columns = table.all_columns();
         let column = |&place: &usize| score::Column::F64(ArrayView1::from(&columns[place][..]));
         let columns: Vec<score::Column<'_>> = table.find(&self.inputs)?.iter().map(column).collect();
-        self.run(&columns, table.rows())
+        self.run(&columns, table.rows()).map_err(|e| self.named(e, table.source()))
+    }
+
+    /// A standard deviation that is none, by file and column.
+    fn named(&self, error: Error, path: &Path) -> Error {
+        let Error::Core(stonet::Error::NotPositive { row, column, value, .. }) = error else { return error };
+        let place = self.scorer.inputs().iter().position(|i| (i.port, i.column) == (Port::Sd, column));
+        let column = place.map_or_else(|| column.to_string(), |k| self.inputs[k].clone());
+        Error::NotPositive { path: path.to_owned(), row, column, value }
     }
 
     /// Predicts for rows of the [inputs](Self::inputs) in their order.
@@ -132,6 +141,9 @@ fn inputs(columns: &ModelColumns, scorer: &Scorer) -> Vec<String> {
     let name = |i: &Input| match i.port {
         Port::Features => &columns.features[i.column],
         Port::Prediction => &columns.prediction[i.column],
+        Port::Lower => &columns.lower[i.column],
+        Port::Upper => &columns.upper[i.column],
+        Port::Sd => &columns.sd[i.column],
         Port::Logits => &columns.logits[i.column],
     };
     let names: Vec<String> = scorer.inputs().iter().map(|i| name(i).clone()).collect();

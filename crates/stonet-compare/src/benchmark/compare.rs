@@ -4,6 +4,7 @@ use ndarray::ArrayView2;
 use serde::Serialize;
 use stonet::base::Work;
 use stonet::metrics::rmse;
+use stonet::rows::OwnKind;
 use stonet::{Level, RegressionInputs, RegressionRows, Seed, Ticker};
 
 use super::methods::{Test, judge};
@@ -63,11 +64,16 @@ fn reason(e: &stonet::Error) -> String {
         stonet::Error::NoPrediction { what } => {
             format!("{what} needs the network's own predictions; pass --prediction COLUMN")
         }
+        stonet::Error::NoOwn { what } => {
+            let flags = if *what == OwnKind::Sd.names()[0] { "--sd COLUMN" } else { "--lower COLUMN --upper COLUMN" };
+            format!("it needs the network's own {what}; pass {flags}")
+        }
         e => e.to_string(),
     }
 }
 
-/// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them. Each is fitted
+/// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them that the
+/// network's own uncertainty allows. Each is fitted
 /// with the seed itself, as `stonet fit` does, so that the same seed gives the same fit. A method that needs the
 /// network's own prediction where there is none is listed as refused.
 pub fn compare_intervals<'a>(
@@ -80,7 +86,10 @@ pub fn compare_intervals<'a>(
     tick: Ticker<'_>,
 ) -> Result<IntervalComparison> {
     let chosen = methods.iter().map(|name| name.parse()).collect::<Result<Vec<Method>>>()?;
-    let chosen = if chosen.is_empty() { Method::ALL.to_vec() } else { chosen };
+    let chosen = match chosen.is_empty() {
+        true => Method::ALL.into_iter().filter(|m| m.own().is_none_or(|own| rows.own() == Some(own))).collect(),
+        false => chosen,
+    };
     test.0.check_values(test.1)?;
     let test_rows = Test { new: test.0, y: test.1 };
     let (mut judged, mut refused) = (Vec::new(), Vec::new());

@@ -153,7 +153,8 @@ impl BatchScorer {
             BatchInputs::Network(names) => names.clone().unwrap_or_default(),
             BatchInputs::Head { features: f, prediction: p, logits: z } => {
                 let given = [(f, features), (p, prediction), (z, logits)];
-                given.into_iter().flat_map(|(given, own)| given.as_ref().unwrap_or(own)).cloned().collect()
+                let given = given.into_iter().flat_map(|(given, own)| given.as_ref().unwrap_or(own));
+                given.chain(model.columns.own_columns().into_iter().flatten()).cloned().collect()
             }
         };
         taken_by(&patterns, schema)

@@ -6,8 +6,8 @@ use ndarray::ArrayView2;
 use crate::base::{Error, Result};
 use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::network::{Activation, Layer};
-use crate::rows::{Intervals, Level, PredictInterval, Side};
-use crate::score::{Asked, Builder, Clamp, Column, Form, Node, Op, Plan, Port, Quantity, Scorer, Sparse};
+use crate::rows::{Intervals, Level, PredictInterval, RegressionInputs, Side};
+use crate::score::{Asked, Builder, Clamp, Form, Node, Op, Plan, Port, Quantity, Scorer, Sparse};
 use crate::sparse::refit::InverseGram;
 
 /// Predictions of all targets, and ends at every level.
@@ -243,7 +243,7 @@ impl PredictInterval for EveIntervals {
         self.check_columns(x)?;
         let asked = Asked::at(&[level]);
         let scorer = Scorer::new(plan(self, None, &asked)?);
-        let columns = super::predict::used(&scorer, &Column::of(x), &[]);
+        let columns = super::predict::used(&scorer, &RegressionInputs::new(x)?);
         Ok(super::predict::gather(scorer.run(&columns, x.nrows())?, &scorer, &asked, x.nrows()).remove(0))
     }
 }

@@ -20,8 +20,8 @@ impl PostStoNetRegressor {
             None => settings.eve(rows, seed, tick)?,
         };
         kappa_paths.retain(TuningCurve::is_finite);
-        let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
-        Ok(FittedRegressor { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
+        let (features, groups, own) = (rows.features().ncols(), rows.groups().is_some(), rows.own());
+        Ok(FittedRegressor { settings, features, groups, own, model, kappa_paths, scorers: Kept::default() })
     }
 
     /// The settings in effect: κ that are not set are those of the kind.
@@ -38,6 +38,13 @@ impl PostStoNetRegressor {
     pub(super) fn check(&self, rows: &RegressionRows<'_>) -> Result<()> {
         self.stonet.check()?;
         rows.check_magnitudes()?;
+        if rows.own().is_some() {
+            let range =
+                "stack, fast, split or cv+ with the network's own uncertainty, which Eve's law has no place for";
+            Error::check(self.stack().is_some(), "kind", self.kind, range)?;
+            let range = "true with the network's own uncertainty, which is part of the scale";
+            Error::check(self.learned_scale, "learned_scale", self.learned_scale, range)?;
+        }
         self.check_range(rows.y())?;
         crate::rows::dataset::check_targets(rows.y())
     }

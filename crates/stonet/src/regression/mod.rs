@@ -25,7 +25,7 @@ pub use variance::{VariancePart, VarianceSource};
 
 use crate::base::{Error, Result};
 use crate::eve::EveIntervals;
-use crate::rows::Level;
+use crate::rows::{Level, OwnKind};
 use crate::score::{Asked, Kept};
 use crate::train::TuningCurve;
 use stack::FittedStack;
@@ -36,7 +36,7 @@ use stack::FittedStack;
 /// |---|---|---|---|
 /// | `kind` | stack | which intervals | |
 /// | `folds` | 5 | K of every cross-fitting | ≥ 2, nested ≥ 3 |
-/// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | |
+/// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | true with the network's own uncertainty |
 /// | `symmetric` | false | ends equally far from the prediction (same kinds; always so where `nested` is false) | |
 /// | `nested` | true | choose κ, weights and scale inside the fold, as the bound asks (`cv+`, `stack`, `fast`) | |
 /// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |
@@ -111,6 +111,8 @@ pub struct FittedRegressor {
     settings: PostStoNetRegressor,
     features: usize,
     groups: bool,
+    /// What the network said about its own uncertainty.
+    own: Option<OwnKind>,
     model: Model,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<Asked>,
@@ -133,6 +135,8 @@ struct Parts {
     settings: PostStoNetRegressor,
     features: usize,
     groups: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own: Option<OwnKind>,
     model: Model,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
@@ -145,7 +149,7 @@ impl TryFrom<Parts> for FittedRegressor {
             Model::Stacks(stacks) if stacks.is_empty() => {
                 return Err(Error::Inconsistent { what: "fitted intervals have no outputs" });
             }
-            Model::Stacks(stacks) => stacks.iter().try_for_each(|s| s.check(p.features))?,
+            Model::Stacks(stacks) => stacks.iter().try_for_each(|s| s.check(p.features, p.own))?,
             Model::Eve { intervals, .. } => {
                 if intervals.scaling().x.columns() != p.features {
                     return Err(Error::Inconsistent { what: "fitted intervals have another number of features" });
@@ -153,20 +157,20 @@ impl TryFrom<Parts> for FittedRegressor {
             }
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { mut settings, features, groups, model, kappa_paths } = p;
+        let Parts { mut settings, features, groups, own, model, kappa_paths } = p;
         if settings.kind == Kind::Paper && settings.stonet.kappas() == StoNetSettings::default().kappas() {
             // Earlier versions kept the default list here and used the paper's; the path has what was used.
             let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
             settings.stonet.kappas = Some(used.to_vec());
         }
-        Ok(FittedRegressor { settings, features, groups, model, kappa_paths, scorers: Kept::default() })
+        Ok(FittedRegressor { settings, features, groups, own, model, kappa_paths, scorers: Kept::default() })
     }
 }
 
 impl From<FittedRegressor> for Parts {
     fn from(f: FittedRegressor) -> Self {
-        let FittedRegressor { settings, features, groups, model, kappa_paths, .. } = f;
-        Parts { settings, features, groups, model, kappa_paths }
+        let FittedRegressor { settings, features, groups, own, model, kappa_paths, .. } = f;
+        Parts { settings, features, groups, own, model, kappa_paths }
     }
 }
 
@@ -194,6 +198,11 @@ impl FittedRegressor {
         matches!(&self.model, Model::Stacks(stacks) if stacks.iter().any(FittedStack::needs_prediction))
     }
 
+    /// What the fit had of the network's own uncertainty, and new rows need.
+    pub fn own(&self) -> Option<OwnKind> {
+        self.own
+    }
+
     /// How many rows (or groups) calibrate the intervals, and how many a finite interval at this level needs, if there
     /// are too few; `joint` is for intervals of all targets at once.
     pub fn too_few_rows(&self, level: Level, joint: bool) -> Result<Option<(usize, usize)>> {
@@ -206,8 +215,8 @@ impl FittedRegressor {
         guarantee::of(self, level)
     }
 
-    /// Mean weight over folds of the StoNet, skip, both ridge regressions and the network, per output; none for Eve's
-    /// law.
+    /// Mean weight over folds of the StoNet, skip, both ridge regressions, and the network with the middle of its
+    /// quantiles, per output; none for Eve's law.
     pub fn weights(&self) -> Option<Vec<[f64; 4]>> {
         match &self.model {
             Model::Stacks(stacks) => Some(stacks.iter().map(FittedStack::weights).collect()),

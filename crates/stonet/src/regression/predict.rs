@@ -8,7 +8,7 @@ use ndarray::Array2;
 use super::stack::lower;
 use super::{FittedRegressor, Model, eve_plan};
 use crate::base::{Error, Result};
-use crate::rows::{Intervals, Level, RegressionInputs, Side};
+use crate::rows::{Intervals, Level, OwnKind, RegressionInputs, Side};
 use crate::score::{Asked, Column, Plan, Port, Quantity, Scorer, beside};
 
 impl FittedRegressor {
@@ -62,9 +62,13 @@ impl FittedRegressor {
         if rows.features.ncols() != self.features {
             return Err(Error::shape("feature columns", self.features, rows.features.ncols()));
         }
-        match rows.prediction.filter(|d| d.ncols() != self.outputs()) {
-            Some(d) => Err(Error::shape("columns of the predictions", self.outputs(), d.ncols())),
-            None => Ok(()),
+        if let Some(d) = rows.prediction.filter(|d| d.ncols() != self.outputs()) {
+            return Err(Error::shape("columns of the predictions", self.outputs(), d.ncols()));
+        }
+        let own = rows.own.into_iter().flat_map(|own| own.parts().to_vec());
+        match own.map(|a| a.ncols()).find(|&columns| columns != self.outputs()) {
+            Some(found) => Err(Error::shape("columns of the network's own uncertainty", self.outputs(), found)),
+            None => check_own(self.own, rows.own_kind()),
         }
     }
 
@@ -73,14 +77,29 @@ impl FittedRegressor {
         if rows.prediction.is_none() && scorer.plan().columns(Port::Prediction).next().is_some() {
             return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
         }
-        let d = rows.prediction.map(Column::of).unwrap_or_default();
-        scorer.run(&used(scorer, &Column::of(rows.features), &d), rows.features.nrows())
+        scorer.run(&used(scorer, rows), rows.features.nrows())
     }
 }
 
-/// The columns that a scorer reads, of all features and of the network's predictions.
-pub(super) fn used<'a>(scorer: &Scorer, features: &[Column<'a>], prediction: &[Column<'a>]) -> Vec<Column<'a>> {
-    let column = |port: Port, k: usize| if port == Port::Features { features[k] } else { prediction[k] };
+/// Fails where the network's own uncertainty is not that of the fit.
+pub(super) fn check_own(fitted: Option<OwnKind>, found: Option<OwnKind>) -> Result<()> {
+    match (fitted, found) {
+        (Some(kind), found) if found != Some(kind) => Err(Error::NoOwn { what: kind.names()[0] }),
+        (None, Some(kind)) => Err(Error::UnusedOwn { what: kind.names()[0] }),
+        _ => Ok(()),
+    }
+}
+
+/// The columns that a scorer reads, of rows that have them.
+pub(super) fn used<'a>(scorer: &Scorer, rows: &RegressionInputs<'a>) -> Vec<Column<'a>> {
+    let features = Column::of(rows.features);
+    let prediction = rows.prediction.map(Column::of).unwrap_or_default();
+    let own: Vec<Vec<Column<'a>>> = rows.own().into_iter().map(Column::of).collect();
+    let column = |port: Port, k: usize| match port.own_place() {
+        Some((_, place)) => own[place][k],
+        None if port == Port::Features => features[k],
+        None => prediction[k],
+    };
     scorer.inputs().iter().map(|i| column(i.port, i.column)).collect()
 }
 

@@ -1,15 +1,15 @@
 //! Split conformal intervals for more rows than memory holds: fitted on a sample, calibrated on all other rows, a batch
 //! after the other.
 
-use ndarray::Axis;
-
-use super::stack::{FittedStack, FoldModel, lower, signed_score};
+use super::predict::check_own;
+use super::stack::{FittedStack, FoldModel, columns_of, lower, signed_score};
 use super::{FittedRegressor, Kind, Model, PostStoNetRegressor};
 use crate::base::{Error, Result, Seed, Ticker, streams};
 use crate::conformal::buckets::Buckets;
 use crate::conformal::rows_needed;
-use crate::rows::RegressionRows;
-use crate::score::{Column, Kept, Port, Scorer};
+use crate::rows::regression::Said;
+use crate::rows::{OwnKind, RegressionRows};
+use crate::score::{Kept, Scorer};
 use crate::train::TuningCurve;
 
 /// A stack that was fitted on all of a sample and has no intervals yet: rows outside of the sample give their scores.
@@ -41,6 +41,7 @@ use crate::train::TuningCurve;
 pub struct UncalibratedRegressor {
     settings: PostStoNetRegressor,
     features: usize,
+    own: Option<OwnKind>,
     /// One per output.
     models: Vec<FoldModel>,
     scores: Vec<Buckets>,
@@ -65,7 +66,8 @@ impl PostStoNetRegressor {
         let features = rows.features().ncols();
         let scorers = models.iter().map(|m| Scorer::new(lower::models_plan(&[m], features))).collect();
         let scores = vec![Buckets::default(); models.len()];
-        Ok(UncalibratedRegressor { settings, features, models, scores, scorers, kappa_paths })
+        let own = rows.own();
+        Ok(UncalibratedRegressor { settings, features, own, models, scores, scorers, kappa_paths })
     }
 }
 
@@ -80,6 +82,7 @@ impl UncalibratedRegressor {
             return Err(Error::shape("columns of the targets", self.models.len(), rows.y().ncols()));
         }
         self.settings.check_range(rows.y())?;
+        check_own(self.own, rows.own())?;
         if rows.prediction().is_none() && self.models.iter().any(FoldModel::needs_prediction) {
             return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
         }
@@ -92,14 +95,10 @@ impl UncalibratedRegressor {
 
     /// (y − μ)/s of every row for one output.
     fn scores(&self, rows: &RegressionRows<'_>, output: usize) -> Result<Vec<f64>> {
-        let (x, d, y) = (rows.features(), rows.prediction(), rows.y());
-        let column = |port: Port, column: usize| match (port, d) {
-            (Port::Features, _) => Ok(Column::F64(x.index_axis_move(Axis(1), column))),
-            (_, Some(d)) => Ok(Column::F64(d.index_axis_move(Axis(1), output))),
-            (_, None) => Err(Error::NoPrediction { what: crate::regression::stack::NAME }),
-        };
-        let scorer = &self.scorers[output];
-        let columns = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect::<Result<Vec<_>>>()?;
+        let (scorer, y) = (&self.scorers[output], rows.y());
+        let single = rows.output(output);
+        let said = Said { prediction: single.prediction, own: single.own };
+        let columns = columns_of(scorer, rows.features(), &said)?;
         let at = scorer.run(&columns, rows.rows())?;
         (0..rows.rows()).map(|row| signed_score(y[[row, output]], &at, row, (row, output))).collect()
     }
@@ -116,10 +115,10 @@ impl UncalibratedRegressor {
             let remedy = "calibrate on more rows outside of the sample";
             return Err(Error::TooFewRows { what: "calibration", needed, found: self.rows() as usize, remedy });
         }
-        let UncalibratedRegressor { settings, features, models, scores, kappa_paths, .. } = self;
+        let UncalibratedRegressor { settings, features, own, models, scores, kappa_paths, .. } = self;
         let stacks = models.into_iter().zip(scores).map(|(model, scores)| FittedStack::split(model, scores));
         let model = Model::Stacks(stacks.collect());
-        Ok(FittedRegressor { settings, features, groups: false, model, kappa_paths, scorers: Kept::default() })
+        Ok(FittedRegressor { settings, features, groups: false, own, model, kappa_paths, scorers: Kept::default() })
     }
 }
 

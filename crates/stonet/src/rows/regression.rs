@@ -2,10 +2,13 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
+use super::OwnKind;
 use super::dataset::{LARGEST_FEATURE, LARGEST_TARGET, check_finite, check_magnitude};
+use super::own::Own;
 use crate::base::{Error, Result};
 
-/// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions and groups.
+/// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions,
+/// its own uncertainty, and groups.
 ///
 /// **The network must not have been trained on these rows.** On rows it has seen its errors are too small, and every
 /// guarantee is void.
@@ -14,6 +17,7 @@ pub struct RegressionRows<'a> {
     features: ArrayView2<'a, f64>,
     y: ArrayView2<'a, f64>,
     prediction: Option<ArrayView2<'a, f64>>,
+    own: Option<Own<ArrayView2<'a, f64>>>,
     groups: Option<&'a [usize]>,
 }
 
@@ -26,7 +30,7 @@ impl<'a> RegressionRows<'a> {
         }
         check_finite("features", features)?;
         check_finite("targets", y)?;
-        Ok(RegressionRows { features, y, prediction: None, groups: None })
+        Ok(RegressionRows { features, y, prediction: None, own: None, groups: None })
     }
 
     /// With the network's own predictions, one column per target.
@@ -37,6 +41,26 @@ impl<'a> RegressionRows<'a> {
         }
         check_finite("predictions", prediction)?;
         Ok(RegressionRows { prediction: Some(prediction), ..self })
+    }
+
+    /// With two quantiles of the network, one column per target each; quantiles that cross count in the other order.
+    pub fn with_quantiles(self, lower: ArrayView2<'a, f64>, upper: ArrayView2<'a, f64>) -> Result<Self> {
+        self.with_own(Own::Quantiles([lower, upper]))
+    }
+
+    /// With a standard deviation of the network, one column per target.
+    pub fn with_sd(self, sd: ArrayView2<'a, f64>) -> Result<Self> {
+        self.with_own(Own::Sd([sd]))
+    }
+
+    fn with_own(self, own: Own<ArrayView2<'a, f64>>) -> Result<Self> {
+        check_once(self.own.is_none())?;
+        Ok(RegressionRows { own: Some(own.checked(self.y.nrows(), Some(self.y.ncols()))?), ..self })
+    }
+
+    /// The same rows without the network's own uncertainty.
+    pub fn without_own(self) -> Self {
+        RegressionRows { own: None, ..self }
     }
 
     /// With a group per row, such as a subject: rows of a group are never split between fitting and judging.
@@ -65,6 +89,11 @@ impl<'a> RegressionRows<'a> {
         self.prediction
     }
 
+    /// What the network says about its own uncertainty, if anything.
+    pub fn own(&self) -> Option<OwnKind> {
+        self.own.map(|own| own.kind())
+    }
+
     /// One per row.
     pub fn groups(&self) -> Option<&'a [usize]> {
         self.groups
@@ -85,6 +114,7 @@ impl<'a> RegressionRows<'a> {
             features: self.features,
             y: column(self.y, j),
             prediction: self.prediction.map(|d| column(d, j)),
+            own: self.own.map(|own| own.output(j)),
             groups: self.groups,
         }
     }
@@ -96,7 +126,15 @@ pub(crate) struct Single<'a> {
     pub features: ArrayView2<'a, f64>,
     pub y: ArrayView1<'a, f64>,
     pub prediction: Option<ArrayView1<'a, f64>>,
+    pub own: Option<Own<ArrayView1<'a, f64>>>,
     pub groups: Option<&'a [usize]>,
+}
+
+/// What a network said about one target.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Said<'a> {
+    pub prediction: Option<ArrayView1<'a, f64>>,
+    pub own: Option<Own<ArrayView1<'a, f64>>>,
 }
 
 /// Rows to predict for.
@@ -104,13 +142,14 @@ pub(crate) struct Single<'a> {
 pub struct RegressionInputs<'a> {
     pub(crate) features: ArrayView2<'a, f64>,
     pub(crate) prediction: Option<ArrayView2<'a, f64>>,
+    pub(crate) own: Option<Own<ArrayView2<'a, f64>>>,
 }
 
 impl<'a> RegressionInputs<'a> {
     /// Rows of features.
     pub fn new(features: ArrayView2<'a, f64>) -> Result<Self> {
         check_finite("features", features)?;
-        Ok(RegressionInputs { features, prediction: None })
+        Ok(RegressionInputs { features, prediction: None, own: None })
     }
 
     /// With the network's own predictions.
@@ -118,6 +157,26 @@ impl<'a> RegressionInputs<'a> {
         check_rows("rows of the predictions", self.features.nrows(), prediction.nrows())?;
         check_finite("predictions", prediction)?;
         Ok(RegressionInputs { prediction: Some(prediction), ..self })
+    }
+
+    /// With two quantiles of the network, as those of the fit.
+    pub fn with_quantiles(self, lower: ArrayView2<'a, f64>, upper: ArrayView2<'a, f64>) -> Result<Self> {
+        self.with_own(Own::Quantiles([lower, upper]))
+    }
+
+    /// With a standard deviation of the network.
+    pub fn with_sd(self, sd: ArrayView2<'a, f64>) -> Result<Self> {
+        self.with_own(Own::Sd([sd]))
+    }
+
+    fn with_own(self, own: Own<ArrayView2<'a, f64>>) -> Result<Self> {
+        check_once(self.own.is_none())?;
+        Ok(RegressionInputs { own: Some(own.checked(self.features.nrows(), None)?), ..self })
+    }
+
+    /// The same rows without the network's own uncertainty.
+    pub fn without_own(self) -> Self {
+        RegressionInputs { own: None, ..self }
     }
 
     /// Fails where these values of the rows cannot be judged: other rows, or numbers that are not finite or whose
@@ -129,12 +188,18 @@ impl<'a> RegressionInputs<'a> {
         self.prediction.map_or(Ok(()), |d| check_magnitude("predictions", d, LARGEST_TARGET))
     }
 
+    /// What the network said about one target.
+    pub(crate) fn said(&self, j: usize) -> Said<'a> {
+        Said { prediction: self.prediction.map(|d| column(d, j)), own: self.own.map(|own| own.output(j)) }
+    }
+
     /// The rows of this range that there are.
     pub fn part(&self, rows: std::ops::Range<usize>) -> Self {
         let end = rows.end.min(self.features.nrows());
         let rows = rows.start.min(end)..end;
         let part = |a: ArrayView2<'a, f64>| a.slice_axis_move(ndarray::Axis(0), rows.clone().into());
-        RegressionInputs { features: part(self.features), prediction: self.prediction.map(part) }
+        let own = self.own.map(|own| own.rows(rows.clone()));
+        RegressionInputs { features: part(self.features), prediction: self.prediction.map(part), own }
     }
 
     /// n × p.
@@ -146,6 +211,20 @@ impl<'a> RegressionInputs<'a> {
     pub fn prediction(&self) -> Option<ArrayView2<'a, f64>> {
         self.prediction
     }
+
+    /// The tables of the network's own uncertainty in the order of [`OwnKind::names`]; empty where there are none.
+    pub fn own(&self) -> Vec<ArrayView2<'a, f64>> {
+        self.own.map_or_else(Vec::new, |own| own.parts().to_vec())
+    }
+
+    /// What the network says about its own uncertainty, if anything.
+    pub fn own_kind(&self) -> Option<OwnKind> {
+        self.own.map(|own| own.kind())
+    }
+}
+
+fn check_once(first: bool) -> Result<()> {
+    Error::check(first, "own uncertainty", "given twice", "two quantiles or a standard deviation, not both")
 }
 
 fn column<'a>(a: ArrayView2<'a, f64>, j: usize) -> ArrayView1<'a, f64> {

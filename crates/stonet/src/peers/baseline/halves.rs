@@ -81,7 +81,8 @@ mod tests {
     fn groups_stay_whole_and_weigh_one() {
         let groups: Vec<usize> = (0..60).map(|i| 7 * (i % 13)).collect();
         let (features, y) = (Array2::zeros((60, 1)), Array1::from_iter((0..60).map(f64::from)));
-        let rows = Single { features: features.view(), y: y.view(), prediction: None, groups: Some(&groups) };
+        let rows =
+            Single { features: features.view(), y: y.view(), prediction: None, own: None, groups: Some(&groups) };
         let (fit, judge) = halves(&rows, Seed::new(1)).unwrap();
         let (a, b) = (names(&fit.groups.unwrap()), names(&judge.groups.unwrap()));
         assert_eq!((a.len(), b.len()), (6, 7));

@@ -15,6 +15,7 @@ mod decomposition;
 mod fit;
 pub(crate) mod lower;
 mod members;
+mod own;
 mod paths;
 mod scale;
 mod shape;
@@ -23,6 +24,7 @@ mod weights;
 use serde::{Deserialize, Serialize};
 
 pub use members::{Member, Members, Scaled, StoNetSettings};
+pub use own::OwnWidth;
 pub use scale::ScaleModel;
 pub use shape::Shape;
 
@@ -30,10 +32,11 @@ use crate::base::{Error, Result, Seed, Ticker};
 use crate::conformal::buckets::Buckets;
 use crate::conformal::ranks::Scores;
 use crate::network::StoNet;
+use crate::rows::OwnKind;
 use crate::rows::regression::Single;
 use crate::train::TuningCurve;
 use fit::Job;
-pub(crate) use fit::signed_score;
+pub(crate) use fit::{columns_of, signed_score};
 
 /// What asks for the network's prediction.
 pub(crate) const NAME: &str = "a stack that was fitted with them";
@@ -163,7 +166,9 @@ impl Stack {
 
     fn job<'a, 'd>(&'a self, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Result<Job<'a, 'd>> {
         self.validate()?;
-        let members = self.members.available(data.prediction.is_some());
+        let members = self
+            .members
+            .available(data.prediction.is_some(), data.own.is_some_and(|own| own.kind() == OwnKind::Quantiles));
         Error::check(
             members.any(),
             "members",
@@ -215,7 +220,7 @@ impl FittedStack {
         (self.scores.units(), self.scores.folds())
     }
 
-    /// Mean weight of StoNet, skip, ridge (both forms) and network over the folds.
+    /// Mean weight of StoNet, skip, ridge (both forms) and network (the middle of its quantiles included) over the folds.
     pub(crate) fn weights(&self) -> [f64; 4] {
         let mut total = [0.0; 4];
         for (weight, member) in self.folds.iter().flat_map(|f| &f.members) {
@@ -223,7 +228,7 @@ impl FittedStack {
                 Member::StoNet(_) => 0,
                 Member::Skip { .. } => 1,
                 Member::Ridge(_) | Member::Quadratic { .. } => 2,
-                Member::Network => 3,
+                Member::Network | Member::Middle => 3,
             };
             total[which] += weight / self.folds.len() as f64;
         }
@@ -236,7 +241,7 @@ impl FittedStack {
     }
 
     /// Fails unless everything belongs together and takes this many features, as it does unless a file says otherwise.
-    pub(crate) fn check(&self, columns: usize) -> Result<()> {
+    pub(crate) fn check(&self, columns: usize, own: Option<OwnKind>) -> Result<()> {
         if self.folds.len() != self.scores.folds() || self.folds.is_empty() {
             return Err(Error::Inconsistent { what: "a stack's folds and scores do not belong together" });
         }
@@ -245,9 +250,14 @@ impl FittedStack {
             if !sound {
                 return Err(Error::Inconsistent { what: "a stack's weights are not numbers" });
             }
+            let width = fold.scale.own().map(OwnWidth::kind);
+            let middle = fold.members.iter().any(|(_, m)| *m == Member::Middle);
+            if width.is_some_and(|kind| own != Some(kind)) || (middle && own != Some(OwnKind::Quantiles)) {
+                return Err(Error::Inconsistent { what: "a stack looks at an uncertainty of the network it had not" });
+            }
             fold.members.iter().try_for_each(|(_, m)| m.check(columns))?;
             fold.scale.check(columns)?;
-            fold.shape.as_ref().map_or(Ok(()), |s| s.check())?;
+            fold.shape.as_ref().map_or(Ok(()), |s| s.check(fold.scale.own()))?;
         }
         Ok(())
     }
