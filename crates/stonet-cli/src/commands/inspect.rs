@@ -74,6 +74,11 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
     match &model.head {
         Head::Regression(f) => {
             text += &format!("prediction   {}\n", list(&columns.prediction));
+            for (name, own) in [("lower", &columns.lower), ("upper", &columns.upper), ("sd", &columns.sd)] {
+                if !own.is_empty() {
+                    text += &format!("{name:13}{}\n", list(own));
+                }
+            }
             text += &format!("interval     {}\n", f.settings().kind);
             if let Some(level) = model.level {
                 let guarantee = f.guarantee(level);
