@@ -17,8 +17,10 @@ from typing import Any
 from . import metrics
 from ._baselines import (
     CQR,
+    CQROwn,
     LastLayerLaplace,
     NormalisedConformal,
+    NormalisedOwn,
     PostLinearRegressor,
     RefitConformal,
     SplitConformal,
@@ -44,6 +46,7 @@ from ._score import score
 
 __all__ = [
     "CQR",
+    "CQROwn",
     "Fits",
     "Guarantee",
     "IsotonicCalibration",
@@ -51,6 +54,7 @@ __all__ = [
     "MatrixScaling",
     "MatrixScalingODIR",
     "NormalisedConformal",
+    "NormalisedOwn",
     "OnnxNetwork",
     "PostLinear",
     "PostLinearRegressor",

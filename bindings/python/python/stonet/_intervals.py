@@ -15,6 +15,7 @@ from ._arguments import Side
 from ._base import Estimator
 from ._compat import outside
 from ._frames import frame, interval_columns
+from ._own import Said, check_same, said, tables
 from ._routing import UNCHANGED, Request
 
 _I = TypeVar("_I", bound="IntervalRegressor")
@@ -30,6 +31,15 @@ class Rows(NamedTuple):
     prediction: NDArray[np.float64] | None
     names: list[str]
     prediction_names: list[str]
+    # The network's own uncertainty: lower and upper quantiles, or a standard deviation.
+    own: list[NDArray[np.float64]] = []  # noqa: RUF012
+
+    @property
+    def beside(self) -> NDArray[np.float64] | None:
+        """Return all that the network says, side by side: its prediction, then its own uncertainty."""
+        if not self.own:
+            return self.prediction
+        return np.hstack([*([] if self.prediction is None else [self.prediction]), *self.own])
 
 
 class IntervalRegressor(Estimator):
@@ -47,12 +57,19 @@ class IntervalRegressor(Estimator):
     # Whether X was None in the fit, and whether the fit had the network's own prediction.
     _alone: bool = False
     _predicted: bool = True
+    # How many tables of the network's own uncertainty the fit had.
+    _own: int = 0
 
     def _rows(self, X: Any, prediction: Any, fit: bool, plain: bool = True) -> Rows:
         """Return checked rows; they are not copied for their layout or precision where `plain` is false."""
+        prediction, own = prediction if isinstance(prediction, Said) else (prediction, {})
         rows = self._predictions_alone(prediction, fit) if X is None else self._table(X, prediction, fit, plain)
+        if own or not fit:
+            if not fit:
+                check_same(self._own, own)
+            rows = rows._replace(own=tables(own, len(rows.features)))
         if fit:
-            self._alone, self._predicted = X is None, rows.prediction is not None
+            self._alone, self._predicted, self._own = X is None, rows.prediction is not None, len(own)
         elif rows.prediction is not None and not self._predicted:
             raise ValueError(f"prediction {_core.UNUSED_PREDICTION}")
         return rows
@@ -151,7 +168,9 @@ class IntervalRegressor(Estimator):
         prediction: NDArray[np.float64] = self._bounds(rows, [float(self.level)], "both", False)[0]
         return prediction
 
-    def predict(self, X: Any, prediction: Any = None) -> NDArray[np.float64]:
+    def predict(
+        self, X: Any, prediction: Any = None, *, lower: Any = None, upper: Any = None, sd: Any = None
+    ) -> NDArray[np.float64]:
         """Predict the target.
 
         Parameters
@@ -160,6 +179,10 @@ class IntervalRegressor(Estimator):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
@@ -167,11 +190,20 @@ class IntervalRegressor(Estimator):
             The predictions.
         """
         self._fitted()
-        values = self._point(self._new(X, prediction))
+        values = self._point(self._new(X, said(prediction, lower, upper, sd)))
         return values[:, 0] if self.n_outputs_ == 1 else values
 
     def predict_interval(
-        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: Side = "both", joint: bool = False
+        self,
+        X: Any,
+        prediction: Any = None,
+        confidence_level: Any = None,
+        side: Side = "both",
+        joint: bool = False,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Predict the target and intervals that hold it.
 
@@ -187,6 +219,10 @@ class IntervalRegressor(Estimator):
             Which ends are finite.
         joint : bool
             Whether the intervals of a row hold all its targets at once (Bonferroni), and not each by itself.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
@@ -197,10 +233,12 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._ends(X, prediction, levels, side, joint)
+        point, bounds = self._ends(X, said(prediction, lower, upper, sd), levels, side, joint)
         return (point[:, 0], bounds[:, 0]) if self.n_outputs_ == 1 else (point, bounds)
 
-    def predict_std(self, X: Any, prediction: Any = None) -> NDArray[np.float64]:
+    def predict_std(
+        self, X: Any, prediction: Any = None, *, lower: Any = None, upper: Any = None, sd: Any = None
+    ) -> NDArray[np.float64]:
         """Predict the standard deviation of the target around its prediction.
 
         It is half the length of the interval at 68.27 %: the standard deviation where errors are normal, and one that
@@ -212,18 +250,32 @@ class IntervalRegressor(Estimator):
             Features of the rows; None where the fit had none.
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             One per prediction.
         """
-        bounds = self.predict_interval(X, prediction, confidence_level=ONE_SIGMA)[1][..., 0]
+        found = self.predict_interval(X, prediction, confidence_level=ONE_SIGMA, lower=lower, upper=upper, sd=sd)
+        bounds = found[1][..., 0]
         half: NDArray[np.float64] = 0.5 * (bounds[..., 1] - bounds[..., 0])
         return half
 
     def predict_frame(
-        self, X: Any, prediction: Any = None, confidence_level: Any = None, side: Side = "both", joint: bool = False
+        self,
+        X: Any,
+        prediction: Any = None,
+        confidence_level: Any = None,
+        side: Side = "both",
+        joint: bool = False,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
     ) -> Any:
         """Predict into a data frame with the columns of `stonet predict`, such as prediction, lower_90, upper_90.
 
@@ -239,6 +291,10 @@ class IntervalRegressor(Estimator):
             Which ends there are.
         joint : bool
             Whether the intervals of a row hold all its targets at once.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
@@ -247,18 +303,26 @@ class IntervalRegressor(Estimator):
         """
         self._fitted()
         levels = check.levels(confidence_level, self.level)
-        point, bounds = self._ends(X, prediction, levels, side, joint)
+        point, bounds = self._ends(X, said(prediction, lower, upper, sd), levels, side, joint)
         return frame(interval_columns(self._targets(), levels, point, bounds, side), X)
 
     def _targets(self) -> list[str]:
         return ["y"]
 
-    def set_fit_request(self: _I, *, prediction: Request = UNCHANGED, groups: Request = UNCHANGED) -> _I:
+    def set_fit_request(
+        self: _I,
+        *,
+        prediction: Request = UNCHANGED,
+        groups: Request = UNCHANGED,
+        lower: Request = UNCHANGED,
+        upper: Request = UNCHANGED,
+        sd: Request = UNCHANGED,
+    ) -> _I:
         """Ask scikit-learn's pipelines and searches to pass arguments on to ``fit`` (metadata routing).
 
         Parameters
         ----------
-        prediction, groups : bool, str or None
+        prediction, groups, lower, upper, sd : bool, str or None
             True to be given the argument, False to go without, None for an error where it is given, or another name to
             look it up by.
 
@@ -267,17 +331,43 @@ class IntervalRegressor(Estimator):
         estimator
             Itself.
         """
-        return self._ask("fit", prediction=prediction, groups=groups)
+        return self._ask("fit", prediction=prediction, groups=groups, lower=lower, upper=upper, sd=sd)
 
-    def set_predict_request(self: _I, *, prediction: Request = UNCHANGED) -> _I:
-        """Ask for ``prediction`` in ``predict``; see `set_fit_request`."""
-        return self._ask("predict", prediction=prediction)
+    def set_predict_request(
+        self: _I,
+        *,
+        prediction: Request = UNCHANGED,
+        lower: Request = UNCHANGED,
+        upper: Request = UNCHANGED,
+        sd: Request = UNCHANGED,
+    ) -> _I:
+        """Ask for ``prediction``, ``lower``, ``upper`` and ``sd`` in ``predict``; see `set_fit_request`."""
+        return self._ask("predict", prediction=prediction, lower=lower, upper=upper, sd=sd)
 
-    def set_score_request(self: _I, *, prediction: Request = UNCHANGED, sample_weight: Request = UNCHANGED) -> _I:
-        """Ask for ``prediction`` and ``sample_weight`` in ``score``; see `set_fit_request`."""
-        return self._ask("score", prediction=prediction, sample_weight=sample_weight)
+    def set_score_request(
+        self: _I,
+        *,
+        prediction: Request = UNCHANGED,
+        sample_weight: Request = UNCHANGED,
+        lower: Request = UNCHANGED,
+        upper: Request = UNCHANGED,
+        sd: Request = UNCHANGED,
+    ) -> _I:
+        """Ask for arguments of ``score``; see `set_fit_request`."""
+        asked = {"prediction": prediction, "sample_weight": sample_weight, "lower": lower, "upper": upper, "sd": sd}
+        return self._ask("score", **asked)
 
-    def score(self, X: Any, y: Any, prediction: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        prediction: Any = None,
+        sample_weight: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
+    ) -> float:
         """Return R² of the predictions.
 
         Parameters
@@ -290,13 +380,17 @@ class IntervalRegressor(Estimator):
             The network's own prediction; needed if the fitted head uses it.
         sample_weight : array-like of shape (n_samples,), optional
             How much each row counts.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
         float
             1 − (squared error) / (variance of y), the mean over outputs; 1 is perfect, 0 no better than the mean.
         """
-        found = self.predict(X, prediction)
+        found = self.predict(X, prediction, lower=lower, upper=upper, sd=sd)
         truth, _ = check.targets(y, self, len(found))
         weight = check.weights(sample_weight, len(found))
         squares = weight @ (truth - found.reshape(truth.shape)) ** 2

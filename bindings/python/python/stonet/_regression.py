@@ -19,6 +19,7 @@ from ._base import seed_of, to_json
 from ._compat import outside
 from ._export import to_onnx
 from ._intervals import IntervalRegressor, Rows, too_few
+from ._own import NAMES, said
 from ._progress import reporter
 from ._splits import numbered
 
@@ -176,7 +177,16 @@ class PostStoNetRegressor(IntervalRegressor):
         return {**given, **arguments.bounds(self.y_range), "kind": kind, "folds": folds, "stonet": stonet}
 
     def fit(
-        self, X: Any, y: Any, prediction: Any = None, groups: Any = None, **refused: NoReturn
+        self,
+        X: Any,
+        y: Any,
+        prediction: Any = None,
+        groups: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
+        **refused: NoReturn,
     ) -> PostStoNetRegressor:
         """Fit on rows that the network has not seen.
 
@@ -190,6 +200,11 @@ class PostStoNetRegressor(IntervalRegressor):
             The network's own prediction, which the stack weighs against its other members.
         groups : array-like of shape (n_samples,), optional
             Groups such as subjects, whose rows are never split between fitting and judging.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, such as those at 5 and 95 %: centre, width and shape of the
+            intervals learn from them. Rows where they cross count in the other order.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, which must be positive: the width of the intervals learns from it.
         **refused
             Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
@@ -200,11 +215,12 @@ class PostStoNetRegressor(IntervalRegressor):
         """
         arguments.refuse("fit", refused)
         settings, level = self._settings(), arguments.level("level", self.level)
-        rows = self._rows(X, prediction, fit=True)
+        rows = self._rows(X, said(prediction, lower, upper, sd), fit=True)
         targets, _ = check.targets(y, self, len(rows.features))
         names = _target_names(y, targets.shape[1])
         own = rows.prediction_names or _prediction_names(rows, names)
         columns = {"features": rows.names, "prediction": own, "targets": names}
+        columns |= {name: _own_names(name, names) for name in NAMES[self._own]}
         with reporter(self.progress, "fit") as callback:
             head = _core.Regression.fit(
                 rows.features,
@@ -215,6 +231,7 @@ class PostStoNetRegressor(IntervalRegressor):
                 columns=to_json(columns),
                 level=level,
                 seed=seed_of(self.random_state),
+                own=rows.own,
                 fingerprints=arguments.flag("fingerprints", self.fingerprints),
                 train_error=self.train_error
                 if self.train_error is None
@@ -223,7 +240,7 @@ class PostStoNetRegressor(IntervalRegressor):
                 progress=callback,
             )
         some = np.unique(np.linspace(0, len(targets) - 1, SLOPE_ROWS).astype(int))
-        own_some = None if rows.prediction is None else rows.prediction[some]
+        own_some = None if rows.beside is None else rows.beside[some]
         self._sample = (rows.features[some], own_some, rows.features.std(axis=0))
         return self._take(head)
 
@@ -249,7 +266,7 @@ class PostStoNetRegressor(IntervalRegressor):
         """Keep a fitted head and what is told of it."""
         self._head = head
         paths = json.loads(head.kappa_paths())
-        self.n_outputs_ = head.outputs()
+        self.n_outputs_, self._own = head.outputs(), head.own()
         self.kappa_ = np.asarray([_kappas(p)[i] for p in paths for i in p["chosen"]], dtype=float)
         self.cv_results_ = _table(paths)
         self.selected_features_ = np.asarray(head.selected_features(), dtype=float)
@@ -259,13 +276,13 @@ class PostStoNetRegressor(IntervalRegressor):
         return self
 
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
-        return self._head.intervals(rows.features, rows.prediction, levels, side, joint, self.n_jobs)
+        return self._head.intervals(rows.features, rows.beside, levels, side, joint, self.n_jobs)
 
     def _too_few(self, level: float, joint: bool) -> tuple[int | None, int]:
         return self._head.too_few(level, joint) or super()._too_few(level, joint)
 
     def _point(self, rows: Rows) -> NDArray[np.float64]:
-        return self._head.predict(rows.features, rows.prediction, self.n_jobs)
+        return self._head.predict(rows.features, rows.beside, self.n_jobs)
 
     def _targets(self) -> list[str]:
         names: list[str] = json.loads(self._head.about())["columns"]["targets"]
@@ -326,6 +343,9 @@ class PostStoNetRegressor(IntervalRegressor):
         True
         """
         head = self._fitted()
+        if self._own:
+            names = " and ".join(NAMES[self._own])
+            raise ValueError(f"this head was fitted with {names}, which `ready` does not take; use `predict_interval`")
         levels = check.levels(confidence_level, self.level)
         arguments.choice("side", side, Side)
         for level in levels:
@@ -450,6 +470,11 @@ def _prediction_names(rows: Rows, targets: list[str]) -> list[str]:
     names = ["prediction"] if len(targets) == 1 else [f"{t}_prediction" for t in targets]
     taken = {*rows.names, *targets}
     return [next(n for n in (name, f"network_{name}", f"network_{name}_") if n not in taken) for name in names]
+
+
+def _own_names(name: str, targets: list[str]) -> list[str]:
+    """Return the columns of an argument in files: those of the network, not of the intervals."""
+    return [f"network_{name}"] if len(targets) == 1 else [f"{t}_network_{name}" for t in targets]
 
 
 def _kappas(path: dict[str, Any]) -> list[float]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _validate as check
 from ._probabilities import Calibrator
+from ._own import said
 from ._regression import PostStoNetRegressor
 from .metrics import _labels
 
@@ -21,6 +22,9 @@ def report(
     path: str | PathLike[str] | None = None,
     *,
     prediction: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    sd: Any = None,
     features: Any = None,
     confidence_level: float | None = None,
     joint: bool = False,
@@ -44,6 +48,8 @@ def report(
         Where the page goes, one HTML file that needs nothing else.
     prediction : array-like, optional
         Regression: the network's own prediction, where the fit had it.
+    lower, upper, sd : array-like, optional
+        Regression: the network's own quantiles or standard deviation, where the fit had them.
     features : array-like, optional
         Classification: the last hidden layer, where the fit had it.
     confidence_level : float, optional
@@ -66,7 +72,7 @@ def report(
     where = None if path is None else fspath(path)
     if isinstance(estimator, PostStoNetRegressor):
         head = estimator._fitted()
-        rows = estimator._rows(X, prediction, fit=False)
+        rows = estimator._rows(X, said(prediction, lower, upper, sd), fit=False)
         targets, _ = check.targets(y, estimator, len(rows.features))
         (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)
         verdict, text = head.evaluate(
@@ -74,6 +80,7 @@ def report(
             targets,
             rows.prediction,
             level=level,
+            own=rows.own,
             joint=joint,
             allow_seen=allow_seen,
             title=heading,
