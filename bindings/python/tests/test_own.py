@@ -66,7 +66,7 @@ def test_several_targets_and_no_prediction() -> None:
     assert (crossed == head.predict(new["x"], **own(new, "quantiles"))).all()
 
 
-def test_files_score_by_column_names(tmp_path: Path) -> None:
+def test_files_score_by_column_names() -> None:
     pa = pytest.importorskip("pyarrow")
     fit, new = rows(300, 5), rows(40, 6)
     head = PostStoNetRegressor(interval="fast").fit(fit["x"], fit["y"], fit["d"], sd=fit["sd"])
@@ -77,8 +77,26 @@ def test_files_score_by_column_names(tmp_path: Path) -> None:
     names["network_sd"] = -new["sd"]
     with pytest.raises(ValueError, match="standard deviation"):
         stonet.score(head, pa.table(names))
-    head.to_onnx(tmp_path / "head.onnx")
-    assert (tmp_path / "head.onnx").stat().st_size > 100
+
+
+@pytest.mark.parametrize("kind", ["sd", "quantiles"])
+def test_exported_heads_read_the_same_columns(kind: str, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime")
+    fit, new = rows(300, 5), rows(40, 6)
+    head = PostStoNetRegressor(interval="fast").fit(fit["x"], fit["y"], fit["d"], **own(fit, kind))
+    path = tmp_path / "head.onnx"
+    head.to_onnx(path)
+    named = {"features": new["x"], "network_prediction": new["d"]}
+    named |= {f"network_{name}": values for name, values in own(new, kind).items()}
+    session = runtime.InferenceSession(str(path))
+    feeds = {i.name: named[i.name].reshape(40, -1).astype(np.float32) for i in session.get_inputs()}
+    assert {f"network_{name}" for name in own(new, kind)} <= feeds.keys()
+    lower, upper = session.run(["lower", "upper"], feeds)
+    ends = head.predict_interval(new["x"], new["d"], **own(new, kind))[1][:, :, 0]
+    length = ends[:, 1] - ends[:, 0]
+    # Single precision, and inputs that were rounded to it.
+    assert (np.abs(lower[:, 0] - ends[:, 0]) < 1e-4 * length).all()
+    assert (np.abs(upper[:, 0] - ends[:, 1]) < 1e-4 * length).all()
 
 
 def test_baselines_are_the_networks_own_conformalised() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from . import _validate as check
-from ._probabilities import Calibrator
 from ._own import said
+from ._probabilities import Calibrator
 from ._regression import PostStoNetRegressor
 from .metrics import _labels
 
