@@ -6,8 +6,9 @@ use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stonet::peers::baseline::{
-    Baseline as Method, Cqr, FittedBaseline, FittedCqr, FittedLaplace, FittedNormalised, FittedPostLinear, FittedRefit,
-    FittedSplitConformal, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
+    Baseline as Method, Cqr, FittedBaseline, FittedCqr, FittedLaplace, FittedNormalised, FittedOwnQuantiles,
+    FittedOwnSd, FittedPostLinear, FittedRefit, FittedSplitConformal, Laplace, NetworkRefit, Normalised, OwnQuantiles,
+    OwnSd, PostLinear, SplitConformal,
 };
 use stonet::{Level, RegressionInputs, Seed, Ticker};
 
@@ -28,6 +29,8 @@ enum Kind {
     PostLinear(FittedPostLinear),
     Refit(FittedRefit),
     Laplace(FittedLaplace),
+    CqrOwn(FittedOwnQuantiles),
+    NormalisedOwn(FittedOwnSd),
 }
 
 impl Kind {
@@ -39,6 +42,8 @@ impl Kind {
             Kind::PostLinear(f) => f,
             Kind::Refit(f) => f,
             Kind::Laplace(f) => f,
+            Kind::CqrOwn(f) => f,
+            Kind::NormalisedOwn(f) => f,
         }
     }
 }
@@ -52,7 +57,7 @@ fn plain<T: DeserializeOwned>(json: &str) -> PyResult<T> {
 impl Baseline {
     /// Fits the baseline of this name on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (name, x, y, prediction, groups, *, settings, level, seed, n_jobs=None))]
+    #[pyo3(signature = (name, x, y, prediction, groups, *, settings, level, seed, own=Vec::new(), n_jobs=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -64,10 +69,11 @@ impl Baseline {
         settings: String,
         level: f64,
         seed: u64,
+        own: Vec<Matrix<'_>>,
         n_jobs: Option<i64>,
     ) -> PyResult<Self> {
         let name = name.parse::<Method>().raise()?;
-        let held = HeldRows::new(&x, &y, &prediction, &groups)?;
+        let held = HeldRows::new(&x, &y, &prediction, &own, &groups)?;
         seen::regression_rows(py, &held.calibration()?, groups.is_some())?;
         let (level, seed) = (Level::new(level).raise()?, Seed::new(seed));
         let fit = move |tick: Ticker<'_>| {
@@ -80,6 +86,8 @@ impl Baseline {
                 Method::Cqr => Kind::Cqr(plain::<Cqr>(settings)?.fit(&rows, level, seed, tick).raise()?),
                 Method::PostLinear => Kind::PostLinear(plain::<PostLinear>(settings)?.fit(&rows, seed, tick).raise()?),
                 Method::RefitConformal => Kind::Refit(plain::<NetworkRefit>(settings)?.fit(&rows, seed, tick).raise()?),
+                Method::CqrOwn => Kind::CqrOwn(OwnQuantiles.fit(&rows, seed, tick).raise()?),
+                Method::NormalisedOwn => Kind::NormalisedOwn(OwnSd.fit(&rows, seed, tick).raise()?),
                 Method::Laplace => Kind::Laplace(Laplace.fit(&rows, seed, tick).raise()?),
             })
         };
@@ -87,7 +95,7 @@ impl Baseline {
     }
 
     /// The point predictions, and the bounds rows × 1 × 2 × levels.
-    #[pyo3(signature = (x, prediction, levels, n_jobs=None))]
+    #[pyo3(signature = (x, prediction, levels, n_jobs=None, own=Vec::new()))]
     #[expect(clippy::type_complexity, reason = "a pair of arrays")]
     fn intervals<'py>(
         &self,
@@ -96,12 +104,18 @@ impl Baseline {
         prediction: Option<Matrix<'_>>,
         levels: Vec<f64>,
         n_jobs: Option<i64>,
+        own: Vec<Matrix<'_>>,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray4<f64>>)> {
         let levels = arrays::levels(&levels)?;
         let mut rows = RegressionInputs::new(x.as_array()).raise()?;
         if let Some(d) = view(&prediction) {
             rows = rows.with_prediction(d).raise()?;
         }
+        rows = match &own[..] {
+            [] => rows,
+            [sd] => rows.with_sd(sd.as_array()).raise()?,
+            [lower, upper, ..] => rows.with_quantiles(lower.as_array(), upper.as_array()).raise()?,
+        };
         let fitted = self.0.fitted();
         let one = |level: &Level| fitted.intervals(&rows, *level).raise();
         let all = work::run(py, work::jobs(n_jobs)?, || levels.iter().map(one).collect::<PyResult<Vec<_>>>())?;

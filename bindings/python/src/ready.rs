@@ -135,20 +135,28 @@ impl Ready {
         otherwise.resize(arrays.len(), Vec::new());
         let places = scorer.outputs().iter().map(|o| place(o.quantity)).collect();
         let shape = Shape { arrays, places, otherwise };
+        let said = usize::from(!model.columns.prediction.is_empty());
+        let beside =
+            targets * (said.max(usize::from(head.own().is_none())) + head.own().map_or(0, |o| o.names().len()));
         let source = |port: Port, k: usize| match (layout, port) {
             (Layout::Within { features, .. }, Port::Features) => Source { second: false, column: features[k] },
             (Layout::Within { prediction, .. }, _) => Source { second: false, column: prediction[k] },
             (Layout::Alone, _) => Source { second: true, column: k },
-            (Layout::Beside, port) => Source { second: port == Port::Prediction, column: k },
+            (Layout::Beside, Port::Features) => Source { second: false, column: k },
+            // The network's own uncertainty stands behind its prediction, table by table.
+            (Layout::Beside, port) => {
+                let before = port.own_place().map_or(0, |(_, place)| targets * (said + place));
+                Source { second: true, column: before + k }
+            }
         };
-        let list = if targets == 1 { List::Column } else { List::Row };
+        let list = if beside == 1 { List::Column } else { List::Row };
         let columns = match layout {
             Layout::Within { features, prediction } => features.len() + prediction.len(),
             _ => head.features(),
         };
         let numbers = scorer.inputs().iter().filter(|i| !matches!(i.port, Port::Groups | Port::Functions));
         let first = Given { name: "x", columns: Some(columns), list: List::Row };
-        let second = Given { name: "prediction", columns: Some(targets), list };
+        let second = Given { name: "prediction", columns: Some(beside), list };
         Ok(Ready {
             sources: numbers.map(|i| source(i.port, i.column)).collect(),
             first: Some(first).filter(|_| !matches!(layout, Layout::Alone)),

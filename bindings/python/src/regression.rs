@@ -100,6 +100,8 @@ pub struct HeldRows {
     x: Held,
     y: Held,
     prediction: Option<Held>,
+    /// Lower and upper quantiles, a standard deviation, or nothing.
+    own: Vec<Held>,
     groups: Option<Vec<usize>>,
     within: Option<(Within, Vec<usize>)>,
     functions: Option<Held>,
@@ -114,11 +116,13 @@ impl HeldRows {
         x: &Matrix<'_>,
         y: &Matrix<'_>,
         prediction: &Option<Matrix<'_>>,
+        own: &[Matrix<'_>],
         groups: &Option<Numbers<'_>>,
     ) -> PyResult<Self> {
         let groups = groups.as_ref().map(indices).transpose()?;
         let prediction = prediction.as_ref().map(Held::new);
-        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, groups, within: None, functions: None })
+        let own = own.iter().map(Held::new).collect();
+        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, own, groups, within: None, functions: None })
     }
 
     /// With the labels of groups within which intervals are to cover.
@@ -138,9 +142,13 @@ impl HeldRows {
         if let Some(f) = &self.functions {
             rows = rows.with_conditional(f.view()).raise()?;
         }
-        match &self.prediction {
-            Some(d) => rows.with_prediction(d.view()).raise(),
-            None => Ok(rows),
+        if let Some(d) = &self.prediction {
+            rows = rows.with_prediction(d.view()).raise()?;
+        }
+        match &self.own[..] {
+            [] => Ok(rows),
+            [sd] => rows.with_sd(sd.view()).raise(),
+            [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()).raise(),
         }
     }
 
@@ -155,6 +163,11 @@ impl HeldRows {
         if let Some((within, numbers)) = &self.within {
             rows = rows.with_within(within, numbers).raise()?;
         }
+        rows = match &self.own[..] {
+            [] => rows,
+            [sd] => rows.with_sd(sd.view()).raise()?,
+            [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()).raise()?,
+        };
         match &self.groups {
             Some(g) => rows.with_groups(g).raise(),
             None => Ok(rows),
@@ -189,7 +202,7 @@ fn warn_of_training_rows(py: Python<'_>, rows: &RegressionRows<'_>, train_error:
 impl Regression {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, own=Vec::new(), fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -201,6 +214,7 @@ impl Regression {
         columns: &str,
         level: f64,
         seed: u64,
+        own: Vec<Matrix<'_>>,
         fingerprints: bool,
         train_error: Option<f64>,
         n_jobs: Option<i64>,
@@ -211,7 +225,7 @@ impl Regression {
         let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
-        let held = HeldRows::new(&x, &y, &prediction, &groups)?.with_within(within.as_ref())?;
+        let held = HeldRows::new(&x, &y, &prediction, &own, &groups)?.with_within(within.as_ref())?;
         let held = held.with_functions(&conditional);
         let level = post.level;
         let rows = held.calibration()?;
@@ -238,7 +252,7 @@ impl Regression {
         Ok(Regression { model })
     }
 
-    /// The point predictions, rows × outputs.
+    /// The point predictions, rows × outputs. The network's own uncertainty stands behind its prediction.
     #[pyo3(signature = (x, prediction, n_jobs=None))]
     fn predict<'py>(
         &self,
@@ -313,19 +327,21 @@ impl Regression {
     }
 
     /// P(y ≤ t) at a value t per row and output.
-    #[pyo3(signature = (x, prediction, values, within=None, conditional=None))]
+    #[pyo3(signature = (x, prediction, values, own=Vec::new(), within=None, conditional=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn cdf_at<'py>(
         &self,
         py: Python<'py>,
         x: Matrix<'_>,
         prediction: Option<Matrix<'_>>,
         values: Matrix<'_>,
+        own: Vec<Matrix<'_>>,
         within: Option<Labels>,
         conditional: Option<Matrix<'_>>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let groups = self.numbers(within.as_ref())?;
         self.check_functions(conditional.as_ref())?;
-        let held = HeldRows::new(&x, &values, &prediction, &None)?.with_functions(&conditional);
+        let held = HeldRows::new(&x, &values, &prediction, &own, &None)?.with_functions(&conditional);
         let rows = held.new_rows()?;
         let rows = match &groups {
             Some(groups) => rows.with_within(groups).raise()?,
@@ -365,7 +381,7 @@ impl Regression {
     }
 
     /// Judges the intervals on rows with known targets: JSON, and a page where a path is given.
-    #[pyo3(signature = (x, y, prediction, *, level, joint=false, allow_seen=false, title="", path=None, within=None, conditional=None))]
+    #[pyo3(signature = (x, y, prediction, *, level, own=Vec::new(), joint=false, allow_seen=false, title="", path=None, within=None, conditional=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn evaluate(
         &self,
@@ -374,6 +390,7 @@ impl Regression {
         y: Matrix<'_>,
         prediction: Option<Matrix<'_>>,
         level: f64,
+        own: Vec<Matrix<'_>>,
         joint: bool,
         allow_seen: bool,
         title: &str,
@@ -385,7 +402,7 @@ impl Regression {
         self.check_functions(conditional.as_ref())?;
         let names = within.as_ref().map(group_names);
         let by = self.model.columns.within.join(", ");
-        let held = HeldRows::new(&x, &y, &prediction, &None)?.with_functions(&conditional);
+        let held = HeldRows::new(&x, &y, &prediction, &own, &None)?.with_functions(&conditional);
         let rows = held.new_rows()?;
         let hashes = regression_hashes(rows.features(), rows.prediction(), held.y.view()).raise()?;
         let fingerprint = || {
@@ -492,6 +509,11 @@ impl Regression {
     fn guarantee(&self, level: f64) -> PyResult<(Option<f64>, String)> {
         let guarantee = self.head().guarantee(Level::new(level).raise()?);
         Ok((guarantee.coverage, guarantee.text))
+    }
+
+    /// How many tables of the network's own uncertainty the head reads: 2 of quantiles, 1 of standard deviations, or none.
+    fn own(&self) -> usize {
+        self.head().own().map_or(0, |kind| kind.names().len())
     }
 
     /// Whether new rows need the network's own prediction.

@@ -56,6 +56,18 @@ pub struct ColumnArgs {
     /// Regression: the network's own prediction, one column per target; the default intervals use it if it is given
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub prediction: Vec<String>,
+    /// Regression: the network's own lower quantile, such as its 5 % quantile, one column per target; needs --upper. The
+    /// interval's centre, width and shape learn from both
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS", requires = "upper")]
+    pub lower: Vec<String>,
+    /// Regression: the network's own upper quantile, one column per target; needs --lower. Rows where the two cross count
+    /// in the other order
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS", requires = "lower")]
+    pub upper: Vec<String>,
+    /// Regression: the network's own standard deviation, one column per target, which must be positive; the interval's
+    /// width learns from it
+    #[arg(long, value_delimiter = ',', value_name = "COLUMNS", conflicts_with = "lower")]
+    pub sd: Vec<String>,
     /// Regression: column that names groups of rows, such as subjects, which are never split
     #[arg(long, value_name = "COLUMN")]
     pub groups: Option<String>,
@@ -94,6 +106,18 @@ impl ColumnArgs {
                 "needs --inputs with the columns of features, such as --inputs 'f*': without it, all columns are inputs",
             )),
         }
+    }
+}
+
+impl ColumnArgs {
+    /// The flags of columns that the network says, with their columns.
+    pub fn said(&self) -> [(&'static str, &[String]); 4] {
+        [("--prediction", &self.prediction), ("--lower", &self.lower), ("--upper", &self.upper), ("--sd", &self.sd)]
+    }
+
+    /// All columns that the network says.
+    pub fn said_columns(&self) -> Vec<String> {
+        self.said().into_iter().flat_map(|(_, columns)| columns.to_vec()).collect()
     }
 }
 

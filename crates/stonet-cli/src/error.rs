@@ -37,6 +37,9 @@ pub enum Error {
     /// A number that is too large to compute with.
     #[error("{path}: row {row} (from 0) of column `{column}` is {value:e}, which is too large to compute with; divide the column by a power of ten", path = path.display())]
     Magnitude { path: PathBuf, row: usize, column: String, value: f64 },
+    /// A standard deviation that is none.
+    #[error("{path}: row {row} (from 0) of column `{column}` is {value}, and a standard deviation is positive; correct or remove the row", path = path.display())]
+    NotPositive { path: PathBuf, row: usize, column: String, value: f64 },
     /// A target that varies too little.
     #[error("{path}: column `{column}` varies by {range:e} only, which is too little to fit on; multiply the column by a power of ten", path = path.display())]
     SmallRange { path: PathBuf, column: String, range: f64 },
@@ -98,6 +101,7 @@ impl Error {
             | Error::Classes { .. }
             | Error::Constant { .. }
             | Error::Magnitude { .. }
+            | Error::NotPositive { .. }
             | Error::SmallRange { .. }
             | Error::OutOfRange { .. }
             | Error::MissingGroup { .. }
@@ -131,6 +135,9 @@ impl Error {
             Error::Rows { path, source } => Error::Rows { path, source: source.after_rows(rows) },
             Error::MissingGroup { path, row, column, text } => {
                 Error::MissingGroup { path, row: row + rows, column, text }
+            }
+            Error::NotPositive { path, row, column, value } => {
+                Error::NotPositive { path, row: row + rows, column, value }
             }
             error => error,
         }
@@ -178,6 +185,11 @@ impl Error {
                 stonet::Error::Magnitude { what: "predictions", .. } => &columns.prediction,
                 stonet::Error::Magnitude { what: "logits", .. } => &columns.logits,
                 stonet::Error::MissingGroup { .. } => &columns.within,
+                stonet::Error::Magnitude { what: "lower quantiles", .. } => &columns.lower,
+                stonet::Error::Magnitude { what: "upper quantiles", .. } => &columns.upper,
+                stonet::Error::Magnitude { what: "standard deviations", .. } | stonet::Error::NotPositive { .. } => {
+                    &columns.sd
+                }
                 _ => &columns.targets,
             };
             let name = |column: usize| names.get(column).cloned();
@@ -196,6 +208,8 @@ impl Error {
                     stonet::Error::MissingGroup { row, column, text } => name(*column).map(|column| {
                         Error::MissingGroup { path: path.clone(), row: *row, column, text: text.clone() }
                     }),
+                    stonet::Error::NotPositive { row, column, value, .. } => name(*column)
+                        .map(|column| Error::NotPositive { path: path.clone(), row: *row, column, value: *value }),
                     _ => None,
                 };
             named.unwrap_or_else(|| Error::rows(&path)(source))

@@ -59,6 +59,26 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// A standard deviation of the network that is none.
+    #[error("{path}: row {row} (from 0) of column `{column}` is {value}, and a standard deviation is positive; correct or remove the row", path = path.display())]
+    NotPositive {
+        /// The rows.
+        path: PathBuf,
+        /// Row, from 0.
+        row: usize,
+        /// The column.
+        column: String,
+        /// What stands there.
+        value: f64,
+    },
+    /// A network's outputs for a head that needs its own uncertainty.
+    #[error(
+        "the head needs the network's own {what}, and which of a network's outputs they are is not known; write the network's outputs to a table with the columns of the fit, and predict from that"
+    )]
+    OwnOutputs {
+        /// What the head needs.
+        what: &'static str,
+    },
     /// The data set refused.
     #[error(transparent)]
     Core(#[from] stonet::Error),
@@ -495,6 +515,9 @@ impl Error {
                     *row += rows as u64;
                 }
                 Error::File(error)
+            }
+            Error::NotPositive { path, row, column, value } => {
+                Error::NotPositive { path, row: row + rows, column, value }
             }
             error => error,
         }

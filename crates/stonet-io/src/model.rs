@@ -12,7 +12,7 @@ use std::path::Path;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
-use stonet::rows::LabelKind;
+use stonet::rows::{LabelKind, OwnKind};
 use stonet::{Fingerprints, FittedClassifier, FittedRegressor, InputKind, Labels, Level};
 
 use crate::table::columns_of;
@@ -43,6 +43,15 @@ pub struct ModelColumns {
     pub also: usize,
     /// The network's own predictions, one per target; regression only.
     pub prediction: Vec<String>,
+    /// The network's own lower quantiles, one per target; regression only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lower: Vec<String>,
+    /// The network's own upper quantiles, one per target; regression only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub upper: Vec<String>,
+    /// The network's own standard deviations, one per target; regression only.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sd: Vec<String>,
     /// The network's output per class, of the model's [`kind`](Model::kind); classification only.
     pub logits: Vec<String>,
     /// The targets; for classification one column with the class.
@@ -65,12 +74,31 @@ impl ModelColumns {
         }
     }
 
-    /// All numbers that prediction reads: features, predictions, logits, functions; a function may be one of the others.
+    /// All numbers that prediction reads: features, predictions, the network's own uncertainty, logits, functions; a
+    /// function may be one of the others.
     pub fn inputs(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            [&self.features, &self.prediction, &self.logits].into_iter().flatten().cloned().collect();
+        let all = [&self.features, &self.prediction, &self.lower, &self.upper, &self.sd, &self.logits];
+        let mut names: Vec<String> = all.into_iter().flatten().cloned().collect();
         names.extend(self.conditional.iter().filter(|n| !names.contains(n)).cloned().collect::<Vec<_>>());
         names
+    }
+
+    /// What there is of the network's own uncertainty, by its columns.
+    pub fn own(&self) -> Option<OwnKind> {
+        match (self.lower.is_empty() && self.upper.is_empty(), self.sd.is_empty()) {
+            (false, _) => Some(OwnKind::Quantiles),
+            (true, false) => Some(OwnKind::Sd),
+            (true, true) => None,
+        }
+    }
+
+    /// The columns of the network's own uncertainty, in the order of [`OwnKind::names`].
+    pub fn own_columns(&self) -> Vec<&[String]> {
+        match self.own() {
+            Some(OwnKind::Quantiles) => vec![&self.lower, &self.upper],
+            Some(OwnKind::Sd) => vec![&self.sd],
+            None => Vec::new(),
+        }
     }
 
     /// Features or logits whose numbers say that they do not stand in the order of a network's tensor, such as `f1`,
@@ -226,6 +254,9 @@ impl Model {
     ) -> Result<Table> {
         let ModelColumns { prediction, logits, .. } = &self.columns;
         let wanted = self.columns.hidden();
+        if let Some(kind) = self.columns.own() {
+            return Err(Error::OwnOutputs { what: kind.names()[0] });
+        }
         let width = |what: &str, expected: usize, found: usize| {
             let what = format!("{}: columns of the network's {what}", source.display());
             stonet::Error::Shape { what, expected, found }
@@ -301,7 +332,8 @@ impl Model {
 
     /// The same for other names.
     pub(crate) fn check_columns(&self, columns: &ModelColumns) -> std::result::Result<(), String> {
-        let ModelColumns { features, also, prediction, logits, targets, within, conditional } = columns;
+        let ModelColumns { features, also, prediction, lower, upper, sd, logits, targets, within, conditional } =
+            columns;
         let count = |what: &str, expected: usize, found: usize| match expected == found {
             true => Ok(()),
             false => Err(format!("there are names for {found} {what}, and the fitted head has {expected}")),
@@ -322,6 +354,11 @@ impl Model {
                 if head.needs_prediction() || !prediction.is_empty() {
                     count("columns of predictions", head.outputs(), prediction.len())?;
                 }
+                let quantiles = if head.own() == Some(OwnKind::Quantiles) { head.outputs() } else { 0 };
+                count("columns of lower quantiles", quantiles, lower.len())?;
+                count("columns of upper quantiles", quantiles, upper.len())?;
+                let sds = if head.own() == Some(OwnKind::Sd) { head.outputs() } else { 0 };
+                count("columns of standard deviations", sds, sd.len())?;
                 count("classes", 0, self.labels.as_ref().map_or(0, Labels::classes))?;
                 count("kinds of output", 0, self.kind.iter().count())
             }
@@ -338,6 +375,7 @@ impl Model {
                 count("further columns", 0, *also)?;
                 count("columns of groups", 0, within.len())?;
                 count("columns of functions", 0, conditional.len())?;
+                count("columns of the network's own uncertainty", 0, lower.len() + upper.len() + sd.len())?;
                 if kind == InputKind::Features && head.reads_logits() {
                     return Err("its head reads logits, and its kind of input is features".into());
                 }

@@ -5,6 +5,7 @@ mod batch;
 mod file;
 mod resolve;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ndarray::ArrayView1;
@@ -138,7 +139,15 @@ impl ModelScorer {
         let columns = table.all_columns();
         let column = |&place: &usize| score::Column::F64(ArrayView1::from(&columns[place][..]));
         let columns: Vec<score::Column<'_>> = table.find(&self.inputs)?.iter().map(column).collect();
-        self.run(&columns, groups, table.rows())
+        self.run(&columns, groups, table.rows()).map_err(|e| self.named(e, table.source()))
+    }
+
+    /// A standard deviation that is none, by file and column.
+    fn named(&self, error: Error, path: &Path) -> Error {
+        let Error::Core(stonet::Error::NotPositive { row, column, value, .. }) = error else { return error };
+        let place = self.scorer.inputs().iter().position(|i| (i.port, i.column) == (Port::Sd, column));
+        let column = place.map_or_else(|| column.to_string(), |k| self.inputs[k].clone());
+        Error::NotPositive { path: path.to_owned(), row, column, value }
     }
 
     /// The numbers of the rows' groups, where they matter.
@@ -179,6 +188,9 @@ fn inputs(columns: &ModelColumns, scorer: &Scorer) -> Vec<String> {
     let name = |i: &Input| match i.port {
         Port::Features => Some(&columns.features[i.column]),
         Port::Prediction => Some(&columns.prediction[i.column]),
+        Port::Lower => Some(&columns.lower[i.column]),
+        Port::Upper => Some(&columns.upper[i.column]),
+        Port::Sd => Some(&columns.sd[i.column]),
         Port::Logits => Some(&columns.logits[i.column]),
         Port::Values => Some(&columns.targets[i.column]),
         Port::Functions => Some(&columns.conditional[i.column]),

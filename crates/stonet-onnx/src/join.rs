@@ -1,7 +1,7 @@
 //! A head behind its network: one file from raw inputs to probabilities or intervals.
 
 use crate::casts::{self, unused};
-use crate::export::{FEATURES, PREDICTION};
+use crate::export::{FEATURES, LOWER, PREDICTION, SD, UPPER};
 use crate::further::{beside, node};
 use crate::graph::{HeadGraph, NEWEST_OPSET, Names, OLDEST_OPSET, Port};
 use crate::proto::tag;
@@ -71,6 +71,13 @@ impl HeadGraph {
     /// The network's tensor for an input of the head.
     fn source(&self, network: &Network, joint: &Joint, port: &Port) -> Result<String> {
         let input = port.name.as_str();
+        // Neither the name nor the width of an output tells a quantile from a prediction.
+        if matches!(input, LOWER | UPPER | SD) {
+            return Err(Error::HeadInput {
+                input: "the network's own uncertainty",
+                remedy: "export the head alone, and feed it the network's outputs by its input names",
+            });
+        }
         let named = if input == FEATURES { &joint.features } else { &joint.output };
         if let Some(name) = named {
             return Ok(network.tap(name)?.tensor);

@@ -17,8 +17,10 @@ from typing import Any
 from . import metrics
 from ._baselines import (
     CQR,
+    CQROwn,
     LastLayerLaplace,
     NormalisedConformal,
+    NormalisedOwn,
     PostLinearRegressor,
     RefitConformal,
     SplitConformal,
@@ -45,6 +47,7 @@ from ._score import score
 
 __all__ = [
     "CQR",
+    "CQROwn",
     "Distribution",
     "Fits",
     "Guarantee",
@@ -53,6 +56,7 @@ __all__ = [
     "MatrixScaling",
     "MatrixScalingODIR",
     "NormalisedConformal",
+    "NormalisedOwn",
     "OnnxNetwork",
     "PostLinear",
     "PostLinearRegressor",

@@ -12,6 +12,7 @@ from . import _validate as check
 from ._base import seed_of, to_json
 from ._compat import warn_of_conversion
 from ._intervals import IntervalRegressor, Rows
+from ._own import NAMES, said
 from ._splits import numbered
 
 _B = TypeVar("_B", bound="_Baseline")
@@ -22,6 +23,8 @@ class _Baseline(IntervalRegressor):
 
     _name: ClassVar[str]
     _has_settings: ClassVar[bool] = True
+    # What it needs of the network's own uncertainty, by the number of arguments.
+    _takes: ClassVar[int] = 0
     _head: _core.Baseline
 
     def __init__(
@@ -39,7 +42,17 @@ class _Baseline(IntervalRegressor):
         self.random_state = random_state
 
     def fit(
-        self: _B, X: Any, y: Any, prediction: Any = None, groups: Any = None, also: Any = None, **refused: NoReturn
+        self: _B,
+        X: Any,
+        y: Any,
+        prediction: Any = None,
+        groups: Any = None,
+        also: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
+        **refused: NoReturn,
     ) -> _B:
         """Fit on rows that the network has not seen.
 
@@ -55,6 +68,10 @@ class _Baseline(IntervalRegressor):
             Groups such as subjects, whose rows are never split between fitting and judging.
         also : array-like of shape (n_samples, n_further), optional
             Further columns beside X, such as the network's own inputs. Predictions need them too.
+        lower, upper : array-like of shape (n_samples,), optional
+            The network's own quantiles, for `CQROwn`.
+        sd : array-like of shape (n_samples,), optional
+            The network's own standard deviation, for `NormalisedOwn`.
         **refused
             Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
@@ -67,7 +84,10 @@ class _Baseline(IntervalRegressor):
         level, settings = arguments.level("level", self.level), arguments.settings(self.settings)
         if settings and not self._has_settings:
             raise ValueError(f"settings is {settings!r}, and {type(self).__name__} has none")
-        rows = self._rows(X, prediction, fit=True, also=also)
+        rows = self._rows(X, said(prediction, lower, upper, sd), fit=True, also=also)
+        if self._own != self._takes:
+            wanted = " and ".join(NAMES[self._takes]) or "neither lower and upper nor sd"
+            raise ValueError(f"{type(self).__name__} takes {wanted}")
         targets, single = check.targets(y, self, len(rows.features))
         if not single:
             raise ValueError(
@@ -87,6 +107,7 @@ class _Baseline(IntervalRegressor):
             settings=to_json(settings),
             level=level,
             seed=seed_of(self.random_state),
+            own=rows.own,
             n_jobs=arguments.jobs(self.n_jobs),
         )
         self.n_outputs_ = 1
@@ -98,7 +119,7 @@ class _Baseline(IntervalRegressor):
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
         if side != "both":
             raise ValueError(f"side is {side!r}; baselines have intervals with both ends only")
-        return self._head.intervals(rows.features, rows.prediction, levels, self.n_jobs)
+        return self._head.intervals(rows.features, rows.prediction, levels, self.n_jobs, rows.own)
 
 
 _PARAMETERS = """
@@ -166,6 +187,34 @@ class CQR(_Baseline):
     """Conformalised quantile regression (Romano et al. 2019) by a small network; the level is part of the fit."""
 
     _name = "cqr"
+
+
+@_documented("There are none.")
+class CQROwn(_Baseline):
+    """Conformalised quantile regression with the network's own quantiles, ``lower`` and ``upper``; features are not used.
+
+    >>> import numpy as np
+    >>> from stonet import CQROwn
+    >>> y, x = np.arange(19.0), np.zeros((19, 1))
+    >>> head = CQROwn().fit(x, y, lower=np.zeros(19), upper=np.full(19, 9.0))
+    >>> head.predict_interval(x[:1], lower=[1.0], upper=[2.0])[1][0, :, 0]
+    array([-7., 10.])
+    """
+
+    _name = "cqr-own"
+    _own_score = True
+    _has_settings = False
+    _takes = 2
+
+
+@_documented("There are none.")
+class NormalisedOwn(_Baseline):
+    """Intervals around the network's own predictions, in units of its own standard deviation ``sd``; features are not used."""
+
+    _name = "normalised-own"
+    _own_score = True
+    _has_settings = False
+    _takes = 1
 
 
 @_documented("``network``: ``hidden``, ``steps``, ``batch_size`` and ``rate``.")

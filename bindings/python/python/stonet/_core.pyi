@@ -69,6 +69,7 @@ class Regression:
         columns: str,
         level: float,
         seed: int,
+        own: Sequence[_Matrix] = (),
         fingerprints: bool = True,
         train_error: float | None = None,
         n_jobs: int | None = None,
@@ -111,6 +112,7 @@ class Regression:
         x: _Matrix | None,
         prediction: _Matrix | None,
         values: _Matrix,
+        own: Sequence[_Matrix] = (),
         within: Any = None,
         conditional: _Matrix | None = None,
     ) -> _Matrix: ...
@@ -132,6 +134,7 @@ class Regression:
         prediction: _Matrix | None,
         *,
         level: float,
+        own: Sequence[_Matrix] = (),
         joint: bool = False,
         allow_seen: bool = False,
         title: str = "",
@@ -166,6 +169,7 @@ class Regression:
         inputs: list[str] | None = None,
         keep_outputs: bool = False,
     ) -> None: ...
+    def own(self) -> int: ...
     def needs_prediction(self) -> bool: ...
     def outputs(self) -> int: ...
 
@@ -242,10 +246,16 @@ class Baseline:
         settings: str,
         level: float,
         seed: int,
+        own: Sequence[_Matrix] = (),
         n_jobs: int | None = None,
     ) -> Baseline: ...
     def intervals(
-        self, x: _Matrix, prediction: _Matrix | None, levels: Sequence[float], n_jobs: int | None = None
+        self,
+        x: _Matrix,
+        prediction: _Matrix | None,
+        levels: Sequence[float],
+        n_jobs: int | None = None,
+        own: Sequence[_Matrix] = (),
     ) -> tuple[_Matrix, _Matrix]: ...
     def coefficients(self) -> list[float] | None: ...
     def to_bytes(self) -> bytes: ...

@@ -14,6 +14,7 @@ from . import _validate as check
 from ._base import seed_of
 from ._compat import outside
 from ._intervals import IntervalRegressor, Rows
+from ._own import said
 
 
 class Distribution:
@@ -40,11 +41,11 @@ class Distribution:
 
     def _quantiles(self, quantiles: list[float]) -> NDArray[np.float64]:
         r = self._rows
-        return self._head.quantiles(r.features, r.prediction, quantiles, self._jobs, r.within, r.conditional)
+        return self._head.quantiles(r.features, r.beside, quantiles, self._jobs, r.within, r.conditional)
 
     def _cdf(self, values: list[float]) -> NDArray[np.float64]:
         r = self._rows
-        return self._head.cdf(r.features, r.prediction, values, self._jobs, r.within, r.conditional)
+        return self._head.cdf(r.features, r.beside, values, self._jobs, r.within, r.conditional)
 
     def _of(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         return values[:, 0] if self._alone else values
@@ -96,7 +97,7 @@ class Distribution:
         table, _ = check.targets(values, self, len(self))
         r = self._rows
         x, d = (None if a is None else np.ascontiguousarray(a, np.float64) for a in (r.features, r.prediction))
-        found = self._head.cdf_at(x, d, np.ascontiguousarray(table, np.float64), r.within, r.conditional)
+        found = self._head.cdf_at(x, d, np.ascontiguousarray(table, np.float64), r.own, r.within, r.conditional)
         return self._of(found)
 
     def crps(self, y: Any) -> float:
@@ -148,7 +149,7 @@ class Distributions(IntervalRegressor):
         prediction : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own prediction; needed if the fitted head uses it.
         **more
-            What else `predict_interval` takes of the rows of this head, such as ``within``.
+            What else `predict_interval` takes of the rows of this head, such as ``also`` and ``within``.
 
         Returns
         -------
@@ -170,7 +171,8 @@ class Distributions(IntervalRegressor):
         True
         """
         head = self._fitted()
-        return Distribution(head, self._new(X, prediction, **more), self.n_jobs)
+        own = said(prediction, *(more.pop(name, None) for name in ("lower", "upper", "sd")))
+        return Distribution(head, self._new(X, own, **more), self.n_jobs)
 
     def predict_quantile(
         self, X: Any, prediction: Any = None, quantiles: Any = (0.05, 0.5, 0.95), **more: Any
@@ -189,7 +191,7 @@ class Distributions(IntervalRegressor):
         quantiles : float or sequence of float, default=(0.05, 0.5, 0.95)
             Between 0 and 1.
         **more
-            What else `predict_interval` takes of the rows of this head, such as ``within``.
+            What else `predict_interval` takes of the rows of this head, such as ``also`` and ``within``.
 
         Returns
         -------
@@ -210,7 +212,7 @@ class Distributions(IntervalRegressor):
         values : float or sequence of float
             The values t, the same for all rows. ``predict_distribution(X).cdf(t)`` takes one per row.
         **more
-            What else `predict_interval` takes of the rows of this head, such as ``within``.
+            What else `predict_interval` takes of the rows of this head, such as ``also`` and ``within``.
 
         Returns
         -------

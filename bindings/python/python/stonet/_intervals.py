@@ -16,6 +16,7 @@ from ._base import Estimator
 from ._compat import outside
 from ._frames import frame, interval_columns
 from ._further import Further
+from ._own import Said, check_same, said, tables
 from ._routing import UNCHANGED, Request
 from ._within import functions, groups
 
@@ -36,6 +37,15 @@ class Rows(NamedTuple):
     within: list[list[str]] | None = None
     # Functions for each of which intervals are to cover.
     conditional: NDArray[np.float64] | None = None
+    # The network's own uncertainty: lower and upper quantiles, or a standard deviation.
+    own: list[NDArray[np.float64]] = []  # noqa: RUF012
+
+    @property
+    def beside(self) -> NDArray[np.float64] | None:
+        """Return all that the network says, side by side: its prediction, then its own uncertainty."""
+        if not self.own:
+            return self.prediction
+        return np.hstack([*([] if self.prediction is None else [self.prediction]), *self.own])
 
 
 class IntervalRegressor(Further, Estimator):
@@ -55,14 +65,21 @@ class IntervalRegressor(Further, Estimator):
     # Whether X was None in the fit, and whether the fit had the network's own prediction.
     _alone: bool = False
     _predicted: bool = True
+    # How many tables of the network's own uncertainty the fit had.
+    _own: int = 0
 
     def _rows(self, X: Any, prediction: Any, fit: bool, plain: bool = True, also: Any = None) -> Rows:
         """Return checked rows; they are not copied for their layout or precision where `plain` is false."""
+        prediction, own = prediction if isinstance(prediction, Said) else (prediction, {})
         rows = self._predictions_alone(prediction, fit) if X is None else self._table(X, prediction, fit, plain)
         joined, further = self._with_further(rows.features, X, also, fit, plain, rows.names)
         rows = rows._replace(features=joined, names=[*rows.names, *further])
+        if own or not fit:
+            if not fit:
+                check_same(self._own, own)
+            rows = rows._replace(own=tables(own, len(rows.features)))
         if fit:
-            self._alone, self._predicted = X is None, rows.prediction is not None
+            self._alone, self._predicted, self._own = X is None, rows.prediction is not None, len(own)
         elif rows.prediction is not None and not self._predicted:
             raise ValueError(f"prediction {_core.UNUSED_PREDICTION}")
         return rows
@@ -169,7 +186,17 @@ class IntervalRegressor(Further, Estimator):
         prediction: NDArray[np.float64] = self._bounds(rows, [float(self.level)], "both", False)[0]
         return prediction
 
-    def predict(self, X: Any, prediction: Any = None, *, also: Any = None, within: Any = None) -> NDArray[np.float64]:
+    def predict(
+        self,
+        X: Any,
+        prediction: Any = None,
+        *,
+        also: Any = None,
+        within: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
+    ) -> NDArray[np.float64]:
         """Predict the target.
 
         Parameters
@@ -182,6 +209,10 @@ class IntervalRegressor(Further, Estimator):
             The further columns of the fit, if it had some; those of a frame are found by name.
         within : array-like of shape (n_samples,) or (n_samples, n_columns), optional
             The groups of the rows, where the head was fitted within groups; the prediction itself does not depend on them.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
@@ -189,7 +220,7 @@ class IntervalRegressor(Further, Estimator):
             The predictions.
         """
         self._fitted()
-        values = self._point(self._new(X, prediction, also=also, within=within))
+        values = self._point(self._new(X, said(prediction, lower, upper, sd), also=also, within=within))
         return values[:, 0] if self.n_outputs_ == 1 else values
 
     def predict_interval(
@@ -203,6 +234,9 @@ class IntervalRegressor(Further, Estimator):
         also: Any = None,
         within: Any = None,
         conditional: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Predict the target and intervals that hold it.
 
@@ -224,6 +258,10 @@ class IntervalRegressor(Further, Estimator):
             The groups of the rows, where the head was fitted within groups.
         conditional : array-like of shape (n_samples, n_functions), optional
             The functions of the rows, where the head was fitted to cover for functions.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
@@ -235,12 +273,22 @@ class IntervalRegressor(Further, Estimator):
         self._fitted()
         levels = check.levels(confidence_level, self.level)
         arguments.choice("side", side, Side)
-        rows = self._new(X, prediction, also=also, within=within, conditional=conditional)
+        more = {"also": also, "within": within, "conditional": conditional}
+        rows = self._new(X, said(prediction, lower, upper, sd), **more)
         point, bounds = self._ends(rows, levels, side, joint)
         return (point[:, 0], bounds[:, 0]) if self.n_outputs_ == 1 else (point, bounds)
 
     def predict_std(
-        self, X: Any, prediction: Any = None, *, also: Any = None, within: Any = None, conditional: Any = None
+        self,
+        X: Any,
+        prediction: Any = None,
+        *,
+        also: Any = None,
+        within: Any = None,
+        conditional: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
     ) -> NDArray[np.float64]:
         """Predict the standard deviation of the target around its prediction.
 
@@ -259,15 +307,18 @@ class IntervalRegressor(Further, Estimator):
             The groups of the rows, where the head was fitted within groups.
         conditional : array-like of shape (n_samples, n_functions), optional
             The functions of the rows, where the head was fitted to cover for functions.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             One per prediction.
         """
-        found = self.predict_interval(
-            X, prediction, confidence_level=ONE_SIGMA, also=also, within=within, conditional=conditional
-        )
+        more = {"also": also, "within": within, "conditional": conditional, "lower": lower, "upper": upper, "sd": sd}
+        found = self.predict_interval(X, prediction, confidence_level=ONE_SIGMA, **more)
         bounds = found[1][..., 0]
         half: NDArray[np.float64] = 0.5 * (bounds[..., 1] - bounds[..., 0])
         return half
@@ -283,6 +334,9 @@ class IntervalRegressor(Further, Estimator):
         also: Any = None,
         within: Any = None,
         conditional: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
     ) -> Any:
         """Predict into a data frame with the columns of `stonet predict`, such as prediction, lower_90, upper_90.
 
@@ -304,6 +358,10 @@ class IntervalRegressor(Further, Estimator):
             The groups of the rows, where the head was fitted within groups.
         conditional : array-like of shape (n_samples, n_functions), optional
             The functions of the rows, where the head was fitted to cover for functions.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
@@ -313,7 +371,8 @@ class IntervalRegressor(Further, Estimator):
         self._fitted()
         levels = check.levels(confidence_level, self.level)
         arguments.choice("side", side, Side)
-        rows = self._new(X, prediction, also=also, within=within, conditional=conditional)
+        more = {"also": also, "within": within, "conditional": conditional}
+        rows = self._new(X, said(prediction, lower, upper, sd), **more)
         point, bounds = self._ends(rows, levels, side, joint)
         return frame(interval_columns(self._targets(), levels, point, bounds, side), X)
 
@@ -321,13 +380,20 @@ class IntervalRegressor(Further, Estimator):
         return ["y"]
 
     def set_fit_request(
-        self: _I, *, prediction: Request = UNCHANGED, groups: Request = UNCHANGED, also: Request = UNCHANGED
+        self: _I,
+        *,
+        prediction: Request = UNCHANGED,
+        groups: Request = UNCHANGED,
+        also: Request = UNCHANGED,
+        lower: Request = UNCHANGED,
+        upper: Request = UNCHANGED,
+        sd: Request = UNCHANGED,
     ) -> _I:
         """Ask scikit-learn's pipelines and searches to pass arguments on to ``fit`` (metadata routing).
 
         Parameters
         ----------
-        prediction, groups, also : bool, str or None
+        prediction, groups, also, lower, upper, sd : bool, str or None
             True to be given the argument, False to go without, None for an error where it is given, or another name to
             look it up by.
 
@@ -336,21 +402,49 @@ class IntervalRegressor(Further, Estimator):
         estimator
             Itself.
         """
-        return self._ask("fit", prediction=prediction, groups=groups, also=also)
+        asked = {"prediction": prediction, "groups": groups, "also": also, "lower": lower, "upper": upper, "sd": sd}
+        return self._ask("fit", **asked)
 
     def set_predict_request(
-        self: _I, *, prediction: Request = UNCHANGED, also: Request = UNCHANGED, within: Request = UNCHANGED
+        self: _I,
+        *,
+        prediction: Request = UNCHANGED,
+        also: Request = UNCHANGED,
+        within: Request = UNCHANGED,
+        lower: Request = UNCHANGED,
+        upper: Request = UNCHANGED,
+        sd: Request = UNCHANGED,
     ) -> _I:
-        """Ask for ``prediction``, ``also`` and ``within`` in ``predict``; see `set_fit_request`."""
-        return self._ask("predict", prediction=prediction, also=also, within=within)
+        """Ask for arguments of ``predict``; see `set_fit_request`."""
+        asked = {"prediction": prediction, "also": also, "within": within, "lower": lower, "upper": upper, "sd": sd}
+        return self._ask("predict", **asked)
 
     def set_score_request(
-        self: _I, *, prediction: Request = UNCHANGED, sample_weight: Request = UNCHANGED, also: Request = UNCHANGED
+        self: _I,
+        *,
+        prediction: Request = UNCHANGED,
+        sample_weight: Request = UNCHANGED,
+        also: Request = UNCHANGED,
+        lower: Request = UNCHANGED,
+        upper: Request = UNCHANGED,
+        sd: Request = UNCHANGED,
     ) -> _I:
-        """Ask for ``prediction``, ``sample_weight`` and ``also`` in ``score``; see `set_fit_request`."""
-        return self._ask("score", prediction=prediction, sample_weight=sample_weight, also=also)
+        """Ask for arguments of ``score``; see `set_fit_request`."""
+        asked = {"prediction": prediction, "also": also, "lower": lower, "upper": upper, "sd": sd}
+        return self._ask("score", sample_weight=sample_weight, **asked)
 
-    def score(self, X: Any, y: Any, prediction: Any = None, sample_weight: Any = None, *, also: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        prediction: Any = None,
+        sample_weight: Any = None,
+        *,
+        also: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
+    ) -> float:
         """Return R² of the predictions.
 
         Parameters
@@ -365,13 +459,17 @@ class IntervalRegressor(Further, Estimator):
             How much each row counts.
         also : array-like of shape (n_samples, n_further), optional
             The further columns of the fit, if it had some; those of a frame are found by name.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, where the fit had them.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, where the fit had it.
 
         Returns
         -------
         float
             1 − (squared error) / (variance of y), the mean over outputs; 1 is perfect, 0 no better than the mean.
         """
-        found = self.predict(X, prediction, also=also)
+        found = self.predict(X, prediction, also=also, lower=lower, upper=upper, sd=sd)
         truth, _ = check.targets(y, self, len(found))
         weight = check.weights(sample_weight, len(found))
         squares = weight @ (truth - found.reshape(truth.shape)) ** 2

@@ -20,6 +20,7 @@ from ._compat import outside
 from ._distribution import Distributions
 from ._export import to_onnx
 from ._intervals import IntervalRegressor, Rows, too_few
+from ._own import NAMES, said
 from ._progress import reporter
 from ._routing import UNCHANGED, Request
 from ._splits import numbered
@@ -193,6 +194,10 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         also: Any = None,
         within: Any = None,
         conditional: Any = None,
+        *,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
         **refused: NoReturn,
     ) -> PostStoNetRegressor:
         """Fit on rows that the network has not seen.
@@ -219,6 +224,11 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         conditional : array-like of shape (n_samples, n_functions), optional
             For ``split``: functions of the rows for each of which intervals are to cover, such as columns of 0 and 1
             for groups that overlap. New rows then need ``conditional`` too.
+        lower, upper : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own lower and upper quantiles, such as those at 5 and 95 %: centre, width and shape of the
+            intervals learn from them. Rows where they cross count in the other order.
+        sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+            The network's own standard deviation, which must be positive: the width of the intervals learns from it.
         **refused
             Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
@@ -234,12 +244,13 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
                 f"also is given, but interval={self.interval!r} is the paper's own form, which sees the features alone; "
                 "leave it out, or choose another interval"
             )
-        rows = self._rows(X, prediction, fit=True, also=also)
+        rows = self._rows(X, said(prediction, lower, upper, sd), fit=True, also=also)
         targets, _ = check.targets(y, self, len(rows.features))
         names = _target_names(y, targets.shape[1])
         own = rows.prediction_names or _prediction_names(rows, names)
         found = labelled(within, len(targets))
         columns = {"features": rows.names, "also": self.n_also_in_, "prediction": own, "targets": names}
+        columns |= {name: _own_names(name, names) for name in NAMES[self._own]}
         if found is not None:
             columns["within"] = found.names
         values = functions(conditional, len(targets))
@@ -255,6 +266,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
                 columns=to_json(columns),
                 level=level,
                 seed=seed_of(self.random_state),
+                own=rows.own,
                 fingerprints=arguments.flag("fingerprints", self.fingerprints),
                 train_error=self.train_error
                 if self.train_error is None
@@ -268,7 +280,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         if few is not None:
             warnings.warn(few, UserWarning, stacklevel=outside())
         some = np.unique(np.linspace(0, len(targets) - 1, SLOPE_ROWS).astype(int))
-        own_some = None if rows.prediction is None else rows.prediction[some]
+        own_some = None if rows.beside is None else rows.beside[some]
         self._sample = (rows.features[some], own_some, rows.features.std(axis=0))
         return self._take(head)
 
@@ -294,7 +306,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         """Keep a fitted head and what is told of it."""
         self._head = head
         paths = json.loads(head.kappa_paths())
-        self.n_outputs_ = head.outputs()
+        self.n_outputs_, self._own = head.outputs(), head.own()
         self.kappa_ = np.asarray([_kappas(p)[i] for p in paths for i in p["chosen"]], dtype=float)
         self.cv_results_ = _table(paths)
         self.selected_features_ = np.asarray(head.selected_features(), dtype=float)
@@ -305,7 +317,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
 
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
         return self._head.intervals(
-            rows.features, rows.prediction, levels, side, joint, self.n_jobs, rows.within, rows.conditional
+            rows.features, rows.beside, levels, side, joint, self.n_jobs, rows.within, rows.conditional
         )
 
     def set_fit_request(
@@ -313,14 +325,18 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         *,
         prediction: Request = UNCHANGED,
         groups: Request = UNCHANGED,
+        also: Request = UNCHANGED,
         within: Request = UNCHANGED,
         conditional: Request = UNCHANGED,
+        lower: Request = UNCHANGED,
+        upper: Request = UNCHANGED,
+        sd: Request = UNCHANGED,
     ) -> PostStoNetRegressor:
         """Ask scikit-learn's pipelines and searches to pass arguments on to ``fit`` (metadata routing).
 
         Parameters
         ----------
-        prediction, groups, within, conditional : bool, str or None
+        prediction, groups, also, within, conditional, lower, upper, sd : bool, str or None
             True to be given the argument, False to go without, None for an error where it is given, or another name to
             look it up by.
 
@@ -329,13 +345,14 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         PostStoNetRegressor
             Itself.
         """
-        return self._ask("fit", prediction=prediction, groups=groups, within=within, conditional=conditional)
+        asked = {"prediction": prediction, "groups": groups, "also": also, "within": within}
+        return self._ask("fit", conditional=conditional, lower=lower, upper=upper, sd=sd, **asked)
 
     def _too_few(self, level: float, joint: bool) -> tuple[int | None, int]:
         return self._head.too_few(level, joint) or super()._too_few(level, joint)
 
     def _point(self, rows: Rows) -> NDArray[np.float64]:
-        return self._head.predict(rows.features, rows.prediction, self.n_jobs)
+        return self._head.predict(rows.features, rows.beside, self.n_jobs)
 
     def _targets(self) -> list[str]:
         names: list[str] = json.loads(self._head.about())["columns"]["targets"]
@@ -397,6 +414,9 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         True
         """
         head = self._fitted()
+        if self._own:
+            names = " and ".join(NAMES[self._own])
+            raise ValueError(f"this head was fitted with {names}, which `ready` does not take; use `predict_interval`")
         levels = check.levels(confidence_level, self.level)
         arguments.choice("side", side, Side)
         for level in levels:
@@ -543,6 +563,11 @@ def _prediction_names(rows: Rows, targets: list[str]) -> list[str]:
     names = ["prediction"] if len(targets) == 1 else [f"{t}_prediction" for t in targets]
     taken = {*rows.names, *targets}
     return [next(n for n in (name, f"network_{name}", f"network_{name}_") if n not in taken) for name in names]
+
+
+def _own_names(name: str, targets: list[str]) -> list[str]:
+    """Return the columns of an argument in files: those of the network, not of the intervals."""
+    return [f"network_{name}"] if len(targets) == 1 else [f"{t}_network_{name}" for t in targets]
 
 
 def _kappas(path: dict[str, Any]) -> list[float]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _validate as check
+from ._own import said
 from ._probabilities import Calibrator
 from ._regression import PostStoNetRegressor
 from ._within import functions, groups
@@ -24,6 +25,9 @@ def report(
     prediction: Any = None,
     within: Any = None,
     conditional: Any = None,
+    lower: Any = None,
+    upper: Any = None,
+    sd: Any = None,
     features: Any = None,
     also: Any = None,
     confidence_level: float | None = None,
@@ -53,6 +57,8 @@ def report(
         with those of all rows (``subgroups``).
     conditional : array-like, optional
         Regression: the functions of the rows, where the fit had them.
+    lower, upper, sd : array-like, optional
+        Regression: the network's own quantiles or standard deviation, where the fit had them.
     features : array-like, optional
         Classification: the last hidden layer, where the fit had it.
     also : array-like, optional
@@ -77,7 +83,7 @@ def report(
     where = None if path is None else fspath(path)
     if isinstance(estimator, PostStoNetRegressor):
         head = estimator._fitted()
-        rows = estimator._rows(X, prediction, fit=False, also=also)
+        rows = estimator._rows(X, said(prediction, lower, upper, sd), fit=False, also=also)
         found, values = groups(within, len(rows.features)), functions(conditional, len(rows.features))
         targets, _ = check.targets(y, estimator, len(rows.features))
         (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)
@@ -86,6 +92,7 @@ def report(
             targets,
             rows.prediction,
             level=level,
+            own=rows.own,
             joint=joint,
             allow_seen=allow_seen,
             title=heading,

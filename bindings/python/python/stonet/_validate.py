@@ -92,10 +92,10 @@ def matrix(values: Any, name: str = "X", min_rows: int = 1, min_columns: int = 1
     return array
 
 
-def predictions(prediction: Any, min_rows: int = 1, plain: bool = True) -> Matrix:
-    """Return the network's own predictions, rows × outputs."""
+def predictions(prediction: Any, min_rows: int = 1, plain: bool = True, name: str = "prediction") -> Matrix:
+    """Return what the network says itself, such as its predictions, rows × outputs."""
     values = np.asarray(prediction)
-    return matrix(values.reshape(-1, 1) if values.ndim == 1 else values, "prediction", min_rows, plain=plain)
+    return matrix(values.reshape(-1, 1) if values.ndim == 1 else values, name, min_rows, plain=plain)
 
 
 def weights(sample_weight: Any, rows: int) -> NDArray[np.float64]:

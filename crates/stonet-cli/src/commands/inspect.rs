@@ -77,6 +77,11 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
     match &model.head {
         Head::Regression(f) => {
             text += &format!("prediction   {}\n", list(&columns.prediction));
+            for (name, own) in [("lower", &columns.lower), ("upper", &columns.upper), ("sd", &columns.sd)] {
+                if !own.is_empty() {
+                    text += &format!("{name:13}{}\n", list(own));
+                }
+            }
             text += &format!("interval     {}\n", f.settings().kind);
             if let Some(within) = f.within() {
                 let sizes = f.group_sizes(model.level.unwrap_or(f.settings().level), false).unwrap_or_default();

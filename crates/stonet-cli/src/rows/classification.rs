@@ -42,8 +42,9 @@ impl ClassFile {
 
     /// What has to be read for these flags.
     pub fn reading(flags: &ColumnArgs) -> Result<Reading> {
-        if !flags.prediction.is_empty() || flags.groups.is_some() {
-            return Err(Error::flag("--prediction and --groups", "are for --task regression"));
+        if !flags.said_columns().is_empty() || flags.groups.is_some() {
+            let flags = "--prediction, --lower, --upper, --sd and --groups";
+            return Err(Error::flag(flags, "are for --task regression"));
         }
         let [target] = &flags.target[..] else {
             return Err(Error::flag("--target", "names several columns, and there is one class per row"));

@@ -11,6 +11,8 @@ pub fn not_targets(flag: &'static str, columns: &[String], targets: &[String]) -
             let why = match flag {
                 "--prediction" => "name the column with the network's own prediction",
                 "--within" | "--conditional" => "the target of a new row is not known; name columns that are",
+                "--lower" | "--upper" => "name the column with the network's own quantile",
+                "--sd" => "name the column with the network's own standard deviation",
                 _ => "predicting a column from itself says nothing about other rows; leave it out",
             };
             Err(Error::flag(flag, format!("names the target `{target}`; {why}")))

@@ -1,4 +1,4 @@
-//! Rows of numbers to predict: features, targets, the network's own predictions, groups.
+//! Rows of numbers to predict: features, targets, what the network says itself, groups.
 
 use std::path::PathBuf;
 
@@ -19,6 +19,8 @@ pub struct RegressionFile {
     pub features: Array2<f64>,
     pub y: Array2<f64>,
     pub prediction: Option<Array2<f64>>,
+    /// Lower and upper quantiles, standard deviations, or nothing.
+    pub own: Vec<Array2<f64>>,
     pub groups: Option<Vec<usize>>,
     /// The labels of each column of groups within which intervals are to cover.
     labels: Vec<Vec<String>>,
@@ -45,22 +47,23 @@ impl RegressionFile {
         }
         hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
         hints::not_targets("--also", &flags.also, &flags.target)?;
-        hints::not_targets("--prediction", &flags.prediction, &flags.target)?;
+        flags.said().into_iter().try_for_each(|(flag, columns)| hints::not_targets(flag, columns, &flags.target))?;
         hints::not_targets("--within", &flags.within, &flags.target)?;
         hints::not_targets("--conditional", &flags.conditional, &flags.target)?;
-        let named = |inputs: &[String]| [inputs, &flags.target, &flags.prediction, &flags.conditional].concat();
+        let said = flags.said_columns();
+        let named = |inputs: &[String]| [inputs, &flags.target, &said, &flags.conditional].concat();
         Ok(Reading {
             numbers: flags.regression_inputs()?.as_deref().map(named),
             text: flags.groups.iter().chain(&flags.within).cloned().collect(),
             exclude: flags.exclude.clone(),
-            required: [&flags.target[..], &flags.prediction, &flags.conditional].concat(),
+            required: [&flags.target[..], &said, &flags.conditional].concat(),
             ..Reading::default()
         })
     }
 
     /// Columns by flags, in rows of a table that was read for them.
     pub fn chosen(source: &Source, flags: &ColumnArgs, table: &Table, rows: &[usize]) -> Result<Self> {
-        let exclude: Vec<String> = flags.prediction.clone();
+        let exclude: Vec<String> = flags.said_columns();
         let chosen = table.choose(flags.regression_inputs()?.as_deref(), &flags.target, &exclude)?;
         let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
         let also = match &flags.inputs {
@@ -71,19 +74,25 @@ impl RegressionFile {
             features: names(&chosen.inputs),
             also,
             prediction: names(&table.columns(&flags.prediction)?),
+            lower: names(&table.columns(&flags.lower)?),
+            upper: names(&table.columns(&flags.upper)?),
+            sd: names(&table.columns(&flags.sd)?),
             targets: names(&chosen.targets),
             within: flags.within.clone(),
             conditional: names(&table.columns(&flags.conditional)?),
             ..ModelColumns::default()
         };
-        // A pattern may fit the target too.
-        hints::not_targets("--prediction", &columns.prediction, &columns.targets)?;
-        if !columns.prediction.is_empty() && columns.prediction.len() != columns.targets.len() {
-            let (found, expected) = (columns.prediction.len(), columns.targets.len());
-            return Err(Error::flag(
-                "--prediction",
-                format!("names {found} columns, and there are {expected} targets"),
-            ));
+        let found = [&columns.prediction, &columns.lower, &columns.upper, &columns.sd];
+        for ((flag, _), names) in flags.said().into_iter().zip(found) {
+            // A pattern may fit the target too.
+            hints::not_targets(flag, names, &columns.targets)?;
+            let (found, expected) = (names.len(), columns.targets.len());
+            if found != 0 && found != expected {
+                return Err(Error::flag(flag, format!("names {found} columns, and there are {expected} targets")));
+            }
+        }
+        if let Some(twice) = columns.lower.iter().find(|name| columns.upper.contains(name)) {
+            return Err(Error::flag("--upper", format!("names `{twice}`, as --lower does; name two quantiles")));
         }
         let groups = flags.groups.as_ref().map(|g| words(table, g, rows)).transpose()?;
         let file = Self::of(source, columns, table, rows)?;
@@ -121,6 +130,7 @@ impl RegressionFile {
             features: numbers(table, &columns.features, rows)?,
             y: numbers(table, &columns.targets, rows)?,
             prediction: prediction.transpose()?,
+            own: columns.own_columns().into_iter().map(|names| numbers(table, names, rows)).collect::<Result<_>>()?,
             groups: None,
             columns,
         })
@@ -139,6 +149,12 @@ impl RegressionFile {
         if let Some((within, numbers)) = &self.within {
             rows = rows.with_within(within, numbers).map_err(Error::rows(&self.path))?;
         }
+        let wrong = Error::columns(&self.path, &self.columns);
+        rows = match &self.own[..] {
+            [] => rows,
+            [sd] => rows.with_sd(sd.view()).map_err(wrong)?,
+            [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()).map_err(wrong)?,
+        };
         match &self.groups {
             Some(g) => rows.with_groups(g).map_err(Error::rows(&self.path)),
             None => Ok(rows),
@@ -164,9 +180,14 @@ impl RegressionFile {
         if let Some(f) = &self.functions {
             rows = rows.with_conditional(f.view()).map_err(Error::rows(&self.path))?;
         }
-        match &self.prediction {
-            Some(d) => rows.with_prediction(d.view()).map_err(Error::rows(&self.path)),
-            None => Ok(rows),
+        if let Some(d) = &self.prediction {
+            rows = rows.with_prediction(d.view()).map_err(Error::rows(&self.path))?;
+        }
+        let wrong = Error::columns(&self.path, &self.columns);
+        match &self.own[..] {
+            [] => Ok(rows),
+            [sd] => rows.with_sd(sd.view()).map_err(wrong),
+            [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()).map_err(wrong),
         }
     }
 
@@ -185,7 +206,7 @@ impl RegressionFile {
     /// What tells these rows from others.
     pub fn fingerprint(&self) -> String {
         let arrays: Vec<ArrayView2<'_, f64>> =
-            [self.features.view(), self.y.view()].into_iter().chain(self.prediction.iter().map(|d| d.view())).collect();
+            [&self.features, &self.y].into_iter().chain(&self.prediction).chain(&self.own).map(|a| a.view()).collect();
         stonet_io::Model::fingerprint_of(&arrays)
     }
 }

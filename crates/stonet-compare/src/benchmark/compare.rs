@@ -4,6 +4,7 @@ use ndarray::{ArrayView2, Axis};
 use serde::Serialize;
 use stonet::base::Work;
 use stonet::metrics::rmse;
+use stonet::rows::OwnKind;
 use stonet::{Level, RegressionInputs, RegressionRows, Seed, Ticker};
 
 use super::methods::{Test, judge};
@@ -68,29 +69,12 @@ fn reason(e: &stonet::Error) -> String {
         stonet::Error::NoPrediction { what } => {
             format!("{what} needs the network's own predictions; pass --prediction COLUMN")
         }
+        stonet::Error::NoOwn { what } => {
+            let flags = if *what == OwnKind::Sd.names()[0] { "--sd COLUMN" } else { "--lower COLUMN --upper COLUMN" };
+            format!("it needs the network's own {what}; pass {flags}")
+        }
         e => e.to_string(),
     }
-}
-
-/// The same rows without the last `also` columns, which are further ones.
-fn hidden<'a>(rows: &RegressionRows<'a>, also: usize) -> Result<RegressionRows<'a>> {
-    let mut some = RegressionRows::new(without_last(rows.features(), also), rows.y())?;
-    if let Some(d) = rows.prediction() {
-        some = some.with_prediction(d)?;
-    }
-    Ok(match rows.groups() {
-        Some(groups) => some.with_groups(groups)?,
-        None => some,
-    })
-}
-
-/// The same for new rows.
-fn hidden_new<'a>(new: &RegressionInputs<'a>, also: usize) -> Result<RegressionInputs<'a>> {
-    let some = RegressionInputs::new(without_last(new.features(), also))?;
-    Ok(match new.prediction() {
-        Some(d) => some.with_prediction(d)?,
-        None => some,
-    })
 }
 
 fn without_last(columns: ArrayView2<'_, f64>, also: usize) -> ArrayView2<'_, f64> {
@@ -98,7 +82,8 @@ fn without_last(columns: ArrayView2<'_, f64>, also: usize) -> ArrayView2<'_, f64
     columns.split_at(Axis(1), kept).0
 }
 
-/// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them. Each is fitted
+/// Fits and judges each method in turn; `methods` are names of [`Method::ALL`], or none for all of them that the
+/// network's own uncertainty allows. Each is fitted
 /// with the seed itself, as `stonet fit` does, so that the same seed gives the same fit. A method that needs the
 /// network's own prediction where there is none is listed as refused. The last `also` features are further columns,
 /// which a method sees only if [it has a place for them](Method::sees_further_columns).
@@ -112,9 +97,13 @@ pub fn compare_intervals<'a>(
     tick: Ticker<'_>,
 ) -> Result<IntervalComparison> {
     let chosen = methods.iter().map(|name| name.parse()).collect::<Result<Vec<Method>>>()?;
-    let chosen = if chosen.is_empty() { Method::ALL.to_vec() } else { chosen };
+    let chosen = match chosen.is_empty() {
+        true => Method::ALL.into_iter().filter(|m| m.own().is_none_or(|own| rows.own() == Some(own))).collect(),
+        false => chosen,
+    };
     test.0.check_values(test.1)?;
-    let (hidden_rows, hidden_test) = (hidden(rows, also)?, hidden_new(&test.0, also)?);
+    let hidden_rows = rows.with_features(without_last(rows.features(), also))?;
+    let hidden_test = test.0.with_features(without_last(test.0.features(), also))?;
     let (mut judged, mut refused) = (Vec::new(), Vec::new());
     let work = Work::new(chosen.len(), "methods", tick);
     for &method in &chosen {

@@ -8,8 +8,9 @@ use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::metrics::{coverage, coverage_in_fifths, mean_length, mean_sd, median_length, winkler, winkler_scores};
 use stonet::peers::baseline::{
-    Baseline, Cqr, FittedBaseline, Laplace, NetworkRefit, Normalised, PostLinear, SplitConformal,
+    Baseline, Cqr, FittedBaseline, Laplace, NetworkRefit, Normalised, OwnQuantiles, OwnSd, PostLinear, SplitConformal,
 };
+use stonet::rows::OwnKind;
 use stonet::{Intervals, Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side, Ticker};
 use stonet_report::real;
 
@@ -31,7 +32,7 @@ pub enum Method {
 
 impl Method {
     /// Ours, then the baselines, in the order of tables. A method's place numbers its random stream in a benchmark.
-    pub const ALL: [Method; 12] = [
+    pub const ALL: [Method; 14] = [
         Method::Post(Kind::Stack),
         Method::Post(Kind::CvPlus),
         Method::Post(Kind::Cv),
@@ -44,6 +45,8 @@ impl Method {
         Method::Baseline(Baseline::RefitConformal),
         Method::Baseline(Baseline::PostLinear),
         Method::Baseline(Baseline::Laplace),
+        Method::Baseline(Baseline::CqrOwn),
+        Method::Baseline(Baseline::NormalisedOwn),
     ];
 
     /// The name in tables and flags.
@@ -51,6 +54,14 @@ impl Method {
         match self {
             Method::Post(kind) => kind.name(),
             Method::Baseline(baseline) => baseline.name(),
+        }
+    }
+
+    /// What it needs of the network's own uncertainty.
+    pub fn own(self) -> Option<OwnKind> {
+        match self {
+            Method::Post(_) => None,
+            Method::Baseline(baseline) => baseline.own(),
         }
     }
 
@@ -76,7 +87,12 @@ impl Method {
         let baseline = match self {
             Method::Post(kind) => {
                 let settings = PostStoNetRegressor { kind, level, ..PostStoNetRegressor::default() };
-                return Ok(settings.fit(rows, seed, tick)?.intervals(new, level, Side::Both)?);
+                // Eve's law has no place for the network's own uncertainty.
+                let (rows, new) = match kind {
+                    Kind::Paper | Kind::Cv => (rows.without_own(), new.without_own()),
+                    _ => (*rows, *new),
+                };
+                return Ok(settings.fit(&rows, seed, tick)?.intervals(&new, level, Side::Both)?);
             }
             Method::Baseline(baseline) => baseline,
         };
@@ -84,6 +100,8 @@ impl Method {
             Baseline::SplitConformal => Box::new(SplitConformal.fit(rows, seed, tick)?),
             Baseline::NormalisedConformal => Box::new(Normalised::default().fit(rows, seed, tick)?),
             Baseline::Cqr => Box::new(Cqr::default().fit(rows, level, seed, tick)?),
+            Baseline::CqrOwn => Box::new(OwnQuantiles.fit(rows, seed, tick)?),
+            Baseline::NormalisedOwn => Box::new(OwnSd.fit(rows, seed, tick)?),
             Baseline::RefitConformal => Box::new(NetworkRefit::default().fit(rows, seed, tick)?),
             Baseline::PostLinear => Box::new(PostLinear::default().fit(rows, seed, tick)?),
             Baseline::Laplace => Box::new(Laplace.fit(rows, seed, tick)?),
@@ -161,7 +179,8 @@ pub(super) fn all(
         let judged = Test { new: test.new_rows(new)?, y: test.y.view() };
         Ok((m.name().to_owned(), judge(m, &calibration.calibration(fit)?, judged, level, seed.child(i as u64), tick)?))
     };
-    Method::ALL.into_iter().enumerate().map(one).collect()
+    // The networks of a benchmark say nothing about their own uncertainty.
+    Method::ALL.into_iter().enumerate().filter(|(_, m)| m.own().is_none()).map(one).collect()
 }
 
 /// Rows to judge on.

@@ -91,7 +91,7 @@ pub(super) fn summary(set: &Set, plan: &Plan, results: &[&Split]) -> Summary {
         test_mse: mean(&|s| s.test_mse),
         training_seconds: mean(&|s| s.training_seconds),
         default: DEFAULT,
-        methods: Method::ALL.into_iter().map(|m| method(m.name(), results)).collect(),
+        methods: Method::ALL.into_iter().filter(|m| m.own().is_none()).map(|m| method(m.name(), results)).collect(),
     }
 }
 

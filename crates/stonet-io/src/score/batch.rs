@@ -158,7 +158,8 @@ impl BatchScorer {
             BatchInputs::Head { features: f, prediction: p, logits: z } => {
                 let given = [(f, features), (p, prediction), (z, logits)];
                 let numbers = given.into_iter().flat_map(|(given, own)| given.as_ref().unwrap_or(own));
-                numbers.chain(within).chain(conditional).cloned().collect()
+                let own = model.columns.own_columns().into_iter().flatten();
+                numbers.chain(own).chain(within).chain(conditional).cloned().collect()
             }
         };
         taken_by(&patterns, schema)

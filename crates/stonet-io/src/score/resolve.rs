@@ -127,7 +127,10 @@ impl Model {
                 Some("is for intervals, and this head gives class probabilities")
             }
             (Head::Regression(_), Features) => Some("is for class probabilities, and this head gives intervals"),
-            (Head::Regression(_), Prediction) if self.columns.prediction.is_empty() => Some(UNUSED_PREDICTION),
+            // Behind a prediction, or in its place, stands the network's own uncertainty.
+            (Head::Regression(_), Prediction) if self.columns.prediction.is_empty() && self.columns.own().is_none() => {
+                Some(UNUSED_PREDICTION)
+            }
             _ => None,
         }
     }

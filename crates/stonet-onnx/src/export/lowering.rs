@@ -7,7 +7,7 @@ use stonet::{Activation, InputKind};
 
 use super::forms::dense;
 use super::ranks::Ranks;
-use super::{FEATURES, GROUPS, LOGITS, PREDICTION, PROBABILITIES, VALUES};
+use super::{FEATURES, GROUPS, LOGITS, LOWER, PREDICTION, PROBABILITIES, SD, UPPER, VALUES};
 use crate::graph::{Graph, HeadGraph, Tensor};
 use crate::{Error, Result};
 
@@ -188,6 +188,9 @@ impl<'p> Lowering<'p> {
         let name = match port {
             Port::Features => FEATURES,
             Port::Prediction => PREDICTION,
+            Port::Lower => LOWER,
+            Port::Upper => UPPER,
+            Port::Sd => SD,
             Port::Logits if self.plan.kind() == InputKind::Probabilities => PROBABILITIES,
             Port::Logits => LOGITS,
             Port::Values => VALUES,
@@ -201,8 +204,8 @@ impl<'p> Lowering<'p> {
     pub(super) fn constant(&mut self, values: &[f64]) -> Tensor {
         let read = self.plan.inputs().first().map(|i| i.port);
         // A head that is constant reads nothing; a table tells how many rows there are.
-        let there =
-            [Port::Features, Port::Prediction, Port::Logits].into_iter().find(|p| self.plan.width(*p).is_some());
+        let tables = [Port::Features, Port::Prediction, Port::Lower, Port::Upper, Port::Sd, Port::Logits];
+        let there = tables.into_iter().find(|p| self.plan.width(*p).is_some());
         let (rows, width) = self.input(read.or(there).unwrap_or(Port::Features));
         self.graph.repeat(rows, width, values)
     }

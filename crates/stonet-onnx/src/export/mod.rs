@@ -26,14 +26,21 @@ pub(crate) const LOGITS: &str = "logits";
 pub(crate) const PROBABILITIES: &str = "network_probabilities";
 /// The network's own predictions.
 pub(crate) const PREDICTION: &str = "network_prediction";
+/// The network's own lower quantiles.
+pub(crate) const LOWER: &str = "network_lower";
+/// The network's own upper quantiles.
+pub(crate) const UPPER: &str = "network_upper";
+/// The network's own standard deviations.
+pub(crate) const SD: &str = "network_sd";
 /// Values at which probabilities are asked.
 pub(crate) const VALUES: &str = "values";
 /// The number of a row's group.
 pub(crate) const GROUPS: &str = "group";
 
-/// The graph from `features` (and `network_prediction`, where the model reads it) to `prediction` and the ends that are
-/// asked for, one column per target each. The ends are `lower` and `upper`; with several levels they are `lower_80`,
-/// `upper_80`, `lower_95`, …; a one-sided bound has one end. Quantiles are `q05`, `q50`, …, and P(y ≤ 100) is `below_100`.
+/// The graph from `features` (and `network_prediction`, `network_lower`, `network_upper` and `network_sd`, where the
+/// model reads them) to `prediction` and the ends that are asked for, one column per target each. The ends are `lower`
+/// and `upper`; with several levels they are `lower_80`, `upper_80`, `lower_95`, …; a one-sided bound has one end.
+/// Quantiles are `q05`, `q50`, …, and P(y ≤ 100) is `below_100`.
 ///
 /// Where there are more than 400 scores per fold they are compressed, so that ends are at or beyond those of the model
 /// itself, quantiles beyond theirs, and probabilities within 1/400 of theirs.

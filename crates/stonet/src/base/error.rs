@@ -397,6 +397,34 @@ pub enum Error {
         /// What needs them.
         what: &'static str,
     },
+    /// A head that was fitted with the network's own uncertainty, without it.
+    #[error("the head was fitted with the network's own {what}, but these rows have none; give the same columns again")]
+    NoOwn {
+        /// What is missing.
+        what: &'static str,
+    },
+    /// The network's own uncertainty for a head that was fitted without it.
+    #[error(
+        "the network's own {what} are given, but the head was fitted without them; leave them out, or fit with them"
+    )]
+    UnusedOwn {
+        /// What is given.
+        what: &'static str,
+    },
+    /// A standard deviation that is none.
+    #[error(
+        "{what}: row {row}, column {column} is {value}, and a standard deviation is positive; correct or remove the row (rows and columns count from 0)"
+    )]
+    NotPositive {
+        /// The table.
+        what: &'static str,
+        /// Row, from 0.
+        row: usize,
+        /// Column, from 0.
+        column: usize,
+        /// What stands there.
+        value: f64,
+    },
     /// Probabilities whose error cannot be stated honestly.
     #[error("no honest interval for these probabilities: {0}")]
     NoInterval(NoInterval),
@@ -528,6 +556,7 @@ impl Error {
     pub fn after_rows(mut self, rows: usize) -> Self {
         if let Error::NotFinite { row, .. }
         | Error::Magnitude { row, .. }
+        | Error::NotPositive { row, .. }
         | Error::Unbounded { row, .. }
         | Error::OutOfRange { row, .. }
         | Error::Label { row, .. }

@@ -11,7 +11,8 @@ use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::linalg::dense::matmul;
 use crate::network::Likelihood;
 use crate::regression::stack::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
-use crate::rows::{ClassInputs, Intervals, Level, Side};
+use crate::rows::regression::Said;
+use crate::rows::{ClassInputs, Intervals, Level, RegressionInputs, Side};
 use crate::score::Knots;
 use crate::sparse::ridge::Ridge;
 
@@ -25,7 +26,8 @@ fn scaled(net: &Scaled, x: ArrayView2<'_, f64>) -> Array1<f64> {
     f.index_axis_move(Axis(1), 0).mapv_into(|v| v * sd + mean)
 }
 
-fn member(member: &Member, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> Array1<f64> {
+fn member(member: &Member, x: ArrayView2<'_, f64>, said: &Said<'_>) -> Array1<f64> {
+    let d = said.prediction;
     match member {
         Member::StoNet(net) => scaled(net, x),
         Member::Skip { intercept, slope, correction } => {
@@ -37,30 +39,37 @@ fn member(member: &Member, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>
             ridge(r, concatenate![Axis(1), x, components.apply(x).unwrap()].view())
         }
         Member::Network => d.unwrap().to_owned(),
+        Member::Middle => said.own.unwrap().middle().unwrap(),
     }
 }
 
 /// μ and the scales above and below it of a fold.
-fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>>) -> [Array1<f64>; 3] {
+fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, said: &Said<'_>) -> [Array1<f64>; 3] {
     let mut mean = Array1::zeros(x.nrows());
     for (weight, m) in model.members() {
-        mean.scaled_add(*weight, &member(m, x, d));
+        mean.scaled_add(*weight, &member(m, x, said));
     }
-    let ScaleModel::Learned { ridge: r, offset, low, high, network, centre, components } = model.scale_model() else {
+    let ScaleModel::Learned { ridge: r, offset, low, high, network, centre, components, own } = model.scale_model()
+    else {
         return [mean, Array1::ones(x.nrows()), Array1::ones(x.nrows())];
     };
     let column = |v: Array1<f64>| v.insert_axis(Axis(1));
     let from_centre = mean.mapv(|m| m - centre);
     let mut design = concatenate![Axis(1), x, column(from_centre.clone()), column(&from_centre * &from_centre)];
     if *network {
-        let apart = (&mean - &d.unwrap()).mapv(|e| (e.abs() + offset).ln());
+        let apart = (&mean - &said.prediction.unwrap()).mapv(|e| (e.abs() + offset).ln());
         design = concatenate![Axis(1), design, column(apart)];
+    }
+    let lean = own.as_ref().and_then(|width| width.lean(&said.own.unwrap(), mean.view()));
+    if let Some(width) = own {
+        design = concatenate![Axis(1), design, column(width.log(&said.own.unwrap()))];
     }
     if let Some(components) = components {
         design = concatenate![Axis(1), design, components.apply(x).unwrap()];
     }
     let log = ridge(r, design.view()).mapv(|f| f.clamp(*low, *high));
-    let factors = |i: usize| model.shape().map_or((1.0, 1.0), |s| s.at(log[i], mean[i]));
+    let factors =
+        |i: usize| model.shape().map_or((1.0, 1.0), |s| s.at(log[i], mean[i], lean.as_ref().map_or(0.0, |l| l[i])));
     let above = Array1::from_shape_fn(x.nrows(), |i| log[i].exp() * factors(i).0);
     let below = Array1::from_shape_fn(x.nrows(), |i| log[i].exp() * factors(i).1);
     [mean, above, below]
@@ -68,18 +77,13 @@ fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, d: Option<ArrayView1<'_, f64>
 
 /// P(y ≤ t) of stacks at a value per row and target: the share of all values μ_k + V s_k at or below t, with one half
 /// for the new row.
-fn stacks_below(
-    stacks: &[FittedStack],
-    x: ArrayView2<'_, f64>,
-    d: Option<ArrayView2<'_, f64>>,
-    values: ArrayView2<'_, f64>,
-) -> Array2<f64> {
-    let mut out = Array2::zeros(values.dim());
+fn stacks_below(stacks: &[FittedStack], rows: &RegressionInputs<'_>, values: ArrayView2<'_, f64>) -> Array2<f64> {
+    let (x, mut out) = (rows.features, Array2::zeros(values.dim()));
     for (j, stack) in stacks.iter().enumerate() {
-        let d = d.map(|d| d.index_axis_move(Axis(1), j));
+        let said = rows.said(j);
         let scores = stack.scores().deciding(Side::Upper);
         for (model, (scores, weights)) in stack.folds().iter().zip(&scores) {
-            let [mean, above, below] = fold(model, x, d);
+            let [mean, above, below] = fold(model, x, &said);
             for r in 0..x.nrows() {
                 let value = |v: f64| mean[r] + v * if v < 0.0 { below[r] } else { above[r] };
                 let under = scores.iter().zip(weights).filter(|(v, _)| value(**v) <= values[[r, j]]);
@@ -93,17 +97,12 @@ fn stacks_below(
 }
 
 /// Predictions and ends of stacks, one per target.
-fn stacks(
-    stacks: &[FittedStack],
-    x: ArrayView2<'_, f64>,
-    d: Option<ArrayView2<'_, f64>>,
-    level: Level,
-    side: Side,
-) -> Intervals {
+fn stacks(stacks: &[FittedStack], rows: &RegressionInputs<'_>, level: Level, side: Side) -> Intervals {
+    let x = rows.features;
     let mut out = [(); 3].map(|()| Array2::zeros((x.nrows(), stacks.len())));
     for (j, stack) in stacks.iter().enumerate() {
-        let d = d.map(|d| d.index_axis_move(Axis(1), j));
-        let models: Vec<_> = stack.folds().iter().map(|f| fold(f, x, d)).collect();
+        let said = rows.said(j);
+        let models: Vec<_> = stack.folds().iter().map(|f| fold(f, x, &said)).collect();
         for r in 0..x.nrows() {
             let at: Vec<[f64; 3]> = models.iter().map(|fold| fold.each_ref().map(|column| column[r])).collect();
             let centre = at.iter().map(|a| a[0]).sum::<f64>() / at.len() as f64;

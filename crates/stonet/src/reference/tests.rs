@@ -13,8 +13,8 @@ use crate::linalg::simd::{InstructionSet, forced};
 use crate::network::{Activation, Layer, StoNet};
 use crate::regression::{FittedRegressor, Kind, PostStoNetRegressor, StoNetSettings};
 use crate::rows::{
-    ClassInputs, ClassOutput, ClassRows, Dataset, InputKind, Intervals, Level, PredictInterval, RegressionInputs,
-    RegressionRows, Scaling, Side,
+    ClassInputs, ClassOutput, ClassRows, Dataset, InputKind, Intervals, Level, OwnKind, PredictInterval,
+    RegressionInputs, RegressionRows, Scaling, Side,
 };
 use crate::score::{Asked, Column, Port, Scorer};
 use crate::sparse::Refit;
@@ -103,17 +103,27 @@ fn is_single(scorer: &Scorer) -> bool {
 }
 
 /// All intervals that a scorer gives for columns that lie apart in memory.
-fn scored(
-    fitted: &FittedRegressor,
-    asked: &Asked,
-    x: ArrayView2<'_, f64>,
-    d: Option<ArrayView2<'_, f64>>,
-) -> Vec<Vec<f64>> {
+fn scored(fitted: &FittedRegressor, asked: &Asked, rows: &RegressionInputs<'_>) -> Vec<Vec<f64>> {
     let scorer = fitted.scorer(asked).unwrap();
-    let (x, d) = (Column::of(x), d.map(Column::of).unwrap_or_default());
-    let column = |port: Port, k: usize| if port == Port::Features { x[k] } else { d[k] };
+    let (x, d) = (Column::of(rows.features), rows.prediction.map(Column::of).unwrap_or_default());
+    let own: Vec<Vec<Column<'_>>> = rows.own().into_iter().map(Column::of).collect();
+    let column = |port: Port, k: usize| match (port, port.own_place()) {
+        (_, Some((_, place))) => own[place][k],
+        (Port::Features, _) => x[k],
+        _ => d[k],
+    };
     let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
     scorer.run(&columns, x.first().map_or(0, Column::len)).unwrap()
+}
+
+/// Quantiles that lean to one side and cross at some rows, and standard deviations.
+fn own(rows: &Rows, targets: usize) -> [Array2<f64>; 3] {
+    let width = |i: usize| (0.4 * rows.features[[i, 3]]).clamp(-3.0, 3.0).exp() - 0.4;
+    let at = |factor: f64| {
+        Array2::from_shape_fn((rows.y.nrows(), targets), |(i, j)| rows.prediction[[i, j]] + factor * width(i))
+    };
+    let sd = Array2::from_shape_fn((rows.y.nrows(), targets), |(i, _)| 0.5 + width(i));
+    [at(-1.0), at(2.5), sd]
 }
 
 /// The levels at which a head has intervals: bounds of Eve's law are for levels above ½.
@@ -125,12 +135,16 @@ fn levels(fitted: &FittedRegressor, side: Side) -> Vec<Level> {
 
 fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) -> bool {
     let new = new_rows();
-    let d = new.prediction.slice(s![.., ..targets]);
-    let d = fitted.needs_prediction().then_some(d);
     let mut rows = RegressionInputs::new(new.features.view()).unwrap();
-    if let Some(d) = d {
-        rows = rows.with_prediction(d).unwrap();
+    if fitted.needs_prediction() {
+        rows = rows.with_prediction(new.prediction.slice(s![.., ..targets])).unwrap();
     }
+    let [lower, upper, sd] = own(&new, targets);
+    rows = match fitted.own() {
+        Some(OwnKind::Quantiles) => rows.with_quantiles(lower.view(), upper.view()).unwrap(),
+        Some(OwnKind::Sd) => rows.with_sd(sd.view()).unwrap(),
+        None => rows,
+    };
     let turned = new.features.t().as_standard_layout().to_owned();
     let mut single = false;
     let sides = [Side::Both, Side::Lower, Side::Upper];
@@ -140,15 +154,15 @@ fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) 
         single |= is_single(&fitted.scorer(&asked).unwrap());
         let all = fitted.all_intervals(&rows, &asked).unwrap();
         // Columns that lie one after the other in memory give the same, and so does any part of the rows.
-        let columns = scored(fitted, &asked, new.features.view(), d);
-        assert_eq!(scored(fitted, &asked, turned.t(), d), columns, "{what}");
+        let columns = scored(fitted, &asked, &rows);
+        assert_eq!(scored(fitted, &asked, &RegressionInputs { features: turned.t(), ..rows }), columns, "{what}");
         let part = |c: &Vec<f64>| c[40..47].to_vec();
-        let some = scored(fitted, &asked, new.features.slice(s![40..47, ..]), d.map(|d| d.slice_move(s![40..47, ..])));
+        let some = scored(fitted, &asked, &rows.part(40..47));
         assert_eq!(some, columns.iter().map(part).collect::<Vec<_>>(), "{what}");
         for (level, found) in levels.into_iter().zip(&all) {
             let each = asked.each(level, targets).unwrap();
             let expected = match (fitted.stacks(), fitted.eve()) {
-                (Some(model), _) => stacks(model, new.features.view(), d, each, side),
+                (Some(model), _) => stacks(model, &rows, each, side),
                 (_, Some(model)) => eve(model, new.features.view(), each, side),
                 _ => unreachable!(),
             };
@@ -163,18 +177,13 @@ fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) 
         }
         assert_eq!(fitted.predict(&rows).unwrap(), all[0].prediction, "{what}");
     }
-    distributions_agree(fitted, &rows, d, what);
+    distributions_agree(fitted, &rows, what);
     single
 }
 
 /// Quantiles are one-sided bounds, and P(y ≤ t) is what its definition says, at common values and at values of every
 /// row.
-fn distributions_agree(
-    fitted: &FittedRegressor,
-    rows: &RegressionInputs<'_>,
-    d: Option<ArrayView2<'_, f64>>,
-    what: &str,
-) {
+fn distributions_agree(fitted: &FittedRegressor, rows: &RegressionInputs<'_>, what: &str) {
     let (x, level) = (rows.features, |l: f64| Level::new(l).unwrap());
     let quantiles = fitted.quantiles(rows, &[0.05, 0.3, 0.5, 0.9].map(level)).unwrap();
     let bounds = [(0.95, Side::Lower), (0.7, Side::Lower), (0.5, Side::Upper), (0.9, Side::Upper)];
@@ -192,7 +201,7 @@ fn distributions_agree(
     // Away from the values themselves, where rounding decides.
     let values = quantiles[2].mapv(|q| q + 0.123);
     let expected = match (fitted.stacks(), fitted.eve()) {
-        (Some(model), _) => stacks_below(model, x, d, values.view()),
+        (Some(model), _) => stacks_below(model, rows, values.view()),
         (_, Some(model)) => {
             let [mean, sd] = eve_moments(model, x);
             ((&values - &mean) / sd).mapv(crate::base::normal::cdf)
@@ -241,6 +250,34 @@ fn every_kind_with_and_without_prediction_groups_and_hidden_units() {
     // Nothing is left of the StoNet, and so nothing of the features.
     let dead = fit(&quick(Kind::Cv, vec![4], vec![50.0]), 1, false, false);
     assert!(dead.used_features().is_empty());
+}
+
+#[test]
+fn every_kind_with_the_networks_own_uncertainty() {
+    let sample = rows(90, 1);
+    let groups: Vec<usize> = (0..90).map(|i| i * i % 31).collect();
+    let mut looks = 0;
+    for kind in [Kind::Stack, Kind::Fast, Kind::CvPlus, Kind::Split] {
+        for (quantiles, targets, prediction, grouped) in
+            [(true, 1, true, false), (true, 2, false, false), (false, 2, true, false), (false, 1, false, true)]
+        {
+            let [lower, upper, sd] = own(&sample, targets);
+            let rows = sample.calibration(targets, prediction);
+            let rows = match quantiles {
+                true => rows.with_quantiles(lower.view(), upper.view()).unwrap(),
+                false => rows.with_sd(sd.view()).unwrap(),
+            };
+            let rows = if grouped { rows.with_groups(&groups).unwrap() } else { rows };
+            let fitted = quick(kind, vec![5], vec![0.001, 0.02]).fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+            let what = format!("{kind} {quantiles} {targets} {prediction} {grouped}");
+            same_as_the_definition(&fitted, targets, &what);
+            let folds = fitted.stacks().unwrap().iter().flat_map(|s| s.folds());
+            looks += folds.filter(|f| f.shape().is_some()).count();
+            let json = serde_json::to_string(&fitted).unwrap();
+            assert_eq!(serde_json::from_str::<FittedRegressor>(&json).unwrap(), fitted, "{what}");
+        }
+    }
+    assert!(looks > 0, "no shape looks at the quantiles");
 }
 
 #[test]
@@ -350,11 +387,12 @@ fn instruction_sets_agree() {
         let new = new_rows();
         let asked = Asked::at(&[Level::new(0.8).unwrap()]);
         let single = is_single(&fitted.scorer(&asked).unwrap());
-        let d = fitted.needs_prediction().then(|| new.prediction.slice(s![.., ..1]));
-        let all: Vec<Vec<Vec<f64>>> = InstructionSet::ALL
-            .iter()
-            .filter_map(|&set| forced(set, || scored(&fitted, &asked, new.features.view(), d)))
-            .collect();
+        let mut rows = RegressionInputs::new(new.features.view()).unwrap();
+        if fitted.needs_prediction() {
+            rows = rows.with_prediction(new.prediction.slice(s![.., ..1])).unwrap();
+        }
+        let all: Vec<Vec<Vec<f64>>> =
+            InstructionSet::ALL.iter().filter_map(|&set| forced(set, || scored(&fitted, &asked, &rows))).collect();
         for (found, first) in all.iter().map(|a| (a, &all[0])) {
             for r in 0..new.features.nrows() {
                 let length = first[2][r] - first[1][r];

@@ -6,8 +6,8 @@ use ndarray::ArrayView2;
 use crate::base::{Error, Result, normal};
 use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::network::{Activation, Layer};
-use crate::rows::{Intervals, Level, PredictInterval, Side};
-use crate::score::{Asked, Builder, Clamp, Column, Form, Node, Op, Plan, Port, Quantity, Scorer, Sparse};
+use crate::rows::{Intervals, Level, PredictInterval, RegressionInputs, Side};
+use crate::score::{Asked, Builder, Clamp, Form, Node, Op, Plan, Port, Quantity, Scorer, Sparse};
 use crate::sparse::refit::InverseGram;
 
 /// Predictions of all targets, ends at every level, quantiles and probabilities.
@@ -259,8 +259,7 @@ impl PredictInterval for EveIntervals {
         self.check_columns(x)?;
         let asked = Asked::at(&[level]);
         let scorer = Scorer::new(plan(self, None, &asked)?);
-        let columns =
-            super::predict::used(&scorer, &super::predict::Given { features: &Column::of(x), ..Default::default() });
+        let columns = super::predict::used(&scorer, &RegressionInputs::new(x)?, None);
         Ok(super::predict::gather(scorer.run(&columns, x.nrows())?, &scorer, &asked, x.nrows()).remove(0))
     }
 }

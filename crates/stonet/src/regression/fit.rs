@@ -20,9 +20,9 @@ impl PostStoNetRegressor {
             None => settings.eve(rows, seed, tick)?,
         };
         kappa_paths.retain(TuningCurve::is_finite);
-        let (features, groups) = (rows.features().ncols(), rows.groups().is_some());
-        let within = rows.within().map(|(within, _)| within.clone());
-        Ok(FittedRegressor { settings, features, groups, within, model, kappa_paths, scorers: Kept::default() })
+        let (features, groups, own) = (rows.features().ncols(), rows.groups().is_some(), rows.own());
+        let (within, scorers) = (rows.within().map(|(within, _)| within.clone()), Kept::default());
+        Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers })
     }
 
     /// The settings in effect: κ that are not set are those of the kind.
@@ -47,6 +47,13 @@ impl PostStoNetRegressor {
             Error::check(alone, "conditional", "given", "without groups and within")?;
         }
         rows.check_magnitudes()?;
+        if rows.own().is_some() {
+            let range =
+                "stack, fast, split or cv+ with the network's own uncertainty, which Eve's law has no place for";
+            Error::check(self.stack().is_some(), "kind", self.kind, range)?;
+            let range = "true with the network's own uncertainty, which is part of the scale";
+            Error::check(self.learned_scale, "learned_scale", self.learned_scale, range)?;
+        }
         self.check_range(rows.y())?;
         crate::rows::dataset::check_targets(rows.y())
     }

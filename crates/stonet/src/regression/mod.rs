@@ -26,7 +26,7 @@ pub use variance::{VariancePart, VarianceSource};
 
 use crate::base::{Error, Result};
 use crate::eve::EveIntervals;
-use crate::rows::{Level, Within};
+use crate::rows::{Level, OwnKind, Within};
 use crate::score::{Asked, Kept};
 use crate::train::TuningCurve;
 use stack::FittedStack;
@@ -37,7 +37,7 @@ use stack::FittedStack;
 /// |---|---|---|---|
 /// | `kind` | stack | which intervals | |
 /// | `folds` | 5 | K of every cross-fitting | ≥ 2, nested ≥ 3 |
-/// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | |
+/// | `learned_scale` | true | intervals of varying width (`cv+`, `stack`, `fast`, `split`) | true with the network's own uncertainty |
 /// | `symmetric` | false | ends equally far from the prediction (same kinds; always so where `nested` is false) | |
 /// | `nested` | true | choose κ, weights and scale inside the fold, as the bound asks (`cv+`, `stack`, `fast`) | |
 /// | `split_share` | 0.7 | share of the rows that `split` fits on | (0, 1) |
@@ -113,6 +113,8 @@ pub struct FittedRegressor {
     features: usize,
     groups: bool,
     within: Option<Within>,
+    /// What the network said about its own uncertainty.
+    own: Option<OwnKind>,
     model: Model,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<Asked>,
@@ -137,6 +139,8 @@ struct Parts {
     groups: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     within: Option<Within>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    own: Option<OwnKind>,
     model: Model,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
@@ -151,7 +155,7 @@ impl TryFrom<Parts> for FittedRegressor {
             }
             Model::Stacks(stacks) => {
                 let groups = p.within.as_ref().map_or(0, Within::len);
-                stacks.iter().try_for_each(|s| s.check(p.features, groups))?;
+                stacks.iter().try_for_each(|s| s.check(p.features, groups, p.own))?;
                 if stacks.iter().any(|s| s.functions() != stacks[0].functions()) {
                     return Err(Error::Inconsistent { what: "targets have different numbers of functions" });
                 }
@@ -166,20 +170,20 @@ impl TryFrom<Parts> for FittedRegressor {
             }
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { mut settings, features, groups, within, model, kappa_paths } = p;
+        let Parts { mut settings, features, groups, within, own, model, kappa_paths } = p;
         if settings.kind == Kind::Paper && settings.stonet.kappas() == StoNetSettings::default().kappas() {
             // Earlier versions kept the default list here and used the paper's; the path has what was used.
             let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
             settings.stonet.kappas = Some(used.to_vec());
         }
-        Ok(FittedRegressor { settings, features, groups, within, model, kappa_paths, scorers: Kept::default() })
+        Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers: Kept::default() })
     }
 }
 
 impl From<FittedRegressor> for Parts {
     fn from(f: FittedRegressor) -> Self {
-        let FittedRegressor { settings, features, groups, within, model, kappa_paths, .. } = f;
-        Parts { settings, features, groups, within, model, kappa_paths }
+        let FittedRegressor { settings, features, groups, within, own, model, kappa_paths, .. } = f;
+        Parts { settings, features, groups, within, own, model, kappa_paths }
     }
 }
 
@@ -207,6 +211,11 @@ impl FittedRegressor {
         matches!(&self.model, Model::Stacks(stacks) if stacks.iter().any(FittedStack::needs_prediction))
     }
 
+    /// What the fit had of the network's own uncertainty, and new rows need.
+    pub fn own(&self) -> Option<OwnKind> {
+        self.own
+    }
+
     /// How many rows (or groups) calibrate the intervals, and how many a finite interval at this level needs, if there
     /// are too few; `joint` is for intervals of all targets at once.
     pub fn too_few_rows(&self, level: Level, joint: bool) -> Result<Option<(usize, usize)>> {
@@ -219,8 +228,8 @@ impl FittedRegressor {
         guarantee::of(self, level)
     }
 
-    /// Mean weight over folds of the StoNet, skip, both ridge regressions and the network, per output; none for Eve's
-    /// law.
+    /// Mean weight over folds of the StoNet, skip, both ridge regressions, and the network with the middle of its
+    /// quantiles, per output; none for Eve's law.
     pub fn weights(&self) -> Option<Vec<[f64; 4]>> {
         match &self.model {
             Model::Stacks(stacks) => Some(stacks.iter().map(FittedStack::weights).collect()),

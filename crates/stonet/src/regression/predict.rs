@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2, ArrayView2};
 use super::stack::lower;
 use super::{FittedRegressor, Model, eve_plan};
 use crate::base::{Error, Result};
-use crate::rows::{Intervals, Level, RegressionInputs, Side};
+use crate::rows::{Intervals, Level, OwnKind, RegressionInputs, Side};
 use crate::score::{Asked, Column, Plan, Port, Quantity, Scorer, beside};
 
 impl FittedRegressor {
@@ -128,9 +128,13 @@ impl FittedRegressor {
         if rows.features.ncols() != self.features {
             return Err(Error::shape("feature columns", self.features, rows.features.ncols()));
         }
-        match rows.prediction.filter(|d| d.ncols() != self.outputs()) {
-            Some(d) => Err(Error::shape("columns of the predictions", self.outputs(), d.ncols())),
-            None => Ok(()),
+        if let Some(d) = rows.prediction.filter(|d| d.ncols() != self.outputs()) {
+            return Err(Error::shape("columns of the predictions", self.outputs(), d.ncols()));
+        }
+        let own = rows.own.into_iter().flat_map(|own| own.parts().to_vec());
+        match own.map(|a| a.ncols()).find(|&columns| columns != self.outputs()) {
+            Some(found) => Err(Error::shape("columns of the network's own uncertainty", self.outputs(), found)),
+            None => check_own(self.own, rows.own_kind()),
         }
     }
 
@@ -144,22 +148,17 @@ impl FittedRegressor {
         if rows.prediction.is_none() && scorer.plan().columns(Port::Prediction).next().is_some() {
             return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
         }
-        let groups = rows.within.map(Column::F64);
-        if groups.is_none() && scorer.plan().columns(Port::Groups).next().is_some() {
+        if rows.within.is_none() && scorer.plan().columns(Port::Groups).next().is_some() {
             return Err(Error::NoGroups);
         }
-        let [d, functions, values] =
-            [rows.prediction, rows.conditional, values].map(|t| t.map(Column::of).unwrap_or_default());
-        let wanted = scorer.plan().width(Port::Functions).unwrap_or(0);
-        if functions.len() != wanted && wanted > 0 {
-            return Err(match functions.len() {
-                0 => Error::NoFunctions { columns: wanted },
-                found => Error::shape("columns of the functions (conditional)", wanted, found),
-            });
+        let (wanted, found) =
+            (scorer.plan().width(Port::Functions).unwrap_or(0), rows.conditional.map_or(0, |f| f.ncols()));
+        match found {
+            _ if wanted == 0 || wanted == found => {}
+            0 => return Err(Error::NoFunctions { columns: wanted }),
+            found => return Err(Error::shape("columns of the functions (conditional)", wanted, found)),
         }
-        let features = Column::of(rows.features);
-        let given = Given { features: &features, prediction: &d, functions: &functions, values: &values, groups };
-        scorer.run(&used(scorer, &given), rows.features.nrows())
+        scorer.run(&used(scorer, &rows.reborrow(), values.as_ref().map(|v| v.view())), rows.features.nrows())
     }
 }
 
@@ -170,24 +169,32 @@ fn number_below(quantity: Quantity) -> Option<(usize, usize)> {
     if let Quantity::Below { target, number } = quantity { Some((target, number)) } else { None }
 }
 
-/// Columns of rows by their roles.
-#[derive(Default)]
-pub(super) struct Given<'s, 'a> {
-    pub features: &'s [Column<'a>],
-    pub prediction: &'s [Column<'a>],
-    pub functions: &'s [Column<'a>],
-    pub values: &'s [Column<'a>],
-    pub groups: Option<Column<'a>>,
+/// Fails where the network's own uncertainty is not that of the fit.
+pub(super) fn check_own(fitted: Option<OwnKind>, found: Option<OwnKind>) -> Result<()> {
+    match (fitted, found) {
+        (Some(kind), found) if found != Some(kind) => Err(Error::NoOwn { what: kind.names()[0] }),
+        (None, Some(kind)) => Err(Error::UnusedOwn { what: kind.names()[0] }),
+        _ => Ok(()),
+    }
 }
 
-/// The columns that a scorer reads.
-pub(super) fn used<'a>(scorer: &Scorer, given: &Given<'_, 'a>) -> Vec<Column<'a>> {
-    let column = |port: Port, k: usize| match (port, given.groups) {
-        (Port::Features, _) => given.features[k],
-        (Port::Functions, _) => given.functions[k],
-        (Port::Values, _) => given.values[k],
-        (Port::Groups, Some(groups)) => groups,
-        _ => given.prediction[k],
+/// The columns that a scorer reads, of rows that have them and of values at which probabilities are asked.
+pub(super) fn used<'a>(
+    scorer: &Scorer,
+    rows: &RegressionInputs<'a>,
+    values: Option<ArrayView2<'a, f64>>,
+) -> Vec<Column<'a>> {
+    let features = Column::of(rows.features);
+    let [prediction, functions, values] =
+        [rows.prediction, rows.conditional, values].map(|t| t.map(Column::of).unwrap_or_default());
+    let own: Vec<Vec<Column<'a>>> = rows.own().into_iter().map(Column::of).collect();
+    let column = |port: Port, k: usize| match (port, port.own_place(), rows.within) {
+        (_, Some((_, place)), _) => own[place][k],
+        (Port::Features, ..) => features[k],
+        (Port::Functions, ..) => functions[k],
+        (Port::Values, ..) => values[k],
+        (Port::Groups, _, Some(groups)) => Column::F64(groups),
+        _ => prediction[k],
     };
     scorer.inputs().iter().map(|i| column(i.port, i.column)).collect()
 }

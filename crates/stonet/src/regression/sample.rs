@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use ndarray::Axis;
-
-use super::stack::{FittedStack, FoldModel, lower, signed_score};
+use super::predict::check_own;
+use super::stack::{FittedStack, FoldModel, columns_of, lower, signed_score};
 use super::{FittedRegressor, Kind, Model, PostStoNetRegressor};
 use crate::base::{Error, Result, Seed, Ticker, streams};
 use crate::conformal::buckets::Buckets;
 use crate::conformal::rows_needed;
-use crate::rows::{RegressionRows, Within};
-use crate::score::{Column, Kept, Port, Scorer};
+use crate::rows::regression::Said;
+use crate::rows::{OwnKind, RegressionRows, Within};
+use crate::score::{Kept, Scorer};
 use crate::train::TuningCurve;
 
 /// A stack that was fitted on all of a sample and has no intervals yet: rows outside of the sample give their scores.
@@ -43,6 +43,7 @@ use crate::train::TuningCurve;
 pub struct UncalibratedRegressor {
     settings: PostStoNetRegressor,
     features: usize,
+    own: Option<OwnKind>,
     /// One per output.
     models: Vec<FoldModel>,
     scores: Vec<Buckets>,
@@ -71,8 +72,8 @@ impl PostStoNetRegressor {
         let features = rows.features().ncols();
         let scorers = models.iter().map(|m| Scorer::new(lower::models_plan(&[m], features))).collect();
         let scores = vec![Buckets::default(); models.len()];
-        let groups = rows.within().map(|_| BTreeMap::new());
-        Ok(UncalibratedRegressor { settings, features, models, scores, groups, scorers, kappa_paths })
+        let (groups, own) = (rows.within().map(|_| BTreeMap::new()), rows.own());
+        Ok(UncalibratedRegressor { settings, features, own, models, scores, groups, scorers, kappa_paths })
     }
 }
 
@@ -87,6 +88,7 @@ impl UncalibratedRegressor {
             return Err(Error::shape("columns of the targets", self.models.len(), rows.y().ncols()));
         }
         self.settings.check_range(rows.y())?;
+        check_own(self.own, rows.own())?;
         if rows.prediction().is_none() && self.models.iter().any(FoldModel::needs_prediction) {
             return Err(Error::NoPrediction { what: crate::regression::stack::NAME });
         }
@@ -115,14 +117,10 @@ impl UncalibratedRegressor {
 
     /// (y − μ)/s of every row for one output.
     fn scores(&self, rows: &RegressionRows<'_>, output: usize) -> Result<Vec<f64>> {
-        let (x, d, y) = (rows.features(), rows.prediction(), rows.y());
-        let column = |port: Port, column: usize| match (port, d) {
-            (Port::Features, _) => Ok(Column::F64(x.index_axis_move(Axis(1), column))),
-            (_, Some(d)) => Ok(Column::F64(d.index_axis_move(Axis(1), output))),
-            (_, None) => Err(Error::NoPrediction { what: crate::regression::stack::NAME }),
-        };
-        let scorer = &self.scorers[output];
-        let columns = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect::<Result<Vec<_>>>()?;
+        let (scorer, y) = (&self.scorers[output], rows.y());
+        let single = rows.output(output);
+        let said = Said { prediction: single.prediction, own: single.own };
+        let columns = columns_of(scorer, rows.features(), &said)?;
         let at = scorer.run(&columns, rows.rows())?;
         (0..rows.rows()).map(|row| signed_score(y[[row, output]], &at, row, (row, output))).collect()
     }
@@ -139,7 +137,7 @@ impl UncalibratedRegressor {
             let remedy = "calibrate on more rows outside of the sample";
             return Err(Error::TooFewRows { what: "calibration", needed, found: self.rows() as usize, remedy });
         }
-        let UncalibratedRegressor { settings, features, models, scores, groups, kappa_paths, .. } = self;
+        let UncalibratedRegressor { settings, features, own, models, scores, groups, kappa_paths, .. } = self;
         let within = groups.as_ref().map(|groups| Within::joined(groups.keys().map(Vec::as_slice)));
         let of_target = |target: usize| -> Vec<Buckets> {
             let labels = within.iter().flat_map(Within::groups);
@@ -147,8 +145,8 @@ impl UncalibratedRegressor {
         };
         let stacks = models.into_iter().zip(scores).enumerate();
         let stacks = stacks.map(|(target, (model, scores))| FittedStack::split(model, scores, of_target(target)));
-        let model = Model::Stacks(stacks.collect());
-        Ok(FittedRegressor { settings, features, groups: false, within, model, kappa_paths, scorers: Kept::default() })
+        let (model, scorers) = (Model::Stacks(stacks.collect()), Kept::default());
+        Ok(FittedRegressor { settings, features, groups: false, within, own, model, kappa_paths, scorers })
     }
 }
 

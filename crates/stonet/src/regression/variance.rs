@@ -3,13 +3,13 @@
 
 use ndarray::{Array2, ArrayView2};
 
-use super::predict::{Given, used};
+use super::predict::used;
 use super::stack::FittedStack;
 use super::{FittedRegressor, Model, eve_plan};
 use crate::base::Result;
 use crate::eve::EveIntervals;
 use crate::rows::RegressionInputs;
-use crate::score::{Column, Scorer, beside};
+use crate::score::{Scorer, beside};
 
 /// A source of the variance of a new value around its prediction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,7 @@ impl FittedRegressor {
 }
 
 fn of_stack(stack: &FittedStack, output: usize, rows: &RegressionInputs<'_>) -> Result<Vec<VariancePart>> {
-    let d = rows.prediction.map(|d| d.index_axis_move(ndarray::Axis(1), output));
-    let (between, residual) = stack.variances(rows.features, d)?;
+    let (between, residual) = stack.variances(rows.features, &rows.said(output))?;
     let mut parts = vec![VariancePart { source: VarianceSource::Residuals, values: residual.to_vec() }];
     // A single fit has no other to differ from.
     if stack.folds().len() > 1 {
@@ -86,7 +85,7 @@ impl EveIntervals {
     pub fn layer_variances(&self, x: ArrayView2<'_, f64>) -> Result<Vec<Array2<f64>>> {
         self.check_columns(x)?;
         let scorer = Scorer::new(eve_plan::layers_plan(self));
-        let columns = scorer.run(&used(&scorer, &Given { features: &Column::of(x), ..Given::default() }), x.nrows())?;
+        let columns = scorer.run(&used(&scorer, &RegressionInputs::new(x)?, None), x.nrows())?;
         Ok(columns.chunks(self.scaling().y.columns()).map(|layer| beside(layer, x.nrows())).collect())
     }
 }

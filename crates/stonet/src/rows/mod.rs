@@ -7,6 +7,7 @@ mod fingerprint;
 mod intervals;
 mod label_kind;
 mod labels;
+pub(crate) mod own;
 pub(crate) mod regression;
 mod reservoir;
 mod within;
@@ -17,6 +18,7 @@ pub use fingerprint::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuild
 pub use intervals::{Intervals, Level, PredictInterval, Side};
 pub use label_kind::LabelKind;
 pub use labels::Labels;
+pub use own::OwnKind;
 pub use regression::{RegressionInputs, RegressionRows};
 pub use reservoir::Reservoir;
 pub use within::Within;

@@ -2,11 +2,13 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
-use super::Within;
 use super::dataset::{LARGEST_FEATURE, LARGEST_TARGET, check_finite, check_magnitude};
+use super::own::Own;
+use super::{OwnKind, Within};
 use crate::base::{Error, Result};
 
-/// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions and groups.
+/// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions,
+/// its own uncertainty, and groups.
 ///
 /// **The network must not have been trained on these rows.** On rows it has seen its errors are too small, and every
 /// guarantee is void.
@@ -15,6 +17,7 @@ pub struct RegressionRows<'a> {
     features: ArrayView2<'a, f64>,
     y: ArrayView2<'a, f64>,
     prediction: Option<ArrayView2<'a, f64>>,
+    own: Option<Own<ArrayView2<'a, f64>>>,
     groups: Option<&'a [usize]>,
     within: Option<(&'a Within, &'a [usize])>,
     conditional: Option<ArrayView2<'a, f64>>,
@@ -29,7 +32,8 @@ impl<'a> RegressionRows<'a> {
         }
         check_finite("features", features)?;
         check_finite("targets", y)?;
-        Ok(RegressionRows { features, y, prediction: None, groups: None, within: None, conditional: None })
+        let (prediction, own, groups, within, conditional) = (None, None, None, None, None);
+        Ok(RegressionRows { features, y, prediction, own, groups, within, conditional })
     }
 
     /// With the network's own predictions, one column per target.
@@ -42,10 +46,37 @@ impl<'a> RegressionRows<'a> {
         Ok(RegressionRows { prediction: Some(prediction), ..self })
     }
 
+    /// With two quantiles of the network, one column per target each; quantiles that cross count in the other order.
+    pub fn with_quantiles(self, lower: ArrayView2<'a, f64>, upper: ArrayView2<'a, f64>) -> Result<Self> {
+        self.with_own(Own::Quantiles([lower, upper]))
+    }
+
+    /// With a standard deviation of the network, one column per target.
+    pub fn with_sd(self, sd: ArrayView2<'a, f64>) -> Result<Self> {
+        self.with_own(Own::Sd([sd]))
+    }
+
+    fn with_own(self, own: Own<ArrayView2<'a, f64>>) -> Result<Self> {
+        check_once(self.own.is_none())?;
+        Ok(RegressionRows { own: Some(own.checked(self.y.nrows(), Some(self.y.ncols()))?), ..self })
+    }
+
+    /// The same rows without the network's own uncertainty.
+    pub fn without_own(self) -> Self {
+        RegressionRows { own: None, ..self }
+    }
+
     /// With a group per row, such as a subject: rows of a group are never split between fitting and judging.
     pub fn with_groups(self, groups: &'a [usize]) -> Result<Self> {
         check_rows("groups", self.y.nrows(), groups.len())?;
         Ok(RegressionRows { groups: Some(groups), ..self })
+    }
+
+    /// With other features of the same rows.
+    pub fn with_features(self, features: ArrayView2<'a, f64>) -> Result<Self> {
+        check_rows("rows of the features", self.y.nrows(), features.nrows())?;
+        check_finite("features", features)?;
+        Ok(RegressionRows { features, ..self })
     }
 
     /// With the group of every row, by its number among `within`: intervals are to cover within each group by itself.
@@ -83,6 +114,11 @@ impl<'a> RegressionRows<'a> {
         self.prediction
     }
 
+    /// What the network says about its own uncertainty, if anything.
+    pub fn own(&self) -> Option<OwnKind> {
+        self.own.map(|own| own.kind())
+    }
+
     /// One per row.
     pub fn groups(&self) -> Option<&'a [usize]> {
         self.groups
@@ -113,6 +149,7 @@ impl<'a> RegressionRows<'a> {
             features: self.features,
             y: column(self.y, j),
             prediction: self.prediction.map(|d| column(d, j)),
+            own: self.own.map(|own| own.output(j)),
             groups: self.groups,
             within: self.within.map(|(within, numbers)| (within.len(), numbers)),
             conditional: self.conditional,
@@ -126,6 +163,7 @@ pub(crate) struct Single<'a> {
     pub features: ArrayView2<'a, f64>,
     pub y: ArrayView1<'a, f64>,
     pub prediction: Option<ArrayView1<'a, f64>>,
+    pub own: Option<Own<ArrayView1<'a, f64>>>,
     pub groups: Option<&'a [usize]>,
     /// How many groups there are within which intervals are to cover, and the number of every row's.
     pub within: Option<(usize, &'a [usize])>,
@@ -133,11 +171,19 @@ pub(crate) struct Single<'a> {
     pub conditional: Option<ArrayView2<'a, f64>>,
 }
 
+/// What a network said about one target.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Said<'a> {
+    pub prediction: Option<ArrayView1<'a, f64>>,
+    pub own: Option<Own<ArrayView1<'a, f64>>>,
+}
+
 /// Rows to predict for.
 #[derive(Debug, Clone, Copy)]
 pub struct RegressionInputs<'a> {
     pub(crate) features: ArrayView2<'a, f64>,
     pub(crate) prediction: Option<ArrayView2<'a, f64>>,
+    pub(crate) own: Option<Own<ArrayView2<'a, f64>>>,
     pub(crate) within: Option<ArrayView1<'a, f64>>,
     pub(crate) conditional: Option<ArrayView2<'a, f64>>,
 }
@@ -146,7 +192,7 @@ impl<'a> RegressionInputs<'a> {
     /// Rows of features.
     pub fn new(features: ArrayView2<'a, f64>) -> Result<Self> {
         check_finite("features", features)?;
-        Ok(RegressionInputs { features, prediction: None, within: None, conditional: None })
+        Ok(RegressionInputs { features, prediction: None, own: None, within: None, conditional: None })
     }
 
     /// With the network's own predictions.
@@ -168,6 +214,44 @@ impl<'a> RegressionInputs<'a> {
         Ok(RegressionInputs { conditional: Some(functions), ..self })
     }
 
+    /// With other features of the same rows.
+    pub fn with_features(self, features: ArrayView2<'a, f64>) -> Result<Self> {
+        check_rows("rows of the features", self.features.nrows(), features.nrows())?;
+        check_finite("features", features)?;
+        Ok(RegressionInputs { features, ..self })
+    }
+
+    /// With two quantiles of the network, as those of the fit.
+    pub fn with_quantiles(self, lower: ArrayView2<'a, f64>, upper: ArrayView2<'a, f64>) -> Result<Self> {
+        self.with_own(Own::Quantiles([lower, upper]))
+    }
+
+    /// With a standard deviation of the network.
+    pub fn with_sd(self, sd: ArrayView2<'a, f64>) -> Result<Self> {
+        self.with_own(Own::Sd([sd]))
+    }
+
+    fn with_own(self, own: Own<ArrayView2<'a, f64>>) -> Result<Self> {
+        check_once(self.own.is_none())?;
+        Ok(RegressionInputs { own: Some(own.checked(self.features.nrows(), None)?), ..self })
+    }
+
+    /// The same for a shorter time: views of ndarray do not shorten their lifetime by themselves.
+    pub(crate) fn reborrow<'b>(&'b self) -> RegressionInputs<'b> {
+        RegressionInputs {
+            features: self.features.reborrow(),
+            prediction: self.prediction.map(|d| d.reborrow()),
+            own: self.own.as_ref().map(|own| own.map(|a| (*a).reborrow())),
+            within: self.within.map(|w| w.reborrow()),
+            conditional: self.conditional.map(|c| c.reborrow()),
+        }
+    }
+
+    /// The same rows without the network's own uncertainty.
+    pub fn without_own(self) -> Self {
+        RegressionInputs { own: None, ..self }
+    }
+
     /// Fails where these values of the rows cannot be judged: other rows, or numbers that are not finite or whose
     /// squares overflow, among the values or the network's predictions.
     pub fn check_values(&self, y: ArrayView2<'_, f64>) -> Result<()> {
@@ -177,14 +261,20 @@ impl<'a> RegressionInputs<'a> {
         self.prediction.map_or(Ok(()), |d| check_magnitude("predictions", d, LARGEST_TARGET))
     }
 
+    /// What the network said about one target.
+    pub(crate) fn said(&self, j: usize) -> Said<'a> {
+        Said { prediction: self.prediction.map(|d| column(d, j)), own: self.own.map(|own| own.output(j)) }
+    }
+
     /// The rows of this range that there are.
     pub fn part(&self, rows: std::ops::Range<usize>) -> Self {
         let end = rows.end.min(self.features.nrows());
         let rows = rows.start.min(end)..end;
         let part = |a: ArrayView2<'a, f64>| a.slice_axis_move(ndarray::Axis(0), rows.clone().into());
         let within = self.within.map(|w| w.slice_axis_move(ndarray::Axis(0), rows.clone().into()));
-        let conditional = self.conditional.map(part);
-        RegressionInputs { features: part(self.features), prediction: self.prediction.map(part), within, conditional }
+        let (prediction, conditional) = (self.prediction.map(part), self.conditional.map(part));
+        let own = self.own.map(|own| own.rows(rows.clone()));
+        RegressionInputs { features: part(self.features), prediction, own, within, conditional }
     }
 
     /// n × p.
@@ -196,6 +286,20 @@ impl<'a> RegressionInputs<'a> {
     pub fn prediction(&self) -> Option<ArrayView2<'a, f64>> {
         self.prediction
     }
+
+    /// The tables of the network's own uncertainty in the order of [`OwnKind::names`]; empty where there are none.
+    pub fn own(&self) -> Vec<ArrayView2<'a, f64>> {
+        self.own.map_or_else(Vec::new, |own| own.parts().to_vec())
+    }
+
+    /// What the network says about its own uncertainty, if anything.
+    pub fn own_kind(&self) -> Option<OwnKind> {
+        self.own.map(|own| own.kind())
+    }
+}
+
+fn check_once(first: bool) -> Result<()> {
+    Error::check(first, "own uncertainty", "given twice", "two quantiles or a standard deviation, not both")
 }
 
 fn check_functions(rows: usize, functions: ArrayView2<'_, f64>) -> Result<()> {

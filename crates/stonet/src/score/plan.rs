@@ -5,7 +5,7 @@
 //! of ONNX operators.
 
 use super::op::Op;
-use crate::rows::InputKind;
+use crate::rows::{InputKind, OwnKind};
 
 /// A value of a plan: some columns, by the number of the operation that computes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +25,12 @@ pub enum Port {
     Features,
     /// The network's own predictions, one column per target.
     Prediction,
+    /// The network's own lower quantiles, one column per target.
+    Lower,
+    /// The network's own upper quantiles, one column per target.
+    Upper,
+    /// The network's own standard deviations, one column per target.
+    Sd,
     /// The network's output per class, of the plan's [kind](Plan::kind).
     Logits,
     /// Values t at which P(y ≤ t) is asked, one column per target.
@@ -41,10 +47,31 @@ impl Port {
         match self {
             Port::Features => "features",
             Port::Prediction => "predictions",
+            Port::Lower => OwnKind::Quantiles.names()[0],
+            Port::Upper => OwnKind::Quantiles.names()[1],
+            Port::Sd => OwnKind::Sd.names()[0],
             Port::Logits => "logits",
             Port::Values => "values",
             Port::Functions => "functions",
             Port::Groups => "groups",
+        }
+    }
+
+    /// The tables of the network's own uncertainty, in the order of [`OwnKind::names`].
+    pub fn own(kind: OwnKind) -> &'static [Port] {
+        match kind {
+            OwnKind::Quantiles => &[Port::Lower, Port::Upper],
+            OwnKind::Sd => &[Port::Sd],
+        }
+    }
+
+    /// Its place among the tables of the network's own uncertainty, if it is one.
+    pub fn own_place(self) -> Option<(OwnKind, usize)> {
+        match self {
+            Port::Lower => Some((OwnKind::Quantiles, 0)),
+            Port::Upper => Some((OwnKind::Quantiles, 1)),
+            Port::Sd => Some((OwnKind::Sd, 0)),
+            _ => None,
         }
     }
 }

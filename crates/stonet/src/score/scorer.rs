@@ -178,6 +178,9 @@ impl Scorer {
         if let Err(wrong) = self.plan.kind.check(rows.clone(), logits.len(), |row, k| logits[k].at(row)) {
             return Err(self.not_finite(columns, rows).unwrap_or(wrong));
         }
+        if let Some(wrong) = self.not_positive(columns, rows.clone()) {
+            return Err(self.not_finite(columns, rows).unwrap_or(wrong));
+        }
         let free = self.rooms.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut room = free.unwrap_or_else(|| Room::new(&self.memory));
         let done = self.tiles(columns, &rows, out, &mut room);
@@ -205,6 +208,18 @@ impl Scorer {
             }
         }
         Ok(())
+    }
+
+    /// The first standard deviation of these rows that is none.
+    fn not_positive(&self, columns: &[Column<'_>], mut rows: Range<usize>) -> Option<Error> {
+        let sds: Vec<usize> = (0..columns.len()).filter(|&k| self.plan.inputs[k].port == Port::Sd).collect();
+        if sds.is_empty() {
+            return None;
+        }
+        let bad = |row: usize| sds.iter().find(|&&k| columns[k].at(row) <= 0.0).map(|&k| (row, k));
+        let (row, k) = rows.find_map(bad)?;
+        let Input { port, column } = self.plan.inputs[k];
+        Some(Error::NotPositive { what: port.name(), row, column, value: columns[k].at(row) })
     }
 
     /// The first number of these rows that is not finite.

@@ -409,7 +409,7 @@ mod tests {
             let sizes: Array1<f64> =
                 x.outer_iter().map(|row| (truth * row[0]).exp() * f64::abs(draws.next().unwrap())).collect();
             let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
-            let fit = LogScale::fit(&design, sizes.view(), &[1e-6], &Work::unwatched()).unwrap();
+            let fit = LogScale::fit(&design, sizes.view(), None, &[1e-6], &Work::unwatched()).unwrap();
             slopes.push(fit.ridge.coefficients()[0] / fit.ridge.clip().clamp(0).scale.recip());
             // Left-out values are the fitted ones but for their own row.
             let moved = (&fit.fitted - &fit.left_out).iter().fold(0.0, |m: f64, d| m.max(d.abs()));
@@ -421,6 +421,29 @@ mod tests {
         // The sd of 40 replications is within 4.5 of its own standard errors, and far below that of logarithms.
         assert!((mean - truth).abs() < 4.5 * expected / (replications as f64).sqrt(), "{mean}");
         assert!(sd < expected * (1.0 + 4.5 / (2.0 * 39.0f64).sqrt()) && sd < best / 0.4f64.sqrt(), "{sd} {expected}");
+    }
+
+    /// A column that is the log scale itself has slope 1 at an infinite penalty, where it is drawn to 1, and none where it
+    /// is drawn to 0; noise is drawn to 0.
+    #[test]
+    fn the_slope_of_a_known_log_scale_is_one() {
+        let n = 500;
+        let mut draws = StandardNormal.sample_iter(Seed::new(9).rng());
+        let x = Array2::<f64>::from_shape_simple_fn((n, 2), || draws.next().unwrap());
+        let sizes: Array1<f64> = x.outer_iter().map(|row| row[0].exp() * f64::abs(draws.next().unwrap())).collect();
+        let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
+        let fit = |slope: Option<usize>| {
+            let fit = LogScale::fit(&design, sizes.view(), slope, &[f64::INFINITY], &Work::unwatched()).unwrap();
+            let again = fit.ridge.predict(x.view()).unwrap();
+            assert!((&again - &fit.fitted).iter().all(|d| d.abs() < 1e-10));
+            (0..2).map(|k| fit.ridge.coefficients()[k] * fit.ridge.clip().clamp(k).scale).collect::<Vec<_>>()
+        };
+        let near = |found: Vec<f64>, expected: [f64; 2]| {
+            assert!(found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-10), "{found:?} and not {expected:?}");
+        };
+        near(fit(None), [0.0, 0.0]);
+        near(fit(Some(0)), [1.0, 0.0]);
+        near(fit(Some(1)), [0.0, 0.0]);
     }
 
     /// The two forms are one regression: coefficients and left-out errors agree to rounding over the whole grid,

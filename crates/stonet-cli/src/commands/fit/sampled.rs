@@ -116,7 +116,13 @@ impl Drawn {
                 let others: Vec<usize> = (0..table.rows()).filter(others).collect();
                 let part = RegressionFile::of(source, columns.clone(), &table, &others)?;
                 known.add(&part.hashes()?);
-                head.calibrate(&part.calibration()?).map_err(|mut e| {
+                let rows = part.calibration().map_err(|mut e| {
+                    if let Error::NotPositive { row, .. } = &mut e {
+                        *row = seen as usize + others[*row];
+                    }
+                    e
+                })?;
+                head.calibrate(&rows).map_err(|mut e| {
                     if let stonet::Error::Unbounded { row, .. } = &mut e {
                         *row = seen as usize + others[*row];
                     }

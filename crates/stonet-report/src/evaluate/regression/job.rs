@@ -17,6 +17,8 @@ use crate::evaluate::strata::{Groups, fifth_of, fifths, ranked};
 const SAMPLE: usize = 200;
 /// The input column that stands for the network's own prediction.
 const OWN_PREDICTION: &str = "(the network's own prediction)";
+/// The input columns that stand for its own uncertainty.
+const OWN_UNCERTAINTY: &str = "(the network's own uncertainty)";
 /// What importance is measured by.
 const MEASURE: &str = "growth of the mean squared error, as a part of the target's variance";
 
@@ -167,8 +169,8 @@ impl Job<'_> {
         groups.into_iter().map(one).collect()
     }
 
-    /// Features and, as one more column per target, the network's own prediction, on which a stack may lean most; on a
-    /// sample of rows, which is their numbers and their values.
+    /// Features and, as more columns per target, the network's own prediction and uncertainty, on which a stack may lean
+    /// most; on a sample of rows, which is their numbers and their values.
     pub fn importance(
         &self,
         features: &[String],
@@ -176,9 +178,11 @@ impl Job<'_> {
         seed: Seed,
     ) -> Result<Importance> {
         let p = features.len();
-        let own = if self.fitted.needs_prediction() { sample.ncols() } else { p };
+        let own = if self.fitted.needs_prediction() || self.fitted.own().is_some() { sample.ncols() } else { p };
+        let uncertainty = own - self.fitted.own().map_or(0, |kind| kind.names().len() * self.fitted.outputs());
         let inputs = sample.slice(s![.., ..own]);
-        let names: Vec<String> = features.iter().cloned().chain((p..own).map(|_| OWN_PREDICTION.to_owned())).collect();
+        let said = |c: usize| if c < uncertainty { OWN_PREDICTION } else { OWN_UNCERTAINTY }.to_owned();
+        let names: Vec<String> = features.iter().cloned().chain((p..own).map(said)).collect();
         let predict = |x: ArrayView2<'_, f64>| self.fitted.predict(&rows_of(self.fitted, x)?);
         let variance = self.y.var_axis(Axis(0), 0.0).mapv(|v| if v > 0.0 { v } else { 1.0 });
         let loss = |rows: &[usize], prediction: ArrayView2<'_, f64>| {

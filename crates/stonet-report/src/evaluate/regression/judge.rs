@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayView2, s};
 use stonet::base::Work;
 use stonet::base::streams::evaluation as streams;
+use stonet::rows::OwnKind;
 use stonet::score::Asked;
 use stonet::train::TuningCurve;
 use stonet::{Error, FittedRegressor, Intervals, Level, RegressionInputs, Result, Ticker};
@@ -90,7 +91,8 @@ impl<'a> RegressionJudge<'a> {
         if let Some(pooled) = &mut self.pooled {
             pooled.add(rows, y, self.curve.each, self.joint)?;
         }
-        self.sample.add(&[rows.features()].into_iter().chain(rows.prediction()).collect::<Vec<_>>());
+        let said = rows.prediction().into_iter().chain(rows.own());
+        self.sample.add(&[rows.features()].into_iter().chain(said).collect::<Vec<_>>());
         self.searched.add(&[rows.features()]);
         Ok(())
     }
@@ -180,12 +182,24 @@ fn named_path(path: &TuningCurve, targets: &[String]) -> TuningCurve {
     }
 }
 
-/// Features, and the network's own predictions beside them, as rows to predict.
+/// Features, and what the network says itself beside them, as rows to predict: its predictions, where there are some,
+/// then its own uncertainty.
 pub(super) fn rows_of<'v>(fitted: &FittedRegressor, values: ArrayView2<'v, f64>) -> Result<RegressionInputs<'v>> {
     let p = fitted.features();
-    let rows = RegressionInputs::new(values.slice_move(s![.., ..p]))?;
-    let d = values.slice_move(s![.., p..]);
-    if d.ncols() > 0 { rows.with_prediction(d) } else { Ok(rows) }
+    let mut rows = RegressionInputs::new(values.slice_move(s![.., ..p]))?;
+    let targets = fitted.outputs();
+    let own = values.ncols() - targets * fitted.own().map_or(0, |kind| kind.names().len());
+    if own > p {
+        rows = rows.with_prediction(values.slice_move(s![.., p..own]))?;
+    }
+    match fitted.own() {
+        None => Ok(rows),
+        Some(OwnKind::Sd) => rows.with_sd(values.slice_move(s![.., own..])),
+        Some(OwnKind::Quantiles) => {
+            let upper = own + targets;
+            rows.with_quantiles(values.slice_move(s![.., own..upper]), values.slice_move(s![.., upper..]))
+        }
+    }
 }
 
 /// The sources of variance on some rows of the sample.

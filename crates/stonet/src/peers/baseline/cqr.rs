@@ -1,7 +1,7 @@
 //! Conformalised quantile regression (Romano, Patterson & Candès 2019): two conditional quantiles, moved apart by what
 //! they miss.
 
-use ndarray::{Array1, ArrayView2, Zip};
+use ndarray::{Array1, ArrayView1, ArrayView2, Zip};
 use serde::{Deserialize, Serialize};
 
 use super::halves::{Judge, halves};
@@ -40,7 +40,7 @@ impl Cqr {
         let loss = Loss::Pinball { levels: vec![tail, 1.0 - tail] };
         let network = self.network.fit(loss, fit.features.view(), fit.y.view(), seed.child(streams::FIT), tick)?;
         let (low, high) = quantiles(&network, judge.features.view())?;
-        let scores = Zip::from(&judge.y).and(&low).and(&high).map_collect(|y, l, h| (l - y).max(y - h));
+        let scores = misses(judge.y.view(), &low, &high);
         Ok(FittedCqr { network, judge: judge.judge(scores)?, level })
     }
 }
@@ -66,13 +66,22 @@ impl FittedBaseline for FittedCqr {
             "the level of the fit: quantile networks are of one level; fit another",
         )?;
         let (low, high) = quantiles(&self.network, rows.features)?;
-        let middle = 0.5 * (&low + &high);
-        let shift = self.judge.quantile(level);
-        // A shift inwards by more than half the distance leaves no interval; a point covers no less than that.
-        let lower = Zip::from(&low).and(&middle).map_collect(|l, m| (l - shift).min(*m));
-        let upper = Zip::from(&high).and(&middle).map_collect(|h, m| (h + shift).max(*m));
-        Ok(intervals(middle, lower, upper, level))
+        Ok(moved(&low, &high, self.judge.quantile(level), level))
     }
+}
+
+/// How far each value lies outside of its quantiles; negative inside.
+pub(super) fn misses(y: ArrayView1<'_, f64>, low: &Array1<f64>, high: &Array1<f64>) -> Array1<f64> {
+    Zip::from(y).and(low).and(high).map_collect(|y, l, h| (l - y).max(y - h))
+}
+
+/// Quantiles moved apart by a constant.
+pub(super) fn moved(low: &Array1<f64>, high: &Array1<f64>, shift: f64, level: Level) -> Intervals {
+    let middle = 0.5 * (low + high);
+    // A shift inwards by more than half the distance leaves no interval; a point covers no less than that.
+    let lower = Zip::from(low).and(&middle).map_collect(|l, m| (l - shift).min(*m));
+    let upper = Zip::from(high).and(&middle).map_collect(|h, m| (h + shift).max(*m));
+    intervals(middle, lower, upper, level)
 }
 
 /// The two outputs in order: nothing keeps a network's quantiles from crossing.

@@ -85,6 +85,7 @@ mod tests {
             features: features.view(),
             y: y.view(),
             prediction: None,
+            own: None,
             groups: Some(&groups),
             within: None,
             conditional: None,

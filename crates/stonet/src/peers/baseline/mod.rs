@@ -5,6 +5,8 @@
 //! | [`SplitConformal`] | the network's | a constant | all judge |
 //! | [`Normalised`] | the network's | grows with a regression of its errors on the features | half and half |
 //! | [`Cqr`] | middle of two conditional quantiles | as far apart as the quantiles, moved by a constant | half and half |
+//! | [`OwnQuantiles`] | middle of the network's own quantiles | as far apart as they are, moved by a constant | all judge |
+//! | [`OwnSd`] | the network's | a multiple of its own standard deviation | all judge |
 //! | [`PostLinear`] | a Lasso on the features | a constant | half and half |
 //! | [`NetworkRefit`] | a small network on the features | a constant | half and half |
 //! | [`Laplace`] | Bayesian regression on the features | Gaussian, from the posterior | all fit |
@@ -37,6 +39,7 @@ mod halves;
 mod laplace;
 mod method;
 mod normalised;
+mod own;
 mod post_linear;
 mod refit;
 mod small_network;
@@ -49,6 +52,7 @@ pub use cqr::{Cqr, FittedCqr};
 pub use laplace::{FittedLaplace, Laplace};
 pub use method::Baseline;
 pub use normalised::{FittedNormalised, Normalised};
+pub use own::{FittedOwnQuantiles, FittedOwnSd, OwnQuantiles, OwnSd};
 pub use post_linear::{FittedPostLinear, PostLinear};
 pub use refit::{FittedRefit, NetworkRefit};
 pub use small_network::SmallNetwork;
@@ -66,12 +70,9 @@ pub trait FittedBaseline {
     fn intervals(&self, rows: &RegressionInputs<'_>, level: Level) -> Result<Intervals> {
         let n = rows.features.nrows();
         let (x, d) = (whole_tiles(rows.features, 0..n), rows.prediction.map(|d| whole_tiles(d, 0..n)));
-        let tiles = RegressionInputs {
-            features: x.view(),
-            prediction: d.as_ref().map(|d| d.view()),
-            within: None,
-            conditional: None,
-        };
+        let own = rows.own.map(|own| own.map(|a| whole_tiles(*a, 0..n)));
+        let (prediction, own) = (d.as_ref().map(|d| d.view()), own.as_ref().map(|own| own.view()));
+        let tiles = RegressionInputs { features: x.view(), prediction, own, within: None, conditional: None };
         let all = self.of_tiles(&tiles, level)?;
         let cut = |a: &Array2<f64>| a.slice(s![..n, ..]).to_owned();
         let intervals =

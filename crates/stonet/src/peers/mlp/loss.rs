@@ -1,4 +1,4 @@
-//! What a perceptron is trained to make small: squared error, quantiles, and the losses of classes.
+//! What a perceptron is trained to make small: squared error, quantiles, a normal distribution, and the losses of classes.
 //!
 //! A loss is a mean over rows; its gradient is in the network's outputs F. Both are computed in f64, batch by batch.
 
@@ -24,6 +24,9 @@ pub enum Loss {
         /// τ_1 < τ_2 < …, all in (0, 1).
         levels: Vec<f64>,
     },
+    /// A normal distribution of a single target, `1/m Σ_i ½ (y_i − F_i1)² exp(−2 F_i2) + F_i2`. Two outputs: the mean
+    /// and the logarithm of the standard deviation.
+    Gaussian,
     /// `−1/m Σ_i log p_i`, where p_i is the softmax probability of the row's class. Outputs are logits, targets one-hot
     /// ([`Dataset::classes`]).
     CrossEntropy,
@@ -64,7 +67,7 @@ impl Loss {
             Loss::Mmce { weight } => {
                 Error::check(not_negative(*weight), "loss.weight", weight, "finite and not negative")
             }
-            Loss::Squared | Loss::CrossEntropy => Ok(()),
+            Loss::Squared | Loss::Gaussian | Loss::CrossEntropy => Ok(()),
         }
     }
 
@@ -74,6 +77,8 @@ impl Loss {
             Loss::Squared => Ok(data.outputs()),
             Loss::Pinball { levels } if data.outputs() == 1 => Ok(levels.len()),
             Loss::Pinball { .. } => Err(Error::shape("target columns of the pinball loss", 1, data.outputs())),
+            Loss::Gaussian if data.outputs() == 1 => Ok(2),
+            Loss::Gaussian => Err(Error::shape("target columns of the normal distribution", 1, data.outputs())),
             Loss::CrossEntropy | Loss::Focal { .. } | Loss::Mmce { .. } => {
                 Likelihood::Multinomial.check(data.y()).map(|()| data.outputs())
             }
@@ -92,6 +97,7 @@ impl Loss {
         match self {
             Loss::Squared => squared(f, y, g),
             Loss::Pinball { levels } => pinball(levels, f, y, g),
+            Loss::Gaussian => gaussian(f, y, g),
             Loss::CrossEntropy => classes::focal(0.0, f, y, g),
             Loss::Focal { gamma } => classes::focal(*gamma, f, y, g),
             Loss::Mmce { weight } => classes::focal(0.0, f, y, g) + classes::add_mmce(*weight, f, y, g, scratch),
@@ -107,6 +113,19 @@ fn squared(f: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, g: &mut [f64]) -> f64
         total += (f - y).powi(2);
     }
     0.5 * total / m
+}
+
+/// log s is kept within ± 20 of the loss, so that no step overflows.
+fn gaussian(f: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, g: &mut [f64]) -> f64 {
+    let m = f.nrows() as f64;
+    let mut total = 0.0;
+    for ((f, y), g) in f.outer_iter().zip(y).zip(g.chunks_exact_mut(2)) {
+        let (off, precision) = (y - f[0], (-2.0 * f[1].clamp(-20.0, 20.0)).exp());
+        let square = off * off * precision;
+        (g[0], g[1]) = (-off * precision / m, (1.0 - square) / m);
+        total += 0.5 * square + f[1];
+    }
+    total / m
 }
 
 /// At F = y the slope −τ is taken, one of the subgradients.
@@ -135,12 +154,18 @@ pub(super) mod tests {
         let classes = array![[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]];
         vec![
             (Loss::Squared, real),
-            (Loss::Pinball { levels: vec![0.05, 0.5, 0.9] }, single),
+            (Loss::Pinball { levels: vec![0.05, 0.5, 0.9] }, single.clone()),
+            (Loss::Gaussian, single),
             (Loss::CrossEntropy, classes.clone()),
             (Loss::FOCAL, classes.clone()),
             (Loss::Focal { gamma: 0.5 }, classes.clone()),
             (Loss::Mmce { weight: 2.0 }, classes),
         ]
+    }
+
+    /// How many outputs the losses of [`all`] have.
+    pub(in crate::peers::mlp) fn outputs(loss: &Loss) -> usize {
+        if *loss == Loss::Gaussian { 2 } else { 3 }
     }
 
     fn value(loss: &Loss, f: &Array2<f64>, y: &Array2<f64>) -> f64 {
@@ -151,6 +176,7 @@ pub(super) mod tests {
     fn gradients_agree_with_central_differences() {
         let f = array![[0.1, 0.4, -0.3], [-0.7, 0.2, 1.1], [0.9, -0.6, 0.35], [0.25, 0.8, 0.15]];
         for (loss, y) in all() {
+            let f = f.slice(ndarray::s![.., ..outputs(&loss)]).to_owned();
             let (mut g, h) = (vec![0.0; f.len()], 1e-6);
             loss.gradient(f.view(), y.view(), &mut g, &mut vec![0.0; 3 * f.nrows()]);
             for (at, g) in f.indexed_iter().map(|(at, _)| at).zip(&g) {
@@ -180,6 +206,8 @@ pub(super) mod tests {
         let pinball = Loss::Pinball { levels: vec![0.1, 0.8] };
         let (f, y) = (array![[1.0, 2.0]], array![[1.5]]);
         assert!((value(&pinball, &f, &y) - (0.1 * 0.5 + 0.2 * 0.5)).abs() < 1e-15);
+        // ½ (1.5 − 1)² / e⁴ + 2.
+        assert!((value(&Loss::Gaussian, &f, &y) - (0.125 * (-4.0f64).exp() + 2.0)).abs() < 1e-15);
         assert!((value(&Loss::Squared, &array![[1.0], [3.0]], &array![[0.0], [5.0]]) - 1.25).abs() < 1e-15);
     }
 
@@ -206,6 +234,7 @@ pub(super) mod tests {
         let two = data(array![[1.0, 2.0]]);
         let pinball = Loss::Pinball { levels: vec![0.5] };
         assert_eq!(pinball.outputs(&two), Err(Error::shape("target columns of the pinball loss", 1, 2)));
+        assert!(Loss::Gaussian.outputs(&two).is_err());
         for levels in [vec![], vec![0.0, 0.5], vec![0.5, 1.0], vec![f64::NAN], vec![0.9, 0.1], vec![0.5, 0.5]] {
             assert!(Loss::Pinball { levels }.validate().is_err());
         }

@@ -1,7 +1,7 @@
 //! Plain perceptrons: networks to be trained as usual and processed afterwards.
 //!
 //! [`Training`] fits an [`Mlp`] by Adam under a [`Loss`]; what is processed are its [predictions](Mlp::predict),
-//! quantiles or logits, or the [features](Mlp::features) of its last hidden layer.
+//! quantiles, standard deviations or logits, or the [features](Mlp::features) of its last hidden layer.
 
 mod adam;
 mod classes;

@@ -190,7 +190,8 @@ mod tests {
                 for hidden in [vec![7], vec![6, 5]] {
                     let x = Array2::from_shape_fn((4, 3), |(i, j)| (1.7 * i as f64 + 2.9 * j as f64).sin());
                     let data = Dataset::new(x, y.clone()).unwrap();
-                    let widths: Vec<usize> = [3].into_iter().chain(hidden).chain([3]).collect();
+                    let widths: Vec<usize> =
+                        [3].into_iter().chain(hidden).chain([loss::tests::outputs(&loss)]).collect();
                     let mut net = Mlp::random(&widths, psi, Seed::new(4));
                     let start = net.clone();
                     let mut judge = Judge::new(&net, &data, 5);

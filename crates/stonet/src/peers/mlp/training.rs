@@ -123,8 +123,8 @@ pub struct Trained {
 impl Training {
     /// Trains on these rows from a random start, on the caller's thread. The result depends on the arguments alone.
     ///
-    /// Targets are numbers for [`Loss::Squared`], a single column for [`Loss::Pinball`], one-hot rows
-    /// ([`Dataset::classes`]) for classes.
+    /// Targets are numbers for [`Loss::Squared`], a single column for [`Loss::Pinball`] and
+    /// [`Loss::Gaussian`], one-hot rows ([`Dataset::classes`]) for classes.
     pub fn fit(&self, data: &Dataset, seed: Seed, observer: &mut dyn Observer) -> Result<Trained> {
         self.validate()?;
         let outputs = self.loss.outputs(data)?;

@@ -1,21 +1,18 @@
 //! Sources of the width of a stack's intervals: disagreement between folds, and residuals.
 
-use ndarray::{Array1, ArrayView1, ArrayView2};
+use ndarray::{Array1, ArrayView2};
 
 use super::FittedStack;
 use super::fit::at;
 use crate::base::Result;
+use crate::rows::regression::Said;
 
 impl FittedStack {
     /// The variance at every row of the distribution that two-sided CV+ takes its ends from, μ_k(i)(x) + |R_i| s⁺_k(i)(x)
     /// and μ_k(i)(x) − |R_i| s⁻_k(i)(x) over the scored rows i, in its two parts: the variance between the folds' means,
     /// and the mean of the folds' own variances.
-    pub fn variances(
-        &self,
-        x: ArrayView2<'_, f64>,
-        d: Option<ArrayView1<'_, f64>>,
-    ) -> Result<(Array1<f64>, Array1<f64>)> {
-        let at = at(&self.folds.iter().collect::<Vec<_>>(), x, d)?;
+    pub(crate) fn variances<'a>(&self, x: ArrayView2<'a, f64>, said: &Said<'a>) -> Result<(Array1<f64>, Array1<f64>)> {
+        let at = at(&self.folds.iter().collect::<Vec<_>>(), x, said)?;
         let mut mean = Array1::<f64>::zeros(x.nrows());
         let (mut square, mut residual) = (mean.clone(), mean.clone());
         let mut mass = 0.0;
@@ -42,7 +39,7 @@ impl FittedStack {
 
 #[cfg(test)]
 mod tests {
-    use super::at;
+    use super::{Said, at};
     use crate::base::Seed;
     use crate::regression::{Kind, PostStoNetRegressor};
     use crate::rows::{Level, RegressionInputs, RegressionRows, Side};
@@ -64,11 +61,12 @@ mod tests {
         let intervals = fitted.intervals(&new, level, Side::Both).unwrap();
         assert!((&point - &intervals.prediction).iter().all(|d| d.abs() < 1e-12));
         let stack = &fitted.stacks().unwrap()[0];
-        let (between, residual) = stack.variances(x.view(), None).unwrap();
+        let (between, residual) = stack.variances(x.view(), &Said::default()).unwrap();
         for r in 0..x.nrows() {
             let mut ends = Vec::new();
             for (fold, (scores, _)) in stack.folds().iter().zip(stack.scores().absolute()) {
-                let [mu, above, below] = at(&[fold], x.slice(ndarray::s![r..r + 1, ..]), None).unwrap().remove(0);
+                let [mu, above, below] =
+                    at(&[fold], x.slice(ndarray::s![r..r + 1, ..]), &Said::default()).unwrap().remove(0);
                 scores.iter().for_each(|a| ends.extend([mu[0] + a * above[0], mu[0] - a * below[0]]));
             }
             let mean = ends.iter().sum::<f64>() / ends.len() as f64;

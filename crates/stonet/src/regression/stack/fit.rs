@@ -1,7 +1,7 @@
 //! How a stack is fitted: folds, fits outside one or two of them, choices on what they predict, and scores of the rows
 //! they held out.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 
 use super::members::{Candidates, Members};
@@ -11,7 +11,7 @@ use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
 use crate::base::Work;
 use crate::base::streams::stack as streams;
 use crate::base::{Error, Result, Seed, Ticker};
-use crate::rows::regression::Single;
+use crate::rows::regression::{Said, Single};
 use crate::score::{Column, Input, Port, Scorer};
 use crate::sparse::ridge::{BLOCK, Components};
 use crate::train::TuningCurve;
@@ -232,17 +232,21 @@ impl<'a, 'd> Job<'a, 'd> {
         let mean = chosen.dot(&weights);
         let network = self.data.prediction.map(|d| d.select(Axis(0), rows));
         let network = network.as_ref().map(|d| d.view());
-        let on = Learned { features: self.data.features, rows, prediction: mean.view(), network, components };
+        let own = self.data.own.map(|own| own.select(rows));
+        let own = own.as_ref().map(|own| own.view());
+        let on = Learned { features: self.data.features, rows, prediction: mean.view(), network, own, components };
         let residual = &y - &mean;
         let (scale, log_scale) = ScaleModel::learn(on, residual.view(), &self.work)?;
         // Where the same rows are scored, a shape would fit their residuals.
         let fresh = self.stack.scheme != Scheme::Same;
         let shape = (fresh && !self.stack.symmetric && scale != ScaleModel::Constant).then(|| {
             let groups: Option<Vec<usize>> = self.data.groups.map(|g| rows.iter().map(|&r| g[r]).collect());
+            let lean = scale.own().zip(own.as_ref()).and_then(|(width, own)| width.lean(own, mean.view()));
             let on = shape::Learned {
                 residual: residual.view(),
                 log_scale: log_scale.view(),
                 prediction: mean.view(),
+                lean: lean.as_ref().map(|l| l.view()),
                 groups: groups.as_deref(),
             };
             Shape::learn(on, self.seed.child(streams::SHAPES.at(stream)))
@@ -301,7 +305,9 @@ pub(super) fn scored(scorer: &Scorer, data: &Single<'_>, rows: &[usize]) -> Resu
     for part in rows.chunks(BLOCK) {
         let x = data.features.select(Axis(0), part);
         let d = data.prediction.map(|d| d.select(Axis(0), part));
-        let columns = columns_of(scorer, x.view(), d.as_ref().map(|d| d.view()))?;
+        let own = data.own.map(|own| own.select(part));
+        let said = Said { prediction: d.as_ref().map(|d| d.view()), own: own.as_ref().map(|own| own.view()) };
+        let columns = columns_of(scorer, x.view(), &said)?;
         let results = scorer.run(&columns, part.len()).map_err(|e| e.of_rows(part))?;
         out.iter_mut().zip(results).for_each(|(out, result)| out.extend(result));
     }
@@ -309,22 +315,22 @@ pub(super) fn scored(scorer: &Scorer, data: &Single<'_>, rows: &[usize]) -> Resu
 }
 
 /// μ and s, above and below, of every model at all rows.
-pub(super) fn at(
-    models: &[&FoldModel],
-    x: ArrayView2<'_, f64>,
-    d: Option<ArrayView1<'_, f64>>,
-) -> Result<Vec<[Array1<f64>; 3]>> {
+pub(super) fn at<'a>(models: &[&FoldModel], x: ArrayView2<'a, f64>, said: &Said<'a>) -> Result<Vec<[Array1<f64>; 3]>> {
     let scorer = Scorer::new(lower::models_plan(models, x.ncols()));
-    let columns = columns_of(&scorer, x, d)?;
+    let columns = columns_of(&scorer, x, said)?;
     let mut out = scorer.run(&columns, x.nrows())?.into_iter().map(Array1::from);
     Ok(std::iter::from_fn(|| Some([out.next()?, out.next()?, out.next()?])).collect())
 }
 
 /// The columns that a scorer of one target reads.
-fn columns_of<'a>(scorer: &Scorer, x: ArrayView2<'a, f64>, d: Option<ArrayView1<'a, f64>>) -> Result<Vec<Column<'a>>> {
-    let column = |input: &Input| match input.port {
-        Port::Features => Ok(Column::F64(x.index_axis_move(Axis(1), input.column))),
-        _ => d.map(Column::F64).ok_or(Error::NoPrediction { what: NAME }),
+pub(crate) fn columns_of<'a>(scorer: &Scorer, x: ArrayView2<'a, f64>, said: &Said<'a>) -> Result<Vec<Column<'a>>> {
+    let column = |input: &Input| match input.port.own_place() {
+        Some((kind, place)) => match &said.own {
+            Some(own) if own.kind() == kind => Ok(Column::F64(own.parts()[place])),
+            _ => Err(Error::NoOwn { what: input.port.name() }),
+        },
+        None if input.port == Port::Features => Ok(Column::F64(x.index_axis_move(Axis(1), input.column))),
+        None => said.prediction.map(Column::F64).ok_or(Error::NoPrediction { what: NAME }),
     };
     scorer.inputs().iter().map(column).collect()
 }
@@ -351,18 +357,23 @@ mod tests {
         let groups: Vec<usize> = (0..n).map(|i| i / 3).collect();
         let stonet =
             StoNetSettings { steps: 20, kappas: Some(vec![0.01, 0.2]), hidden: vec![3], ..StoNetSettings::default() };
-        for (kind, grouped) in [
-            (Kind::Fast, false),
-            (Kind::Stack, false),
-            (Kind::CvPlus, false),
-            (Kind::Split, false),
-            (Kind::Fast, true),
-            (Kind::Stack, true),
+        let (lower, upper) = (d.mapv(|d| d - 0.5), Array2::from_shape_fn((n, 1), |(i, _)| d[[i, 0]] + x[[i, 1]].exp()));
+        for (kind, grouped, own) in [
+            (Kind::Fast, false, false),
+            (Kind::Stack, false, false),
+            (Kind::CvPlus, false, false),
+            (Kind::Split, false, false),
+            (Kind::Fast, true, false),
+            (Kind::Stack, true, false),
+            (Kind::Stack, false, true),
+            (Kind::Split, false, true),
+            (Kind::Fast, true, true),
         ] {
             let settings = PostStoNetRegressor { kind, stonet: stonet.clone(), ..PostStoNetRegressor::default() };
             let fit = |y: &Array2<f64>| {
                 let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
                 let rows = if grouped { rows.with_groups(&groups).unwrap() } else { rows };
+                let rows = if own { rows.with_quantiles(lower.view(), upper.view()).unwrap() } else { rows };
                 settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap().stacks().unwrap()[0].clone()
             };
             let before = fit(&y);

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use ndarray::{ArrayView1, s};
 
 use super::shape::{Factor, Shape};
-use super::{FittedStack, FoldModel, Member, ScaleModel, Scaled};
+use super::{FittedStack, FoldModel, Member, OwnWidth, ScaleModel, Scaled};
 use crate::base::Result;
-use crate::rows::{Level, Side};
+use crate::rows::{Level, OwnKind, Side};
 use crate::score::{
     Asked, Builder, Clamp, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
 };
@@ -153,6 +153,21 @@ impl Inputs {
         b.pick(all, [self.target])
     }
 
+    /// The network's own uncertainty about this target, a column per table.
+    fn own(self, b: &mut Builder, kind: OwnKind) -> Vec<Node> {
+        let column = |port: &Port| {
+            let all = b.port(*port, self.targets);
+            b.pick(all, [self.target])
+        };
+        Port::own(kind).iter().map(column).collect()
+    }
+
+    /// The middle of the network's own quantiles.
+    fn middle(self, b: &mut Builder) -> Node {
+        let both = self.own(b, OwnKind::Quantiles);
+        b.sum(both.into_iter().map(|q| (0.5, q)).collect(), 0.0)
+    }
+
     /// μ and the scales above and below it, a column each.
     fn fold(self, b: &mut Builder, model: &FoldModel) -> [Node; 3] {
         let mut fold = Fold { inputs: self, single: model.single(), clamped: Vec::new() };
@@ -164,7 +179,8 @@ impl Inputs {
         let (exponent, scale) = fold.scale(b, &model.scale, mean);
         match (&model.shape, exponent) {
             (Some(shape), Some(exponent)) => {
-                let columns = shape_columns(b, shape, exponent, mean);
+                let lean = self.lean(b, model, mean);
+                let columns = shape_columns(b, shape, [exponent, mean], lean);
                 let [above, below] = [&shape.upper, &shape.lower].map(|factor| {
                     let mut sparse = Sparse::default();
                     sparse.push(factor.weights.iter().copied().enumerate(), factor.constant);
@@ -177,6 +193,15 @@ impl Inputs {
             _ => [mean, scale, scale],
         }
     }
+
+    /// The lean of the network's quantiles, where the shape looks at it.
+    fn lean(self, b: &mut Builder, model: &FoldModel, mean: Node) -> Option<Node> {
+        let [low, high] = model.shape.as_ref()?.lean?;
+        let (own, width) = (self.own(b, OwnKind::Quantiles), model.scale.own()?);
+        let (log, middle) = (width.lower(b, &own), self.middle(b));
+        let lean = width.lower_lean(b, log, middle, mean);
+        Some(b.clamp(lean, vec![Clamp::within(0, low, high)], false))
+    }
 }
 
 /// A fold in the making.
@@ -187,11 +212,12 @@ struct Fold {
     clamped: Vec<Node>,
 }
 
-/// The parts of μ: columns, a multiple of the network's prediction, and a constant.
+/// The parts of μ: columns, a multiple of the network's prediction, one of the middle of its quantiles, and a constant.
 #[derive(Default)]
 struct Mean {
     parts: Vec<(f64, Node)>,
     network: f64,
+    middle: f64,
     constant: f64,
 }
 
@@ -199,6 +225,7 @@ impl Fold {
     fn member(&mut self, b: &mut Builder, weight: f64, member: &Member, mean: &mut Mean) {
         match member {
             Member::Network => mean.network += weight,
+            Member::Middle => mean.middle += weight,
             Member::Ridge(ridge) => {
                 let coefficients = ridge.coefficients() * weight;
                 let part = self.unit(b, ridge.clip(), coefficients.view(), weight * ridge.intercept());
@@ -225,6 +252,9 @@ impl Fold {
     fn mean(&self, b: &mut Builder, mut mean: Mean) -> Node {
         if mean.network != 0.0 {
             mean.parts.insert(0, (mean.network, self.inputs.d(b)));
+        }
+        if mean.middle != 0.0 {
+            mean.parts.insert(0, (mean.middle, self.inputs.middle(b)));
         }
         if mean.parts.is_empty() {
             let x = self.inputs.x(b);
@@ -305,7 +335,7 @@ impl Fold {
 
     /// log s before it is clipped, unless it is constant, and the scale s.
     fn scale(&mut self, b: &mut Builder, model: &ScaleModel, mean: Node) -> (Option<Node>, Node) {
-        let ScaleModel::Learned { ridge, offset, low, high, network, centre, components } = model else {
+        let ScaleModel::Learned { ridge, offset, low, high, network, centre, components, own } = model else {
             return (None, b.constant(mean, &[1.0]));
         };
         let features = self.unit(b, ridge.clip(), ridge.coefficients().view(), ridge.intercept());
@@ -314,6 +344,10 @@ impl Fold {
         if *network {
             let d = self.inputs.d(b);
             others.push(b.op(Op::LogDistance { a: mean, b: d, offset: *offset }));
+        }
+        if let Some(own) = own {
+            let columns = self.inputs.own(b, own.kind());
+            others.push(own.lower(b, &columns));
         }
         if let Some(components) = components {
             others.push(self.products(b, components));
@@ -336,15 +370,15 @@ impl Fold {
     }
 }
 
-/// The columns that a shape looks at: log s with its hinges, then u, u² and the hinges of u.
-fn shape_columns(b: &mut Builder, shape: &Shape, log: Node, mean: Node) -> Node {
+/// The columns that a shape looks at: log s with its hinges, then u, u² and the hinges of u, and the lean.
+fn shape_columns(b: &mut Builder, shape: &Shape, [log, mean]: [Node; 2], lean: Option<Node>) -> Node {
     let hinge = |knot: f64| Clamp { column: 0, centre: knot, scale: 1.0, low: 0.0, high: f64::INFINITY };
     let of_log = b.clamp(log, shape.scale_knots.map(hinge).to_vec(), false);
     let [low, high] = shape.range;
     let u = b.clamp(mean, vec![Clamp { column: 0, centre: shape.centre, scale: shape.unit, low, high }], false);
     let square = b.op(Op::Product(u, u));
     let of_u = b.clamp(u, shape.knots.map(hinge).to_vec(), false);
-    b.join(vec![log, of_log, u, square, of_u])
+    b.join([log, of_log, u, square, of_u].into_iter().chain(lean).collect())
 }
 
 /// Whether a column's scale is the clamp's, but for rounding.
@@ -364,7 +398,8 @@ impl FoldModel {
         let size: f64 = self.members.iter().map(|(weight, member)| weight.abs() * size(member)).sum();
         let error = SINGLE_ROUNDING * size;
         let of_scale = self.scale.error(error);
-        let of_shape = self.shape.as_ref().map_or(0.0, |s| s.error(of_scale, error));
+        let steep = self.scale.own().map_or(0.0, OwnWidth::steepest_lean);
+        let of_shape = self.shape.as_ref().map_or(0.0, |s| s.error(of_scale, error, steep));
         // Weights in units of the target must have digits in single precision.
         SINGLE_RANGE.contains(&size) && error <= SINGLE_ERROR * low.exp() && of_scale + of_shape <= SINGLE_SCALE_ERROR
     }
@@ -385,7 +420,7 @@ fn size(member: &Member) -> f64 {
         2.0 * s.response().1.abs() * gain * first
     };
     match member {
-        Member::Network => 0.0,
+        Member::Network | Member::Middle => 0.0,
         Member::Ridge(r) => norm(r.coefficients().view()),
         Member::Quadratic { components, ridge } => {
             let first = components.clip().columns();
@@ -410,15 +445,16 @@ fn products_error(components: &Components, ridge: &Ridge, first: usize) -> f64 {
 }
 
 impl Shape {
-    /// The largest relative error of a factor where log s and μ have these errors.
-    fn error(&self, of_log: f64, of_mean: f64) -> f64 {
+    /// The largest relative error of a factor where log s and μ have these errors, and the lean is this steep in μ.
+    fn error(&self, of_log: f64, of_mean: f64, steep: f64) -> f64 {
         let one = |f: &Factor| {
             let log: f64 = f.weights[..3].iter().map(|w| w.abs()).sum();
             let far = self.range[0].abs().max(self.range[1].abs());
             let u = f.weights[3].abs()
                 + 2.0 * far * f.weights[4].abs()
-                + f.weights[5..].iter().map(|w| w.abs()).sum::<f64>();
-            (log * of_log + u * self.unit * of_mean) / f.low
+                + f.weights[5..8].iter().map(|w| w.abs()).sum::<f64>();
+            let lean = f.weights[8..].iter().map(|w| w.abs()).sum::<f64>() * steep;
+            (log * of_log + (u * self.unit + lean) * of_mean) / f.low
         };
         one(&self.upper).max(one(&self.lower))
     }
@@ -427,9 +463,11 @@ impl Shape {
 impl ScaleModel {
     /// The largest relative error of s where the features are in single precision and μ has this error.
     fn error(&self, of_mean: f64) -> f64 {
-        let ScaleModel::Learned { ridge, offset, network, components, .. } = self else { return 0.0 };
+        let ScaleModel::Learned { ridge, offset, network, components, own, .. } = self else { return 0.0 };
         let (clip, coefficients) = (ridge.clip(), ridge.coefficients());
-        let others = if *network { 3 } else { 2 };
+        // The network's own width does not depend on μ.
+        let slopes = if *network { 3 } else { 2 };
+        let others = slopes + usize::from(own.is_some());
         let products = components.as_ref().map_or(0, |c| c.products());
         let Some(first) = coefficients.len().checked_sub(others + products) else { return f64::INFINITY };
         let of_products = components.as_ref().map_or(0.0, |c| products_error(c, ridge, first + others));
@@ -437,9 +475,9 @@ impl ScaleModel {
         // network's prediction.
         let square = clip.clamp(first + 1);
         let largest = (square.centre + square.high / square.scale).max(0.0).sqrt();
-        let slopes = [1.0, 2.0 * largest, 1.0 / offset];
+        let steepness = [1.0, 2.0 * largest, 1.0 / offset];
         let through: f64 =
-            (0..others).map(|i| (coefficients[first + i] * clip.clamp(first + i).scale).abs() * slopes[i]).sum();
+            (0..slopes).map(|i| (coefficients[first + i] * clip.clamp(first + i).scale).abs() * steepness[i]).sum();
         SINGLE_ROUNDING * (norm(coefficients.slice(s![..first])) + of_products) + through * of_mean
     }
 }

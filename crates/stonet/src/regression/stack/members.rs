@@ -1,4 +1,5 @@
-//! The members of a stack: a StoNet, a StoNet that corrects the network, two ridge regressions, and the network itself.
+//! The members of a stack: a StoNet, a StoNet that corrects the network, two ridge regressions, the network
+//! itself, and the middle of its own quantiles.
 //!
 //! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the
 //! stack picks a candidate per member and weighs the members.
@@ -41,28 +42,33 @@ pub struct Members {
     pub quadratic: bool,
     /// The network's own prediction; needs it.
     pub network: bool,
+    /// The middle of the network's own quantiles; needs them.
+    pub middle: bool,
 }
 
 impl Members {
     /// All of them.
-    pub const ALL: Members = Members { stonet: true, skip: true, ridge: true, quadratic: true, network: true };
+    pub const ALL: Members =
+        Members { stonet: true, skip: true, ridge: true, quadratic: true, network: true, middle: true };
     /// The StoNet alone.
-    pub const STONET: Members = Members { stonet: true, skip: false, ridge: false, quadratic: false, network: false };
+    pub const STONET: Members =
+        Members { stonet: true, skip: false, ridge: false, quadratic: false, network: false, middle: false };
     /// Ridge regressions and the network: no StoNet, fitted in a blink.
-    pub const FAST: Members = Members { stonet: false, skip: false, ridge: true, quadratic: true, network: true };
+    pub const FAST: Members = Members { stonet: false, skip: false, ..Members::ALL };
 
-    /// Those that can be had without the network's prediction, where there is none.
-    pub(crate) fn available(self, prediction: bool) -> Self {
-        Members { skip: self.skip && prediction, network: self.network && prediction, ..self }
+    /// Those that can be had without the network's prediction or its quantiles, where there are none.
+    pub(crate) fn available(self, prediction: bool, quantiles: bool) -> Self {
+        let (skip, network) = (self.skip && prediction, self.network && prediction);
+        Members { skip, network, middle: self.middle && quantiles, ..self }
     }
 
     pub(crate) fn any(self) -> bool {
-        self.stonet || self.skip || self.ridge || self.quadratic || self.network
+        self.stonet || self.skip || self.ridge || self.quadratic || self.network || self.middle
     }
 
     /// Those whose predictions of rows they have not seen take another fit.
     pub(crate) fn without_closed_form(self) -> Self {
-        Members { stonet: self.stonet, skip: self.skip, ridge: false, quadratic: false, network: false }
+        Members { stonet: self.stonet, skip: self.skip, ridge: false, quadratic: false, network: false, middle: false }
     }
 }
 
@@ -216,6 +222,8 @@ pub enum Member {
     },
     /// The network's own prediction.
     Network,
+    /// The middle of the network's own quantiles.
+    Middle,
 }
 
 impl Member {
@@ -239,7 +247,7 @@ impl Member {
                 components.check(columns)?;
                 ridge.check(columns + components.products())
             }
-            Member::Skip { .. } | Member::Network => Ok(()),
+            Member::Skip { .. } | Member::Network | Member::Middle => Ok(()),
         }
     }
 }
@@ -294,6 +302,10 @@ impl Candidates {
         if members.network {
             all.push(vec![Member::Network]);
             left_out.push(data.prediction.map(|d| d.select(Axis(0), rows)));
+        }
+        if members.middle {
+            all.push(vec![Member::Middle]);
+            left_out.push(data.own.and_then(|own| own.select(rows).view().middle()));
         }
         Ok(Candidates { members: all, rows: rows.to_vec(), left_out, components: linear.components })
     }

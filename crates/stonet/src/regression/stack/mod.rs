@@ -16,6 +16,7 @@ mod fit;
 mod folds;
 pub(crate) mod lower;
 mod members;
+mod own;
 mod paths;
 mod scale;
 mod shape;
@@ -24,6 +25,7 @@ mod weights;
 use serde::{Deserialize, Serialize};
 
 pub use members::{Member, Members, Scaled, StoNetSettings};
+pub use own::OwnWidth;
 pub use scale::ScaleModel;
 pub use shape::Shape;
 
@@ -32,10 +34,11 @@ use crate::conformal::ConditionalScores;
 use crate::conformal::buckets::Buckets;
 use crate::conformal::ranks::Scores;
 use crate::network::StoNet;
+use crate::rows::OwnKind;
 use crate::rows::regression::Single;
 use crate::train::TuningCurve;
 use fit::Job;
-pub(crate) use fit::signed_score;
+pub(crate) use fit::{columns_of, signed_score};
 
 /// What asks for the network's prediction.
 pub(crate) const NAME: &str = "a stack that was fitted with them";
@@ -172,7 +175,9 @@ impl Stack {
 
     fn job<'a, 'd>(&'a self, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Result<Job<'a, 'd>> {
         self.validate()?;
-        let members = self.members.available(data.prediction.is_some());
+        let members = self
+            .members
+            .available(data.prediction.is_some(), data.own.is_some_and(|own| own.kind() == OwnKind::Quantiles));
         Error::check(
             members.any(),
             "members",
@@ -240,7 +245,7 @@ impl FittedStack {
         (self.scores.units(), self.scores.folds())
     }
 
-    /// Mean weight of StoNet, skip, ridge (both forms) and network over the folds.
+    /// Mean weight of StoNet, skip, ridge (both forms) and network (the middle of its quantiles included) over the folds.
     pub(crate) fn weights(&self) -> [f64; 4] {
         let mut total = [0.0; 4];
         for (weight, member) in self.folds.iter().flat_map(|f| &f.members) {
@@ -248,7 +253,7 @@ impl FittedStack {
                 Member::StoNet(_) => 0,
                 Member::Skip { .. } => 1,
                 Member::Ridge(_) | Member::Quadratic { .. } => 2,
-                Member::Network => 3,
+                Member::Network | Member::Middle => 3,
             };
             total[which] += weight / self.folds.len() as f64;
         }
@@ -262,7 +267,7 @@ impl FittedStack {
 
     /// Fails unless everything belongs together and takes this many features and groups, as it does unless a file says
     /// otherwise.
-    pub(crate) fn check(&self, columns: usize, groups: usize) -> Result<()> {
+    pub(crate) fn check(&self, columns: usize, groups: usize, own: Option<OwnKind>) -> Result<()> {
         let folds = |scores: &Scores| scores.folds() == self.folds.len();
         let grouped = self.within.len() == groups && self.within.iter().flatten().all(folds);
         let alone = self.conditional.is_none() || (self.folds.len() == 1 && self.within.is_empty());
@@ -274,9 +279,14 @@ impl FittedStack {
             if !sound {
                 return Err(Error::Inconsistent { what: "a stack's weights are not numbers" });
             }
+            let width = fold.scale.own().map(OwnWidth::kind);
+            let middle = fold.members.iter().any(|(_, m)| *m == Member::Middle);
+            if width.is_some_and(|kind| own != Some(kind)) || (middle && own != Some(OwnKind::Quantiles)) {
+                return Err(Error::Inconsistent { what: "a stack looks at an uncertainty of the network it had not" });
+            }
             fold.members.iter().try_for_each(|(_, m)| m.check(columns))?;
             fold.scale.check(columns)?;
-            fold.shape.as_ref().map_or(Ok(()), |s| s.check())?;
+            fold.shape.as_ref().map_or(Ok(()), |s| s.check(fold.scale.own()))?;
         }
         Ok(())
     }

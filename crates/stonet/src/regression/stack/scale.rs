@@ -1,17 +1,21 @@
 //! The learned scale of residuals: where a prediction should be trusted less.
 //!
 //! log s by the Laplace likelihood of residuals, linear in the features, the prediction and its square, how far the
-//! prediction is from the network's, and products of components of the features. Fitted values are kept within what the
-//! rows it was learned on had.
+//! prediction is from the network's, the logarithm of the network's own width, and products of components of the
+//! features. The coefficient of the own width is drawn to 0 or to 1, whichever predicts left-out rows better: at 1 and
+//! with a strong penalty the scale is the network's own. Fitted values are kept within what the rows it was learned on
+//! had.
 
 use std::ops::Range;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use serde::{Deserialize, Serialize};
 
+use super::own::OwnWidth;
 use crate::base::Work;
 use crate::base::{Error, Result};
 use crate::rows::dataset::{ends, is_far, target_mean};
+use crate::rows::own::Own;
 use crate::sparse::ridge::{Components, LogScale, Ridge};
 
 /// Penalties per row; ∞ makes the scale a constant.
@@ -27,8 +31,8 @@ pub enum ScaleModel {
     Constant,
     /// s = exp(fit), clipped.
     Learned {
-        /// log s on the features, the stack's prediction m, m², and log(|m − d| + offset) where the network's
-        /// prediction d is known.
+        /// log s on the features, the stack's prediction m, m², log(|m − d| + offset) where the network's prediction d
+        /// is known, and the logarithm of its own width where that is known.
         ridge: Box<Ridge>,
         /// Keeps the logarithm finite.
         offset: f64,
@@ -44,6 +48,9 @@ pub enum ScaleModel {
         /// Products of these stand behind the other columns.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         components: Option<Box<Components>>,
+        /// The network's own width, where it is looked at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        own: Option<OwnWidth>,
     },
 }
 
@@ -51,12 +58,13 @@ fn is_zero(v: &f64) -> bool {
     *v == 0.0
 }
 
-/// What a scale looks at: features, the stack's prediction, the network's.
+/// What a scale looks at: features, the stack's prediction, the network's, and log w of the network.
 #[derive(Clone, Copy)]
 struct At<'a> {
     features: ArrayView2<'a, f64>,
     prediction: ArrayView1<'a, f64>,
     network: Option<ArrayView1<'a, f64>>,
+    width: Option<ArrayView1<'a, f64>>,
 }
 
 /// Rows to learn from: `rows[i]` of the features goes with the i-th prediction; no features are copied beside a block.
@@ -66,6 +74,8 @@ pub(crate) struct Learned<'a> {
     pub rows: &'a [usize],
     pub prediction: ArrayView1<'a, f64>,
     pub network: Option<ArrayView1<'a, f64>>,
+    /// The network's own uncertainty.
+    pub own: Option<Own<ArrayView1<'a, f64>>>,
     /// Whose products are looked at too.
     pub components: Option<&'a Components>,
 }
@@ -86,30 +96,47 @@ impl ScaleModel {
         }
         let (least, most) = ends(on.prediction);
         let centre = if is_far(least, most) { target_mean(on.prediction) } else { 0.0 };
+        let own = on.own.as_ref().and_then(OwnWidth::fit);
+        let width = own.as_ref().zip(on.own.as_ref()).map(|(width, own)| width.log(own));
         let block = |part: Range<usize>| {
             let features = on.features.select(Axis(0), &on.rows[part.clone()]);
             let network = on.network.as_ref().map(|d| d.slice(s![part.clone()]));
-            let at = At { features: features.view(), prediction: on.prediction.slice(s![part]), network };
+            let width = width.as_ref().map(|w| w.slice(s![part.clone()]));
+            let at = At { features: features.view(), prediction: on.prediction.slice(s![part]), network, width };
             design(at, offset, centre, on.components)
         };
         let sizes = residual.mapv(f64::abs);
-        let LogScale { ridge, fitted, left_out } = LogScale::fit(&block, sizes.view(), &GRID, work)?;
+        let slope = own.as_ref().map(|_| on.features.ncols() + 2 + usize::from(on.network.is_some()));
+        let LogScale { ridge, fitted, left_out } = LogScale::fit(&block, sizes.view(), slope, &GRID, work)?;
         let mut fitted = fitted.to_vec();
         fitted.sort_by(f64::total_cmp);
         let low = fitted[(LOW_SHARE * (fitted.len() - 1) as f64) as usize];
         let (high, network) = (fitted[fitted.len() - 1], on.network.is_some());
         let components = on.components.map(|c| Box::new(c.clone()));
         let left_out = left_out.mapv(|l| l.clamp(low, high));
-        Ok((ScaleModel::Learned { ridge: Box::new(ridge), offset, low, high, network, centre, components }, left_out))
+        let ridge = Box::new(ridge);
+        Ok((ScaleModel::Learned { ridge, offset, low, high, network, centre, components, own }, left_out))
+    }
+
+    /// The network's own width, where it is looked at.
+    pub(crate) fn own(&self) -> Option<&OwnWidth> {
+        match self {
+            ScaleModel::Learned { own, .. } => own.as_ref(),
+            ScaleModel::Constant => None,
+        }
     }
 
     pub(crate) fn check(&self, columns: usize) -> Result<()> {
-        let ScaleModel::Learned { ridge, offset, low, high, network, centre, components } = self else { return Ok(()) };
+        let ScaleModel::Learned { ridge, offset, low, high, network, centre, components, own } = self else {
+            return Ok(());
+        };
         if !(offset.is_finite() && centre.is_finite() && low.is_finite() && high.is_finite() && low <= high) {
             return Err(Error::Inconsistent { what: "a learned scale has ends that are out of order" });
         }
         components.as_ref().map_or(Ok(()), |c| c.check(columns))?;
-        ridge.check(columns + 2 + usize::from(*network) + components.as_ref().map_or(0, |c| c.products()))
+        own.as_ref().map_or(Ok(()), OwnWidth::check)?;
+        let beside = 2 + usize::from(*network) + usize::from(own.is_some());
+        ridge.check(columns + beside + components.as_ref().map_or(0, |c| c.products()))
     }
 }
 
@@ -121,6 +148,10 @@ fn design(at: At<'_>, offset: f64, centre: f64, components: Option<&Components>)
     let base = concatenate![Axis(1), at.features, column(from_centre), square];
     let base = match at.network {
         Some(d) => concatenate![Axis(1), base, column((&m - &d).mapv(|e| (e.abs() + offset).ln()))],
+        None => base,
+    };
+    let base = match at.width {
+        Some(width) => concatenate![Axis(1), base, column(width.to_owned())],
         None => base,
     };
     match components {

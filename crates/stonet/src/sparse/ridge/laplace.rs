@@ -42,19 +42,68 @@ struct At {
 
 impl LogScale {
     /// Fits to sizes |r|, of which at least one is not zero; the penalty is one of n · `grid`, by the loss of left-out
-    /// rows.
-    pub(crate) fn fit(design: &Design<'_>, sizes: ArrayView1<'_, f64>, grid: &[f64], work: &Work<'_>) -> Result<Self> {
+    /// rows. All coefficients are drawn to 0; that of the column `slope`, where there is one, to 0 or to 1, by the same
+    /// loss.
+    pub(crate) fn fit(
+        design: &Design<'_>,
+        sizes: ArrayView1<'_, f64>,
+        slope: Option<usize>,
+        grid: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Self> {
         let n = sizes.len();
         let clip = Clip::of_blocks(design, n)?;
-        let start = (sizes.sum() / n as f64).ln();
-        let flat = Array1::from_elem(n, start);
         let rows = Rows::new(&clip, design, Array1::zeros(n))?;
         let Some(basis) = Basis::new(&rows, work)? else {
+            let start = mean_log(sizes);
+            let flat = Array1::from_elem(n, start);
             let ridge = Ridge { coefficients: Array1::zeros(clip.columns()), clip: clip.clone(), intercept: start };
             return Ok(LogScale { ridge, fitted: flat.clone(), left_out: flat });
         };
         let rotated = Rotated::new(&basis, &rows, false, work)?;
-        let mut at = At { coordinates: Array1::zeros(basis.shares(1.0).len()), eta: flat, intercept: start };
+        let path = Path { basis: &basis, rotated: &rotated, grid, work };
+        let (loss, at, left_out) = path.best(sizes)?;
+        let of = |at: &At| -> Result<Ridge> {
+            let coefficients = basis.of_coordinates(&rows, &at.coordinates)?;
+            Ok(Ridge { coefficients, intercept: at.intercept, clip: clip.clone() })
+        };
+        // A column without spread has no slope.
+        if let Some(column) = slope.filter(|&k| clip.low()[k] < clip.high()[k]) {
+            // Σ o + η + |r| exp(−o − η): the loss of |r| exp(−o), but for a constant.
+            let known = over_rows(n, work, |part| Ok(design(part.clone()).column(column).to_owned()))?;
+            let rest = Array1::from_iter(sizes.iter().zip(&known).map(|(r, o)| r * (-o).exp()));
+            let (other, at, left_out) = path.best(rest.view())?;
+            if other + known.sum() < loss {
+                let (mut ridge, clamp) = (of(&at)?, clip.clamp(column));
+                ridge.coefficients[column] += 1.0 / clamp.scale;
+                ridge.intercept += clamp.centre;
+                return Ok(LogScale { ridge, fitted: at.eta + &known, left_out: left_out + known });
+            }
+        }
+        Ok(LogScale { ridge: of(&at)?, fitted: at.eta, left_out })
+    }
+}
+
+/// The logarithm of the mean size.
+fn mean_log(sizes: ArrayView1<'_, f64>) -> f64 {
+    (sizes.sum() / sizes.len() as f64).ln()
+}
+
+/// The fits at all penalties of a grid.
+struct Path<'a> {
+    basis: &'a Basis,
+    rotated: &'a Rotated<'a>,
+    grid: &'a [f64],
+    work: &'a Work<'a>,
+}
+
+impl Path<'_> {
+    /// The fit with the least loss of left-out rows: the loss, the fit, and η at left-out rows.
+    fn best(&self, sizes: ArrayView1<'_, f64>) -> Result<(f64, At, Array1<f64>)> {
+        let (n, start) = (sizes.len(), mean_log(sizes));
+        let Path { basis, rotated, grid, work } = self;
+        let eta = Array1::from_elem(n, start);
+        let mut at = At { coordinates: Array1::zeros(basis.shares(1.0).len()), eta, intercept: start };
         let mut penalties: Vec<f64> = grid.to_vec();
         // From the constant downwards, each from the one before.
         penalties.sort_by(|a, b| b.total_cmp(a));
@@ -62,23 +111,21 @@ impl LogScale {
         for c in penalties {
             let shares = basis.shares(n as f64 * c);
             for _ in 0..STEPS {
-                let next = step(&rotated, &shares, &at, sizes, work)?;
+                let next = step(rotated, &shares, &at, sizes, work)?;
                 let moved = next.eta.iter().zip(&at.eta).fold(0.0, |m: f64, (a, b)| m.max((a - b).abs()));
                 at = next;
                 if moved < STILL {
                     break;
                 }
             }
-            let left_out = left_out(&rotated, &shares, &at, sizes, work)?;
+            let left_out = left_out(rotated, &shares, &at, sizes, work)?;
             let loss: f64 = left_out.iter().zip(sizes).map(|(l, r)| l + r * (-l).exp()).sum();
             if best.as_ref().is_none_or(|(least, ..)| loss < *least) {
                 best = Some((loss, at.clone(), left_out));
             }
         }
-        let Some((_, at, left_out)) = best else { unreachable!("the grid has penalties") };
-        let coefficients = basis.of_coordinates(&rows, &at.coordinates)?;
-        let ridge = Ridge { coefficients, intercept: at.intercept, clip: clip.clone() };
-        Ok(LogScale { ridge, fitted: at.eta, left_out })
+        let Some(best) = best else { unreachable!("the grid has penalties") };
+        Ok(best)
     }
 }
 
