@@ -304,7 +304,7 @@ impl Regression {
     ) -> PyResult<(String, String)> {
         let groups = self.numbers(within.as_ref())?;
         self.check_functions(conditional.as_ref())?;
-        let names = within.as_ref().map(|labels| group_names(labels));
+        let names = within.as_ref().map(group_names);
         let by = self.model.columns.within.join(", ");
         let held = HeldRows::new(&x, &y, &prediction, &None)?.with_functions(&conditional);
         let rows = held.new_rows()?;

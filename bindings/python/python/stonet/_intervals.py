@@ -149,7 +149,14 @@ class IntervalRegressor(Estimator):
         return None, _core.rows_needed(level)
 
     def _ends(
-        self, X: Any, prediction: Any, levels: list[float], side: str, joint: bool, within: Any = None, conditional: Any = None
+        self,
+        X: Any,
+        prediction: Any,
+        levels: list[float],
+        side: str,
+        joint: bool,
+        within: Any = None,
+        conditional: Any = None,
     ) -> tuple[Any, Any]:
         """Return predictions and bounds of checked rows, with a warning where bounds are infinite."""
         arguments.choice("side", side, Side)
@@ -229,7 +236,9 @@ class IntervalRegressor(Estimator):
         point, bounds = self._ends(X, prediction, levels, side, joint, within, conditional)
         return (point[:, 0], bounds[:, 0]) if self.n_outputs_ == 1 else (point, bounds)
 
-    def predict_std(self, X: Any, prediction: Any = None, within: Any = None, conditional: Any = None) -> NDArray[np.float64]:
+    def predict_std(
+        self, X: Any, prediction: Any = None, within: Any = None, conditional: Any = None
+    ) -> NDArray[np.float64]:
         """Predict the standard deviation of the target around its prediction.
 
         It is half the length of the interval at 68.27 %: the standard deviation where errors are normal, and one that
@@ -251,9 +260,7 @@ class IntervalRegressor(Estimator):
         ndarray of shape (n_samples,) or (n_samples, n_outputs)
             One per prediction.
         """
-        found = self.predict_interval(
-            X, prediction, confidence_level=ONE_SIGMA, within=within, conditional=conditional
-        )
+        found = self.predict_interval(X, prediction, confidence_level=ONE_SIGMA, within=within, conditional=conditional)
         bounds = found[1][..., 0]
         half: NDArray[np.float64] = 0.5 * (bounds[..., 1] - bounds[..., 0])
         return half
