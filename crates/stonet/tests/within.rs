@@ -220,7 +220,7 @@ fn a_sample_calibrates_by_group_whatever_the_batches() {
             let part = first..(first + size).min(330);
             let (within, numbers) = Within::learn(&[&others.names[part.clone()]]).unwrap();
             let slice = ndarray::s![part, ..];
-            let rows = RegressionRows::new(others.x.slice(slice.clone()), others.y.slice(slice)).unwrap();
+            let rows = RegressionRows::new(others.x.slice(slice), others.y.slice(slice)).unwrap();
             head.calibrate(&rows.with_within(&within, &numbers).unwrap()).unwrap();
         }
         head.finish().unwrap()
