@@ -84,7 +84,7 @@ def report(
     if isinstance(estimator, PostStoNetRegressor):
         head = estimator._fitted()
         rows = estimator._rows(X, said(prediction, lower, upper, sd), fit=False, also=also)
-        found, values = groups(within, len(rows.features)), functions(conditional, len(rows.features))
+        found, given = groups(within, len(rows.features)), functions(conditional, len(rows.features))
         targets, _ = check.targets(y, estimator, len(rows.features))
         (level,) = check.levels(None if confidence_level is None else [confidence_level], estimator.level)
         verdict, text = head.evaluate(
@@ -98,7 +98,7 @@ def report(
             title=heading,
             path=where,
             within=None if found is None else found.labels,
-            conditional=None if values is None else values.values,
+            conditional=None if given is None else given.values,
         )
     elif isinstance(estimator, Calibrator):
         values, beside = estimator._new(X, features)
