@@ -51,7 +51,7 @@ fn inputs_change_the_methods_that_see_them_and_no_other() {
     let plain = set(noisy, None);
     let with = Set { also: true, ..plain.clone() };
     let [a, b] = [&plain, &with].map(|s| split(s, &small(), Seed::new(4), GO_ON).unwrap());
-    for method in Method::ALL {
+    for method in Method::ALL.into_iter().filter(|m| m.own().is_none()) {
         let [a, b] = [&a, &b].map(|s| s.methods[method.name()].winkler);
         assert_eq!(a != b, method.sees_further_columns(), "{}", method.name());
     }

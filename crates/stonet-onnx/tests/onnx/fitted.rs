@@ -263,7 +263,7 @@ fn questions() -> Vec<Asked> {
         at(&[0.05, 0.2]).with_side(Side::Lower),
         at(&[0.05, 0.2]).with_side(Side::Upper),
         Asked {
-            quantiles: [0.1, 0.5, 0.9].map(|q| Level::new(q).unwrap()).to_vec(),
+            quantiles: [0.1, 0.4, 0.9].map(|q| Level::new(q).unwrap()).to_vec(),
             below: vec![4.0, -2.5],
             ..at(&[])
         },

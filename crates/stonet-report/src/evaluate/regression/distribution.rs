@@ -59,10 +59,15 @@ struct Target {
 }
 
 impl Distributions {
-    pub fn new(fitted: &FittedRegressor) -> Result<Self> {
+    /// Without rows yet. Intervals that cover for functions of a row need not nest, so their quantiles are no
+    /// distribution, and there is nothing to judge.
+    pub fn new(fitted: &FittedRegressor) -> Result<Option<Self>> {
+        if fitted.functions() > 0 {
+            return Ok(None);
+        }
         let mut levels = QUANTILES.iter().map(|&q| Level::new(q)).collect::<Result<Vec<_>>>()?;
         levels.extend(fitted.equally_likely());
-        Ok(Distributions { levels, targets: vec![Target::default(); fitted.outputs()] })
+        Ok(Some(Distributions { levels, targets: vec![Target::default(); fitted.outputs()] }))
     }
 
     /// More rows and their values.

@@ -33,7 +33,7 @@ pub struct RegressionJudge<'a> {
     curve: Curve,
     tallies: Vec<Tally>,
     figures: Figures,
-    distributions: Distributions,
+    distributions: Option<Distributions>,
     groups: Option<(String, Groups)>,
     pooled: Option<Pooled>,
     sample: RowSample,
@@ -80,7 +80,9 @@ impl<'a> RegressionJudge<'a> {
     pub fn add(&mut self, rows: &RegressionInputs<'_>, y: ArrayView2<'_, f64>, by: Option<&[String]>) -> Result<()> {
         let first = self.rows();
         let all = self.score(rows, y, by).map_err(|e| e.after_rows(first))?;
-        self.distributions.add(self.fitted, rows, y).map_err(|e| e.after_rows(first))?;
+        if let Some(distributions) = &mut self.distributions {
+            distributions.add(self.fitted, rows, y).map_err(|e| e.after_rows(first))?;
+        }
         for (tally, &(each, together)) in self.tallies.iter_mut().zip(&self.curve.points) {
             tally.add(&all[each], &all[together], y, self.joint);
         }
@@ -148,7 +150,8 @@ impl<'a> RegressionJudge<'a> {
             groups.map(|(column, groups)| (column, job.subgroups(&groups, &hits, pooled.as_ref(), settings.level)));
         steps.advance()?;
         let mut targets = job.targets(target_names, &tallies)?;
-        for (target, scores) in targets.iter_mut().zip(self.distributions.finish()) {
+        let distributions = self.distributions.map(Distributions::finish).unwrap_or_default();
+        for (target, scores) in targets.iter_mut().zip(distributions) {
             target.distribution = Some(scores);
         }
         let targets = with_sources(fitted, targets, variances(fitted, values.view())?);
