@@ -100,9 +100,7 @@ class IntervalRegressor(Further, Estimator):
             return Rows(np.empty((len(values), 0)), values, [], names)
         return Rows(values, values, names, names)
 
-    def _new(
-        self, X: Any, prediction: Any, also: Any = None, within: Any = None, conditional: Any = None
-    ) -> Rows:
+    def _new(self, X: Any, prediction: Any, also: Any = None, within: Any = None, conditional: Any = None) -> Rows:
         """Return checked rows to predict for."""
         rows = self._rows(X, prediction, fit=False, plain=not self._any_layout, also=also)
         for name, given in (("within", within), ("conditional", conditional)):
