@@ -222,9 +222,10 @@ impl Ready {
         self.check(&views)?;
         // Sources of a table that is missing were refused.
         let columns = self.sources.iter().filter_map(|s| views[usize::from(s.second)].map(|v| v.column(s.column)));
-        // Functions and groups are the last of a scorer's inputs.
-        let functions = further.functions.map(Column::of).unwrap_or_default();
-        let groups = further.groups.map(|g| Column::F64(ArrayView1::from(g)));
+        // Functions and groups are the last of a scorer's inputs, where it reads them.
+        let reads = |port: Port| self.scorer.inputs().iter().any(|i| i.port == port);
+        let functions = further.functions.filter(|_| reads(Port::Functions)).map(Column::of).unwrap_or_default();
+        let groups = further.groups.filter(|_| reads(Port::Groups)).map(|g| Column::F64(ArrayView1::from(g)));
         let columns: Vec<_> = columns.chain(functions).chain(groups).collect();
         let found = work::score(py, self.jobs, rows, || self.arrays(self.scorer.run(&columns, rows).raise()?, rows))?;
         Ok(found.into_iter().map(|array| array.into_pyarray(py)).collect())

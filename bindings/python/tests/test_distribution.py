@@ -94,3 +94,29 @@ def test_metrics_by_hand() -> None:
     assert metrics.pit_distance([0.1, 0.2, 0.3, 0.4])[0] == pytest.approx(0.6)
     with pytest.raises(ValueError, match="shape"):
         metrics.crps(y, [0.0, 2.0])
+
+
+def test_what_else_a_head_was_fitted_with_goes_in(regression: Any) -> None:
+    x, y, d = regression
+    group = np.where(x[:, 0] > 0, "a", "b")
+    head = PostStoNetRegressor(interval="fast").fit(x, y, d, also=x[:, :2], within=group, lower=d - 1, upper=d + 2)
+    more = {"also": x[:9, :2], "within": group[:9], "lower": d[:9] - 1, "upper": d[:9] + 2}
+    q = head.predict_quantile(x[:9], d[:9], quantiles=0.95, **more)
+    upper = head.predict_interval(x[:9], d[:9], confidence_level=0.95, side="upper", **more)[1][:, 1, 0]
+    np.testing.assert_array_equal(q, upper)
+    distribution = head.predict_distribution(x[:9], d[:9], **more)
+    # The quantile of a group has the rank ⌈.95 (n + 1)⌉ among the n rows of the group that calibrate.
+    assert (distribution.cdf(q) > 0.95).all() and (distribution.cdf(q - 1e-9) < 0.96).all()
+    np.testing.assert_array_equal(head.predict_cdf(x[:9], d[:9], values=0.0, **more), distribution.cdf(np.zeros(9)))
+    with pytest.raises(ValueError, match="within"):
+        head.predict_quantile(x[:9], d[:9], **{k: v for k, v in more.items() if k != "within"})
+
+
+def test_functions_of_a_row(regression: Any) -> None:
+    x, y, _ = regression
+    functions = np.column_stack([x[:, 0] > 0, x[:, 1] > 0]).astype(float)
+    head = PostStoNetRegressor(interval="split", settings={"stonet": {"steps": 60}}).fit(x, y, conditional=functions)
+    q = head.predict_quantile(x[:9], quantiles=[0.1, 0.9], conditional=functions[:9])
+    assert q.shape == (9, 2) and np.isfinite(q).all()
+    p = head.predict_cdf(x[:9], values=0.0, conditional=functions[:9])
+    assert ((p > 0) & (p < 1)).all()
