@@ -75,23 +75,39 @@ fn fold(model: &FoldModel, x: ArrayView2<'_, f64>, said: &Said<'_>) -> [Array1<f
     [mean, above, below]
 }
 
+/// The ends of a row by the scores of its group: its own where they are enough for the level, otherwise those of all rows
+/// or the widest of its own, whichever lie further out.
+fn ends_of_group(stack: &FittedStack, at: &[[f64; 3]], group: Option<f64>, level: Level, side: Side) -> (f64, f64) {
+    let pooled = ends(stack.scores(), at, level, side);
+    match group.and_then(|g| stack.group(g as usize)) {
+        None => pooled,
+        Some(own) if own.bounds(level) => ends(own, at, level, side),
+        Some(own) => {
+            let units = own.units() as f64;
+            let widest = ends(own, at, Level::new(units / (units + 1.0)).unwrap(), side);
+            (pooled.0.min(widest.0), pooled.1.max(widest.1))
+        }
+    }
+}
+
 /// P(y ≤ t) of stacks at a value per row and target: the share of all values μ_k + V s_k at or below t, with one half
 /// for the new row.
 fn stacks_below(stacks: &[FittedStack], rows: &RegressionInputs<'_>, values: ArrayView2<'_, f64>) -> Array2<f64> {
     let (x, mut out) = (rows.features, Array2::zeros(values.dim()));
     for (j, stack) in stacks.iter().enumerate() {
-        let said = rows.said(j);
-        let scores = stack.scores().deciding(Side::Upper);
-        for (model, (scores, weights)) in stack.folds().iter().zip(&scores) {
-            let [mean, above, below] = fold(model, x, &said);
-            for r in 0..x.nrows() {
+        let models: Vec<_> = stack.folds().iter().map(|f| fold(f, x, &rows.said(j))).collect();
+        for r in 0..x.nrows() {
+            // Groups of few rows have the distribution of all rows.
+            let own = rows.within.and_then(|w| stack.group(w[r] as usize)).filter(|own| own.units() >= 19);
+            let scores = own.unwrap_or(stack.scores());
+            let mut mass = 0.0;
+            for ([mean, above, below], (scores, weights)) in models.iter().zip(scores.deciding(Side::Upper)) {
                 let value = |v: f64| mean[r] + v * if v < 0.0 { below[r] } else { above[r] };
-                let under = scores.iter().zip(weights).filter(|(v, _)| value(**v) <= values[[r, j]]);
-                out[[r, j]] += under.map(|(_, weight)| weight).sum::<f64>();
+                let under = scores.iter().zip(&weights).filter(|(v, _)| value(**v) <= values[[r, j]]);
+                mass += under.map(|(_, weight)| weight).sum::<f64>();
             }
+            out[[r, j]] = (mass + 0.5) / (scores.units() as f64 + 1.0);
         }
-        let units = stack.scores().units() as f64;
-        out.column_mut(j).mapv_inplace(|mass| (mass + 0.5) / (units + 1.0));
     }
     out
 }
@@ -106,7 +122,7 @@ fn stacks(stacks: &[FittedStack], rows: &RegressionInputs<'_>, level: Level, sid
         for r in 0..x.nrows() {
             let at: Vec<[f64; 3]> = models.iter().map(|fold| fold.each_ref().map(|column| column[r])).collect();
             let centre = at.iter().map(|a| a[0]).sum::<f64>() / at.len() as f64;
-            let (lower, upper) = ends(stack.scores(), &at, level, side);
+            let (lower, upper) = ends_of_group(stack, &at, rows.within.map(|w| w[r]), level, side);
             let crossed = side == Side::Both;
             out[0][[r, j]] = centre;
             out[1][[r, j]] = if crossed { lower.min(centre) } else { lower };

@@ -14,7 +14,7 @@ use crate::network::{Activation, Layer, StoNet};
 use crate::regression::{FittedRegressor, Kind, PostStoNetRegressor, StoNetSettings};
 use crate::rows::{
     ClassInputs, ClassOutput, ClassRows, Dataset, InputKind, Intervals, Level, OwnKind, PredictInterval,
-    RegressionInputs, RegressionRows, Scaling, Side,
+    RegressionInputs, RegressionRows, Scaling, Side, Within,
 };
 use crate::score::{Asked, Column, Port, Scorer};
 use crate::sparse::Refit;
@@ -110,6 +110,7 @@ fn scored(fitted: &FittedRegressor, asked: &Asked, rows: &RegressionInputs<'_>) 
     let column = |port: Port, k: usize| match (port, port.own_place()) {
         (_, Some((_, place))) => own[place][k],
         (Port::Features, _) => x[k],
+        (Port::Groups, _) => Column::F64(rows.within.unwrap()),
         _ => d[k],
     };
     let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
@@ -145,6 +146,12 @@ fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) 
         Some(OwnKind::Sd) => rows.with_sd(sd.view()).unwrap(),
         None => rows,
     };
+    // Two groups with many rows, one with few, and one that is not known.
+    let labels: Vec<String> = (0..new.y.nrows()).map(|i| ["a", "b", "few", "new"][i % 4].into()).collect();
+    let numbers = fitted.within().map(|within| within.encode(&[&labels]).unwrap());
+    if let Some(numbers) = &numbers {
+        rows = rows.with_within(numbers).unwrap();
+    }
     let turned = new.features.t().as_standard_layout().to_owned();
     let mut single = false;
     let sides = [Side::Both, Side::Lower, Side::Upper];
@@ -278,6 +285,18 @@ fn every_kind_with_the_networks_own_uncertainty() {
         }
     }
     assert!(looks > 0, "no shape looks at the quantiles");
+}
+
+#[test]
+fn groups_have_ranks_of_their_own() {
+    let sample = rows(240, 1);
+    let labels: Vec<String> = (0..240).map(|i| if i % 20 == 0 { "few" } else { ["a", "b"][i % 2] }.into()).collect();
+    let (within, numbers) = Within::learn(&[&labels]).unwrap();
+    for kind in [Kind::Stack, Kind::CvPlus, Kind::Fast, Kind::Split] {
+        let rows = sample.calibration(2, true).with_within(&within, &numbers).unwrap();
+        let fitted = quick(kind, vec![5], vec![0.01]).fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+        same_as_the_definition(&fitted, 2, &format!("{kind} within groups"));
+    }
 }
 
 #[test]
