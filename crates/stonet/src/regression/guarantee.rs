@@ -36,9 +36,11 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
     };
     if fitted.functions() > 0 {
         let text = format!(
-            "At least {:.1} % in every group that is a column of 0 and 1 of the {} functions, and on average under every weight that is a combination of 1 and the functions and not negative, for a new row exchangeable with the {units} scored rows, {unseen} (split conditional conformal, without randomisation, so that coverage may exceed the level by the number of functions and one over the scored rows of a group). Intervals can be infinite where a row is unlike the scored rows.",
+            "At least {:.1} % in every group that a function marks with 1, where it is 0 elsewhere, and on average under every weight that is not negative and is a linear combination of the functions and a constant; for a new row exchangeable with the {units} scored rows, {unseen} (split conditional conformal with {} {}, without randomisation, so that coverage in a group may exceed the level by {} over its scored rows). Intervals can be infinite where a row is unlike the scored rows.",
             percent(level.get()),
-            fitted.functions()
+            fitted.functions(),
+            if fitted.functions() == 1 { "function" } else { "functions" },
+            fitted.functions() + 1
         );
         return Guarantee { coverage: Some(level.get()), text };
     }

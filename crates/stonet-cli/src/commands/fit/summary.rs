@@ -45,7 +45,10 @@ impl Summary {
     /// For people.
     pub fn text(&self) -> String {
         let seen = match (self.features, self.logits) {
-            (f, 0) if self.also > 0 => format!("{} features and {} further columns", f - self.also, self.also),
+            (f, 0) if self.also > 0 => {
+                let columns = if self.also == 1 { "column" } else { "columns" };
+                format!("{} features and {} further {columns}", f - self.also, self.also)
+            }
             (f, 0) => format!("{f} features"),
             (0, z) => format!("{z} logits"),
             (f, z) => format!("{z} logits and {f} features"),
