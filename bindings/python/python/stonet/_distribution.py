@@ -103,7 +103,8 @@ class Distribution:
     def crps(self, y: Any) -> float:
         """Return the mean continuous ranked probability score of observed targets, in their unit; smaller is better.
 
-        The distribution is represented by up to 199 quantiles that are as likely as each other.
+        The distribution is represented by 40 to 79 quantiles that are as likely as each other, or by
+        all where there are fewer calibration rows.
         """
         table, _ = check.targets(y, self, len(self))
         each = self._head.equally_likely()

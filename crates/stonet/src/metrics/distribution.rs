@@ -81,19 +81,21 @@ mod tests {
         assert!((distance - 0.6).abs() < 1e-12 && (chance - 0.67905).abs() < 1e-12);
     }
 
-    /// The score of N(0, 1) is y (2Φ(y) − 1) + 2φ(y) − 1/√π. A hundred quantiles lack the outer half per cent of its
-    /// tails, which makes the score larger by up to 0.003 standard deviations.
+    /// The score of N(0, 1) is y (2Φ(y) − 1) + 2φ(y) − 1/√π. Forty quantiles lack the outer per cent of its tails, which
+    /// matters for values that far out; on average over y the score is too large by ∫ (F₄₀ − Φ)² ≈ 3e-4.
     #[test]
-    fn a_hundred_quantiles_stand_for_a_normal_distribution() {
-        let quantile = |i: usize| Array2::from_elem((7, 1), normal::quantile((i as f64 + 0.5) / 100.0));
-        let quantiles: Vec<Array2<f64>> = (0..100).map(quantile).collect();
-        let y = array![[-3.0], [-1.0], [-0.2], [0.0], [0.5], [1.5], [4.0]];
+    fn forty_quantiles_stand_for_a_normal_distribution() {
+        let y = Array2::from_shape_fn((1000, 1), |(i, _)| normal::quantile((i as f64 + 0.5) / 1000.0));
+        let quantile = |i: usize| Array2::from_elem(y.dim(), normal::quantile((i as f64 + 0.5) / 40.0));
+        let quantiles: Vec<Array2<f64>> = (0..40).map(quantile).collect();
         let exact = y.mapv(|y: f64| {
             let density = (-0.5 * y * y).exp() / std::f64::consts::TAU.sqrt();
             y * (2.0 * normal::cdf(y) - 1.0) + 2.0 * density - 1.0 / std::f64::consts::PI.sqrt()
         });
-        let found = crps_scores(&quantiles, y.view()).unwrap();
-        assert!(found.iter().zip(&exact).all(|(f, e)| (f - e).abs() < 0.003), "{found} {exact}");
+        let off = crps_scores(&quantiles, y.view()).unwrap() - exact;
+        assert!(off.iter().all(|o| o.abs() < 0.01), "{off}");
+        let mean = off.mean().unwrap();
+        assert!((1e-4..5e-4).contains(&mean), "{mean}");
     }
 
     /// Over 400 replications of 500 uniform values, 5 % are beyond the limit: 20 ± 4.5 · 4.4.

@@ -86,7 +86,7 @@ impl FittedRegressor {
     }
 
     /// Probabilities whose quantiles stand for the whole distribution, as likely as each other: one per calibration row
-    /// or group where there are few, otherwise 100. CRPS is computed from them.
+    /// or group where there are few, otherwise 40. CRPS is computed from them.
     pub fn equally_likely(&self) -> Vec<Level> {
         let level = |p: f64| Level::new(p).expect("a proper fraction");
         match self.size() {
@@ -162,8 +162,8 @@ impl FittedRegressor {
     }
 }
 
-/// Probabilities that stand for a distribution.
-const EQUALLY_LIKELY: usize = 100;
+/// Probabilities that stand for a distribution: CRPS is then too large by about 0.05 %.
+const EQUALLY_LIKELY: usize = 40;
 
 fn number_below(quantity: Quantity) -> Option<(usize, usize)> {
     if let Quantity::Below { target, number } = quantity { Some((target, number)) } else { None }
