@@ -9,10 +9,14 @@ use crate::rows::Level;
 /// The mean pinball loss of a quantile: τ for every unit by which a target lies above it, 1 − τ for every unit below.
 /// Smaller is better; in expectation the true quantile has the smallest.
 pub fn pinball(quantile: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, tau: Level) -> Result<f64> {
+    Ok(pinball_losses(quantile, y, tau)?.sum() / y.len() as f64)
+}
+
+/// The pinball loss of every target, whose mean is [`pinball`].
+pub fn pinball_losses(quantile: ArrayView2<'_, f64>, y: ArrayView2<'_, f64>, tau: Level) -> Result<Array2<f64>> {
     check_shape(quantile, y)?;
     let tau = tau.get();
-    let sum = Zip::from(quantile).and(y).fold(0.0, |sum, q, y| sum + (tau * (y - q)).max((tau - 1.0) * (y - q)));
-    Ok(sum / y.len() as f64)
+    Ok(Zip::from(quantile).and(y).map_collect(|q, y| (tau * (y - q)).max((tau - 1.0) * (y - q))))
 }
 
 /// The mean continuous ranked probability score, see [`crps_scores`].

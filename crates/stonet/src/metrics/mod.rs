@@ -14,7 +14,7 @@ pub(crate) use check::{check_labels, check_probabilities};
 pub use classes::{
     BINS, ClassScores, accuracy, adaptive_ece, brier, class_scores, class_wise_ece, ece, nll, top_class,
 };
-pub use distribution::{crps, crps_scores, pinball, pit_counts, pit_distance};
+pub use distribution::{crps, crps_scores, pinball, pinball_losses, pit_counts, pit_distance};
 pub use intervals::{
     coverage, coverage_by_width, coverage_in_fifths, covered, mean_length, mean_sd, median_length, rmse, winkler,
     winkler_scores,

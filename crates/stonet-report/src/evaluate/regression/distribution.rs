@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView2, s};
 use serde::{Deserialize, Serialize};
-use stonet::metrics::{crps_scores, pit_counts, pit_distance};
+use stonet::metrics::{crps_scores, pinball_losses, pit_counts, pit_distance};
 use stonet::{FittedRegressor, Level, RegressionInputs, Result};
 
 use crate::evaluate::binomial::{Judgement, Proportion};
@@ -75,14 +75,14 @@ impl Distributions {
         let mut quantiles = fitted.quantiles(rows, &self.levels)?;
         let whole = quantiles.split_off(QUANTILES.len());
         let (crps, pit) = (crps_scores(&whole, y)?, fitted.cdf_at(rows, y)?);
+        let losses = quantiles.iter().zip(&self.levels).map(|(q, &tau)| pinball_losses(q.view(), y, tau));
+        let losses = losses.collect::<Result<Vec<_>>>()?;
         for (j, target) in self.targets.iter_mut().enumerate() {
             target.pit.extend(pit.column(j));
             crps.column(j).iter().for_each(|&score| target.crps.add(score));
-            for (i, (q, tau)) in quantiles.iter().zip(QUANTILES).enumerate() {
-                for (q, y) in q.column(j).iter().zip(y.column(j)) {
-                    target.below[i] += usize::from(y <= q);
-                    target.pinball[i].add((tau * (y - q)).max((tau - 1.0) * (y - q)));
-                }
+            for (i, (q, losses)) in quantiles.iter().zip(&losses).enumerate() {
+                target.below[i] += y.column(j).iter().zip(q.column(j)).filter(|(y, q)| y <= q).count();
+                losses.column(j).iter().for_each(|&loss| target.pinball[i].add(loss));
             }
         }
         Ok(())
