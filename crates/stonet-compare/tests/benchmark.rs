@@ -64,6 +64,9 @@ fn inputs_change_the_methods_that_see_them_and_no_other() {
     let left = |set: &Set| run.left(std::slice::from_ref(set)).unwrap().len();
     assert_eq!((left(&plain), left(&with)), (1, 2));
     assert_eq!((run.summary(&plain).with_inputs.len(), run.summary(&with).with_inputs), (0, seeing));
+    // Only methods that were run are told of.
+    let told = run.summary(&with).columns();
+    assert!(told.contains("laplace do not") && !told.contains("own"), "{told}");
     // 80 of 200 rows calibrate, which are too few to join by default.
     assert!(!small().joins_inputs(&plain.data));
     let x = Array2::from_shape_fn((500, 3), |(i, j)| (i + j) as f64);

@@ -164,7 +164,7 @@ impl Summary {
 
     /// Which methods see which columns.
     pub fn columns(&self) -> String {
-        columns(&self.with_inputs, Method::ALL.into_iter().map(Method::name), "the network's inputs")
+        columns(&self.with_inputs, self.methods.iter().map(|m| m.name), "the network's inputs")
     }
 
     /// The set, its networks, and the first thing to say.
