@@ -42,22 +42,20 @@ impl Regression {
         }
     }
 
-    /// The last array of what is asked for.
-    fn last<'py>(
+    /// All arrays of what is asked for.
+    fn arrays<'py>(
         &self,
         py: Python<'py>,
         asked: &Asked,
-        x: &Table<'_>,
-        prediction: Option<&Table<'_>>,
+        (x, prediction): (Table<'_>, Option<Table<'_>>),
         n_jobs: Option<i64>,
         (within, conditional): (Option<Labels>, Option<Matrix<'_>>),
-    ) -> PyResult<Array<'py>> {
+    ) -> PyResult<Vec<Array<'py>>> {
         let groups = self.numbers(within.as_ref())?;
         self.check_functions(conditional.as_ref())?;
         let further = Further { groups: groups.as_deref(), functions: conditional.as_ref().map(|c| c.as_array()) };
         let ready = Ready::intervals(&self.model, self.head(), asked, &Layout::Beside)?;
-        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(x), prediction, &further)?;
-        Ok(found.remove(found.len() - 1))
+        ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), &further)
     }
 
     /// The numbers of the rows' groups, for heads that cover within groups.
@@ -136,9 +134,12 @@ impl HeldRows {
         HeldRows { functions: functions.as_ref().map(Held::new), ..self }
     }
 
-    /// Without the targets.
-    fn new_rows(&self) -> PyResult<RegressionInputs<'_>> {
+    /// Without the targets, of groups by these numbers.
+    fn new_rows<'a>(&'a self, groups: Option<&'a [f64]>) -> PyResult<RegressionInputs<'a>> {
         let mut rows = RegressionInputs::new(self.x.view()).raise()?;
+        if let Some(groups) = groups {
+            rows = rows.with_within(groups).raise()?;
+        }
         if let Some(f) = &self.functions {
             rows = rows.with_conditional(f.view()).raise()?;
         }
@@ -282,12 +283,8 @@ impl Regression {
         within: Option<Labels>,
         conditional: Option<Matrix<'_>>,
     ) -> PyResult<(Array<'py>, Array<'py>)> {
-        let groups = self.numbers(within.as_ref())?;
-        self.check_functions(conditional.as_ref())?;
-        let further = Further { groups: groups.as_deref(), functions: conditional.as_ref().map(|c| c.as_array()) };
         let asked = asked::intervals(&levels, side, joint)?;
-        let ready = Ready::intervals(&self.model, self.head(), &asked, &Layout::Beside)?;
-        let mut found = ready.unsqueezed().with_jobs(n_jobs)?.run(py, Some(&x), prediction.as_ref(), &further)?;
+        let mut found = self.arrays(py, &asked, (x, prediction), n_jobs, (within, conditional))?;
         let bounds = found.remove(1);
         Ok((found.remove(0), bounds))
     }
@@ -306,7 +303,8 @@ impl Regression {
         conditional: Option<Matrix<'_>>,
     ) -> PyResult<Array<'py>> {
         let asked = Asked { quantiles: arrays::levels(&quantiles)?, ..Asked::default() };
-        self.last(py, &asked, &x, prediction.as_ref(), n_jobs, (within, conditional))
+        // Behind the predictions and the bounds.
+        Ok(self.arrays(py, &asked, (x, prediction), n_jobs, (within, conditional))?.remove(2))
     }
 
     /// P(y ≤ t) for each t of some values, rows × outputs × values.
@@ -323,7 +321,8 @@ impl Regression {
         conditional: Option<Matrix<'_>>,
     ) -> PyResult<Array<'py>> {
         let asked = Asked { below: values, ..Asked::default() };
-        self.last(py, &asked, &x, prediction.as_ref(), n_jobs, (within, conditional))
+        // Behind the predictions and the bounds.
+        Ok(self.arrays(py, &asked, (x, prediction), n_jobs, (within, conditional))?.remove(2))
     }
 
     /// P(y ≤ t) at a value t per row and output.
@@ -342,11 +341,7 @@ impl Regression {
         let groups = self.numbers(within.as_ref())?;
         self.check_functions(conditional.as_ref())?;
         let held = HeldRows::new(&x, &values, &prediction, &own, &None)?.with_functions(&conditional);
-        let rows = held.new_rows()?;
-        let rows = match &groups {
-            Some(groups) => rows.with_within(groups).raise()?,
-            None => rows,
-        };
+        let rows = held.new_rows(groups.as_deref())?;
         Ok(self.head().cdf_at(&rows, held.y.view()).raise()?.into_pyarray(py))
     }
 
@@ -403,7 +398,7 @@ impl Regression {
         let names = within.as_ref().map(group_names);
         let by = self.model.columns.within.join(", ");
         let held = HeldRows::new(&x, &y, &prediction, &own, &None)?.with_functions(&conditional);
-        let rows = held.new_rows()?;
+        let rows = held.new_rows(None)?;
         let hashes = regression_hashes(rows.features(), rows.prediction(), held.y.view()).raise()?;
         let fingerprint = || {
             let arrays = [rows.features(), held.y.view()].into_iter().chain(rows.prediction());
@@ -423,11 +418,7 @@ impl Regression {
                 by: names.as_deref().map(|names| (&by[..], names)),
                 ..EvaluateSettings::new(level)
             };
-            let rows = held.new_rows()?;
-            let rows = match &groups {
-                Some(groups) => rows.with_within(groups).raise()?,
-                None => rows,
-            };
+            let rows = held.new_rows(groups.as_deref())?;
             RegressionEvaluation::new(&head, &rows, held.y.view(), &wanted).raise()
         })?;
         let evaluation = RegressionEvaluation { seen: overlap, ..evaluation };

@@ -110,10 +110,15 @@ def level(name: str, value: Any) -> float:
     return found
 
 
+def several(values: Any) -> list[Any]:
+    """Return one value or several as a list."""
+    given = values.ravel().tolist() if isinstance(values, np.ndarray) else values
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+
+
 def levels(name: str, values: Any) -> list[float]:
     """Return one or several levels, in their order."""
-    given = values.ravel().tolist() if isinstance(values, np.ndarray) else values
-    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    listed = several(values)
     if not listed:
         raise ValueError(f"{name} is empty; give one or several numbers strictly between 0 and 1")
     return [level(name, v) for v in listed]
@@ -121,8 +126,7 @@ def levels(name: str, values: Any) -> list[float]:
 
 def numbers(name: str, values: Any) -> list[float]:
     """Return one or several finite numbers, in their order."""
-    given = values.ravel().tolist() if isinstance(values, np.ndarray) else values
-    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    listed = several(values)
     if not listed:
         raise ValueError(f"{name} is empty; give one or several numbers")
     return [number(name, v, "a finite number, or several") for v in listed]

@@ -10,6 +10,7 @@ use ndarray::{ArrayView1, s};
 use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, OwnWidth, ScaleModel, Scaled};
 use crate::base::Result;
+use crate::conformal::ConditionalScores;
 use crate::rows::{Level, OwnKind, Side};
 use crate::score::{
     Asked, Builder, Clamp, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
@@ -41,15 +42,16 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
         let centre = b.sum(folds.iter().map(|f| (share, f[0])).collect(), 0.0);
         b.output(Quantity::Prediction { target }, centre, 0, true);
         let (scores, within) = (Arc::new(stack.scores.clone()), stack.by_group(&mut b));
-        let around = Around { folds: &folds, centre, scores: &scores, within: &within };
+        let conditional = stack.conditional.clone().map(Arc::new);
+        let around = Around { folds: &folds, centre, scores: &scores, within: &within, conditional };
         for (number, &level) in asked.levels.iter().enumerate() {
             let each = asked.each(level, stacks.len())?;
-            let (ends, finite) = stack.ends(&mut b, &around, each, asked.side);
+            let (ends, finite) = around.ends(&mut b, each, asked.side);
             b.ends(ends, (target, number), asked.side, finite);
         }
         for (number, &tau) in asked.quantiles.iter().enumerate() {
             let (level, side) = Asked::bound(tau)?;
-            let (ends, finite) = stack.ends(&mut b, &around, level, side);
+            let (ends, finite) = around.ends(&mut b, level, side);
             b.output(Quantity::Quantile { target, number }, ends, usize::from(side == Side::Upper), finite);
         }
         let mut values: Vec<Node> = asked.below.iter().map(|&t| b.constant(centre, &[t])).collect();
@@ -84,22 +86,24 @@ struct Around<'a> {
     centre: Node,
     scores: &'a Arc<Scores>,
     within: &'a Option<GroupScores>,
+    conditional: Option<Arc<ConditionalScores>>,
 }
 
-impl FittedStack {
+impl Around<'_> {
     /// The ends of an interval, two columns, and whether they are finite.
-    fn ends(&self, b: &mut Builder, around: &Around<'_>, level: Level, side: Side) -> (Node, bool) {
-        let centre = around.centre;
-        if let Some(scores) = &self.conditional {
-            let (scores, fold) = (Arc::new(scores.clone()), around.folds[0]);
+    fn ends(&self, b: &mut Builder, level: Level, side: Side) -> (Node, bool) {
+        let centre = self.centre;
+        if let Some(scores) = self.conditional.clone() {
             let of = b.port(Port::Functions, scores.columns());
-            return (b.wide(Op::Conditional { fold, centre, of, scores, level, side }, 2), false);
+            return (b.wide(Op::Conditional { fold: self.folds[0], centre, of, scores, level, side }, 2), false);
         }
-        let (folds, scores, within) = (around.folds.to_vec(), around.scores.clone(), around.within.clone());
+        let (folds, scores, within) = (self.folds.to_vec(), self.scores.clone(), self.within.clone());
         let finite = scores.bounds(level);
         (b.wide(Op::Ends { folds, centre, scores, within, level, side }, 2), finite)
     }
+}
 
+impl FittedStack {
     /// The scores of each group, where there are groups.
     fn by_group(&self, b: &mut Builder) -> Option<GroupScores> {
         let groups = || GroupScores { of: b.port(Port::Groups, 1), scores: self.within.clone().into() };

@@ -282,7 +282,9 @@ impl FittedStack {
             let width = fold.scale.own().map(OwnWidth::kind);
             let middle = fold.members.iter().any(|(_, m)| *m == Member::Middle);
             if width.is_some_and(|kind| own != Some(kind)) || (middle && own != Some(OwnKind::Quantiles)) {
-                return Err(Error::Inconsistent { what: "a stack looks at an uncertainty of the network it had not" });
+                return Err(Error::Inconsistent {
+                    what: "a stack uses an uncertainty of the network that it was not fitted with",
+                });
             }
             fold.members.iter().try_for_each(|(_, m)| m.check(columns))?;
             fold.scale.check(columns)?;
