@@ -265,6 +265,14 @@ impl Classification {
         Ok(self.ready(n_jobs)?.run(py, Some(&x), features.as_ref(), &Further::default())?.remove(0))
     }
 
+    /// The two probabilities of the second class that Venn-Abers prediction gives, rows × 2.
+    fn venn_abers<'py>(&self, py: Python<'py>, x: Matrix<'_>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let rows = self.rows(&x, &None)?;
+        let found = self.head().venn_abers(&rows.inputs()?).raise()?;
+        let found = found.ok_or_else(|| PyValueError::new_err("this head is not of method venn-abers"))?;
+        Ok(found.into_pyarray(py))
+    }
+
     /// What gives the probabilities of a few rows without checks of names and types.
     #[pyo3(signature = (n_jobs=None))]
     fn ready(&self, n_jobs: Option<i64>) -> PyResult<Ready> {

@@ -30,6 +30,8 @@ LOGITS: list[Any] = [
     stonet.TemperatureScaling(),
     stonet.VectorScaling(),
     stonet.MatrixScaling(),
+    stonet.StructuredVectorScaling(),
+    stonet.StructuredMatrixScaling(),
     stonet.MatrixScalingODIR(),
     stonet.IsotonicCalibration(),
 ]

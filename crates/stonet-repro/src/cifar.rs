@@ -82,6 +82,8 @@ pub struct Cifar {
 /// A file's rows.
 struct Outputs {
     logits: Array2<f64>,
+    /// Of the last hidden layer; no columns where the file has none.
+    features: Array2<f64>,
     labels: Vec<usize>,
     /// Rows that the literature validates on; empty where all are test rows.
     validation: Vec<usize>,
@@ -130,8 +132,7 @@ pub fn cifar(spec: &CifarSpec, options: &CifarOptions, dir: &Path, tick: Ticker<
         let missing: Vec<ClassMethod> =
             options.methods.iter().copied().filter(|m| !record.methods.iter().any(|j| j.name == *m)).collect();
         if !missing.is_empty() {
-            let network = if i == 0 { FIRST_NETWORK } else { i as u64 };
-            let seed = Seed::new(options.seed).child(network).child(split as u64);
+            let seed = split_seed(options.seed, i, split);
             record.methods.extend(run(outputs, spec.validation_rows, &missing, options.seed, seed)?);
             journal.append(&record)?;
         }
@@ -149,13 +150,63 @@ fn locate(dir: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn load(path: &Path) -> Result<Outputs> {
-    let numbers = ["split", "z*", "y"].map(str::to_owned).to_vec();
-    let table = Reading { numbers: Some(numbers), ..Reading::default() }.read(path)?;
-    let logits = table.select(&table.columns(&["z*".to_owned()])?);
+    let table = Reading::default().read(path)?;
+    let of = |first: char| (0..table.names().len()).filter(|&c| is_numbered(&table.names()[c], first)).collect();
+    let [logits, features]: [Vec<usize>; 2] = ['z', 'f'].map(of);
+    let (logits, features) = (table.select(&logits), table.select(&features));
     let labels = table.column("y")?.iter().map(|&y| y as usize).collect();
     let split = table.column("split")?;
     let of = |part: f64| (0..table.rows()).filter(|&r| split[r] == part).collect();
-    Ok(Outputs { logits, labels, validation: of(0.0), test: of(1.0) })
+    Ok(Outputs { logits, features, labels, validation: of(0.0), test: of(1.0) })
+}
+
+/// Whether a name is this letter and a number.
+fn is_numbered(name: &str, first: char) -> bool {
+    name.strip_prefix(first).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The rows that methods are fitted on in one split of one file, where the file is there. Choices of a default look at
+/// these rows alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Validation {
+    /// One per class.
+    pub logits: Array2<f64>,
+    /// Of the last hidden layer; no columns where the file has none.
+    pub features: Array2<f64>,
+    /// The classes.
+    pub labels: Vec<usize>,
+}
+
+/// The validation rows of number `network` of the shipped files in a split.
+pub fn validation(data: &Path, network: usize, split: usize, seed: u64) -> Result<Option<Validation>> {
+    let spec = CifarSpec::shipped();
+    let Some(path) = spec.networks.get(network).and_then(|n| locate(data, &n.file)) else { return Ok(None) };
+    let outputs = load(&path)?;
+    let (rows, _) = divided(&outputs, spec.validation_rows, split_seed(seed, network, split))?;
+    Ok(Some(Validation {
+        logits: outputs.logits.select(Axis(0), &rows),
+        features: outputs.features.select(Axis(0), &rows),
+        labels: rows.iter().map(|&r| outputs.labels[r]).collect(),
+    }))
+}
+
+fn split_seed(seed: u64, network: usize, split: usize) -> Seed {
+    let network = if network == 0 { FIRST_NETWORK } else { network as u64 };
+    Seed::new(seed).child(network).child(split as u64)
+}
+
+/// Validation and test rows.
+fn divided(outputs: &Outputs, validation_rows: usize, split: Seed) -> Result<(Vec<usize>, Vec<usize>)> {
+    if !outputs.validation.is_empty() {
+        return Ok((outputs.validation.clone(), outputs.test.clone()));
+    }
+    let mut order = outputs.test.clone();
+    order.shuffle(&mut split.rng());
+    if order.len() <= validation_rows {
+        return Err(Error::range("validation_rows", "below the number of rows"));
+    }
+    let test = order.split_off(validation_rows);
+    Ok((order, test))
 }
 
 fn run(
@@ -165,17 +216,7 @@ fn run(
     seed: u64,
     split: Seed,
 ) -> Result<Vec<Judged>> {
-    let (validation, test) = if outputs.validation.is_empty() {
-        let mut order = outputs.test.clone();
-        order.shuffle(&mut split.rng());
-        if order.len() <= validation_rows {
-            return Err(Error::range("validation_rows", "below the number of rows"));
-        }
-        let test = order.split_off(validation_rows);
-        (order, test)
-    } else {
-        (outputs.validation.clone(), outputs.test.clone())
-    };
+    let (validation, test) = divided(outputs, validation_rows, split)?;
     let part = |rows: &[usize]| {
         let labels: Vec<usize> = rows.iter().map(|&r| outputs.labels[r]).collect();
         (outputs.logits.select(Axis(0), rows), labels)

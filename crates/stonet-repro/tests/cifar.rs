@@ -75,3 +75,26 @@ fn the_literatures_densenet_has_its_known_numbers() {
     assert!((raw.accuracy[0] - 0.9242).abs() < 5e-5 && (raw.ece[0] - 0.0550).abs() < 5e-5);
     assert!((temperature.nll[0] - 0.2251).abs() < 5e-5 && (temperature.ece[0] - 0.0095).abs() < 5e-5);
 }
+
+/// What Berta, Holzmüller, Jordan & Bach (2025) published for the same rows, to as many digits as our optimum of the
+/// same loss can be from where their solver stopped.
+#[test]
+fn structured_scaling_has_the_published_likelihood() {
+    let file = |data: PathBuf| data.join("published").join("calibration-vision.csv");
+    let data = std::env::var_os("STONET_DATA").map(PathBuf::from).filter(|data| file(data.clone()).is_file());
+    let Some(data) = data else {
+        eprintln!("skipped: set STONET_DATA to a directory with logits and published/calibration-vision.csv to run this test");
+        return;
+    };
+    let text = std::fs::read_to_string(file(data.clone())).unwrap();
+    let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    let row: Vec<&str> = text.lines().find(|l| l.starts_with("c10,densenet40,")).unwrap().split(',').collect();
+    let published = |column: &str| -> f64 { row[header.iter().position(|c| *c == column).unwrap()].parse().unwrap() };
+    let dir = tempfile::tempdir().unwrap();
+    let options = options(data, "densenet40_c10", &[ClassMethod::TemperatureSmooth, ClassMethod::Svs, ClassMethod::Sms]);
+    let report = cifar(&CifarSpec::shipped(), &options, dir.path(), &|_, _| true).unwrap();
+    let found: Vec<f64> = report.networks[0].methods.iter().map(|m| m.nll[0]).collect();
+    assert!((found[0] - published("ts_logloss")).abs() < 1e-6, "{found:?}");
+    assert!((found[1] - published("svs_logloss")).abs() < 3e-4, "{found:?}");
+    assert!((found[2] - published("sms_logloss")).abs() < 2e-4, "{found:?}");
+}

@@ -1,5 +1,6 @@
-//! Seconds to fit the default on simulated logits, cross-validation included: `class_time [ROWS]`, 10 and 100 classes,
-//! 5000 rows by default.
+//! Seconds to fit on simulated logits, cross-validation included, and the memory at its peak:
+//! `class_time [CLASSES [ROWS [METHODS]]]`, such as `class_time 100,1000 5000,25000 stack,svs`; the default on 10 and
+//! 100 classes and 5000 rows unless others are named.
 
 use std::time::Instant;
 
@@ -7,41 +8,67 @@ use ndarray::Array2;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use stonet::network::Likelihood;
-use stonet::{ClassInputs, ClassRows, PostStoNetClassifier, Seed};
+use stonet::{ClassInputs, ClassMethod, ClassRows, PostStoNetClassifier, Seed};
+
+/// Logits of a network that is twice too sure and leans towards the even classes, and the classes.
+fn draw(rows: usize, k: usize) -> (Array2<f64>, Vec<usize>) {
+    let mut rng = Seed::new(k as u64).rng();
+    let mut scores = Array2::from_shape_simple_fn((rows, k), || {
+        let draw: f64 = StandardNormal.sample(&mut rng);
+        2.0 * draw
+    });
+    let labels = (Likelihood::Multinomial.mean(scores.clone()).outer_iter())
+        .map(|p| {
+            let mut u: f64 = rng.random();
+            let drawn = p.iter().position(|&p| {
+                u -= p;
+                u < 0.0
+            });
+            drawn.unwrap_or(k - 1)
+        })
+        .collect();
+    scores.indexed_iter_mut().for_each(|((_, j), s)| *s = 2.0 * *s + f64::from(u8::from(j % 2 == 0)));
+    (scores, labels)
+}
+
+/// GiB that the process has used at most, where the system tells.
+fn peak() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
+    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / (1024.0 * 1024.0))
+}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let rows: usize = std::env::args().nth(1).map_or(Ok(5000), |n| n.parse())?;
-    for k in [10, 100] {
-        let mut rng = Seed::new(k as u64).rng();
-        let scores = Array2::from_shape_simple_fn((rows, k), || {
-            let draw: f64 = StandardNormal.sample(&mut rng);
-            2.0 * draw
-        });
-        // A class is drawn from the scores; the network is twice too sure and leans towards the even classes.
-        let labels: Vec<usize> = (Likelihood::Multinomial.mean(scores.clone()).outer_iter())
-            .map(|p| {
-                let mut u: f64 = rng.random();
-                let drawn = p.iter().position(|&p| {
-                    u -= p;
-                    u < 0.0
-                });
-                drawn.unwrap_or(k - 1)
-            })
-            .collect();
-        let logits = Array2::from_shape_fn((rows, k), |(i, j)| 2.0 * scores[[i, j]] + f64::from(u8::from(j % 2 == 0)));
-        let rows = ClassRows::new(ClassInputs::logits(logits.view())?, &labels, k)?;
-        let begin = Instant::now();
-        let fitted = PostStoNetClassifier::default().fit(&rows, Seed::new(1), &|_, _| true)?;
-        let seconds = begin.elapsed().as_secs_f64();
-        let begin = Instant::now();
-        let p = fitted.probabilities(&ClassInputs::logits(logits.view())?)?;
-        let per_second = p.nrows() as f64 / begin.elapsed().as_secs_f64();
-        println!(
-            "{} rows, {k} classes: fit {seconds:.2} s on {} threads, {:.0} thousand rows per second predicted",
-            p.nrows(),
-            rayon::current_num_threads(),
-            per_second / 1e3
-        );
+    let list = |at: usize, other: &str| -> Vec<String> {
+        let given = std::env::args().nth(at).unwrap_or_else(|| other.to_owned());
+        given.split(',').map(str::to_owned).collect()
+    };
+    let (classes, rows, methods) = (list(1, "10,100"), list(2, "5000"), list(3, "stack"));
+    for k in &classes {
+        for n in &rows {
+            let (k, n): (usize, usize) = (k.parse()?, n.parse()?);
+            let (logits, labels) = draw(n, k);
+            let rows = ClassRows::new(ClassInputs::logits(logits.view())?, &labels, k)?;
+            for method in &methods {
+                let method: ClassMethod = method.parse()?;
+                let classifier = PostStoNetClassifier { method, ..Default::default() };
+                let begin = Instant::now();
+                let fitted = classifier.fit(&rows, Seed::new(1), &|_, _| true)?;
+                let seconds = begin.elapsed().as_secs_f64();
+                let begin = Instant::now();
+                let p = fitted.probabilities(&ClassInputs::logits(logits.view())?)?;
+                let thousands = p.nrows() as f64 / begin.elapsed().as_secs_f64() / 1e3;
+                let memory = peak().map_or(String::new(), |gib| format!(", {gib:.2} GiB at most so far"));
+                let members: Vec<String> =
+                    fitted.notes().iter().map(|m| format!("{} {:.2}", m.method, m.weight)).collect();
+                println!(
+                    "{n} rows, {k} classes, {method}: fit {seconds:.2} s on {} threads{memory}; {thousands:.0} thousand rows per second \
+                     predicted; {}",
+                    rayon::current_num_threads(),
+                    members.join(", ")
+                );
+            }
+        }
     }
     Ok(())
 }

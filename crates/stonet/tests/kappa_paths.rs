@@ -140,7 +140,9 @@ fn members_of_a_classification_with_something_to_choose() {
         scores.outer_iter().enumerate().map(|(i, r)| if i % 4 == 0 { i / 4 % 3 } else { top(r) }).collect();
     let logits = 3.0 * scores;
     let rows = ClassRows::new(ClassInputs::logits(logits.view()).unwrap(), &labels, 3).unwrap();
-    let mut classifier = PostStoNetClassifier { paper_epochs: vec![5, 10], ..Default::default() };
+    use ClassMethod::{PostLinear, Skip, SkipProb, Temperature};
+    let members = Some(vec![Temperature, PostLinear, Skip, SkipProb]);
+    let mut classifier = PostStoNetClassifier { members, paper_epochs: vec![5, 10], ..Default::default() };
     (classifier.skip.hidden, classifier.skip.asghmc.epochs) = (10, 12);
     let fit = |c: &PostStoNetClassifier| c.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
     let fitted = fit(&classifier);

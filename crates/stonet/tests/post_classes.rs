@@ -59,7 +59,7 @@ fn every_method_gives_probabilities_and_is_the_same_after_saving() {
     let (logits, labels, _) = network(600, 4, 1);
     let (new, truth, _) = network(2000, 4, 2);
     let raw = nll(Likelihood::Multinomial.mean(new.clone()).view(), &truth).unwrap();
-    for method in ClassMethod::ALL {
+    for method in ClassMethod::possible(4, false) {
         let fitted = fit(&quick(method), &logits, &labels).unwrap();
         let p = probabilities(&fitted, &new);
         assert!(p.iter().all(|p| (0.0..=1.0 + 1e-12).contains(p)), "{method}");
@@ -164,7 +164,7 @@ fn a_class_without_rows_or_with_a_single_one_is_no_obstacle() {
     labels[11] = 4;
     let first = labels.iter().position(|&l| l == 4).unwrap();
     labels.iter_mut().enumerate().filter(|(i, l)| **l == 4 && *i != first).for_each(|(_, l)| *l = 1);
-    for method in ClassMethod::ALL {
+    for method in ClassMethod::possible(4, false) {
         let fitted = fit(&quick(method), &logits, &labels).unwrap();
         assert_eq!(fitted.absent_classes(), [3], "{method}");
         let p = probabilities(&fitted, &logits);
@@ -195,6 +195,10 @@ fn settings_and_rows_that_make_no_sense_are_refused() {
     let (logits, labels, _) = network(60, 3, 9);
     let e = fit(&quick(ClassMethod::Stack), &logits, &vec![1; 60]).unwrap_err();
     assert!(e.to_string().contains("`1` is the only class"), "{e}");
+    let e = fit(&quick(ClassMethod::VennAbers), &logits, &labels).unwrap_err();
+    assert!(e.to_string().contains("2 for Venn-Abers prediction"), "{e}");
+    let e = fit(&quick(ClassMethod::SkipFeatures), &logits, &labels).unwrap_err();
+    assert!(e.to_string().contains("skip-features learns from features"), "{e}");
     let members = Some(vec![ClassMethod::Stack]);
     assert!(fit(&PostStoNetClassifier { members, ..Default::default() }, &logits, &labels).is_err());
     assert!(fit(&PostStoNetClassifier { folds: Some(1), ..Default::default() }, &logits, &labels).is_err());
@@ -216,11 +220,45 @@ fn perfect_and_senseless_networks_have_probabilities() {
     let right = Array2::from_shape_fn((90, 3), |(i, k)| if i % 3 == k { 8.0 + (i % 7) as f64 } else { (i % 5) as f64 });
     let flat = Array2::zeros((90, 3));
     for logits in [right, flat] {
-        for method in ClassMethod::ALL {
+        for method in ClassMethod::possible(4, false) {
             let p = probabilities(&fit(&quick(method), &logits, &labels).unwrap(), &logits);
             assert!(p.iter().all(|p| p.is_finite()), "{method}");
         }
     }
+}
+
+#[test]
+fn two_classes_have_an_interval_of_their_own_by_venn_abers() {
+    let (logits, labels, _) = network(500, 2, 11);
+    let (new, truth, _) = network(4000, 2, 12);
+    let fitted = fit(&quick(ClassMethod::VennAbers), &logits, &labels).unwrap();
+    let inputs = ClassInputs::logits(new.view()).unwrap();
+    let (p, ends) = (fitted.probabilities(&inputs).unwrap(), fitted.venn_abers(&inputs).unwrap().unwrap());
+    for (p, ends) in p.outer_iter().zip(ends.outer_iter()) {
+        assert!((p[1] - ends[1] / (1.0 - ends[0] + ends[1])).abs() < 1e-12 && (p.sum() - 1.0).abs() < 1e-12);
+        assert!(ends[0] < ends[1] && ends[0] <= p[1] && p[1] <= ends[1]);
+    }
+    // The end under the row's own label is calibrated: its mean is that of the label.
+    let own: Vec<f64> = truth.iter().zip(ends.outer_iter()).map(|(&l, ends)| l as f64 - ends[l]).collect();
+    let (mean, sd) = stonet::metrics::mean_sd(&own);
+    // The 500 calibration rows move the mean by their own error, √(500/4000) times smaller on the test rows.
+    assert!(mean.abs() < 4.5 * sd * (1.0 / 500.0 + 1.0 / 4000f64).sqrt(), "{mean} {sd}");
+    let back: FittedClassifier = serde_json::from_str(&serde_json::to_string(&fitted).unwrap()).unwrap();
+    assert_eq!(back.probabilities(&inputs).unwrap(), p);
+    assert!(fit(&quick(ClassMethod::Vector), &logits, &labels).unwrap().venn_abers(&inputs).unwrap().is_none());
+}
+
+#[test]
+fn a_stack_of_many_classes_tells_what_it_leaves_out() {
+    let (logits, labels, _) = network(600, 201, 13);
+    let mut quick = quick(ClassMethod::Stack);
+    quick.skip.hidden = 4;
+    quick.skip.asghmc.epochs = 4;
+    let fitted = fit(&quick, &logits, &labels).unwrap();
+    let [left] = fitted.left_out() else { panic!("{:?}", fitted.left_out()) };
+    assert!(left.to_string().starts_with("sms is left out of the stack"), "{left}");
+    let back: FittedClassifier = serde_json::from_str(&serde_json::to_string(&fitted).unwrap()).unwrap();
+    assert_eq!(back.left_out(), fitted.left_out());
 }
 
 #[test]

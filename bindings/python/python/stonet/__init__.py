@@ -26,12 +26,17 @@ from ._baselines import (
     SplitConformal,
 )
 from ._calibrators import (
+    EnsembleTemperatureScaling,
     IsotonicCalibration,
     MatrixScaling,
     MatrixScalingODIR,
     PostLinear,
+    SmoothedTemperatureScaling,
+    StructuredMatrixScaling,
+    StructuredVectorScaling,
     TemperatureScaling,
     VectorScaling,
+    VennAbers,
 )
 from ._classification import PostStoNetClassifier
 from ._core import Ready, __version__
@@ -49,6 +54,7 @@ __all__ = [
     "CQR",
     "CQROwn",
     "Distribution",
+    "EnsembleTemperatureScaling",
     "Fits",
     "Guarantee",
     "IsotonicCalibration",
@@ -65,9 +71,13 @@ __all__ = [
     "PostStoNetRegressor",
     "Ready",
     "RefitConformal",
+    "SmoothedTemperatureScaling",
     "SplitConformal",
+    "StructuredMatrixScaling",
+    "StructuredVectorScaling",
     "TemperatureScaling",
     "VectorScaling",
+    "VennAbers",
     "__version__",
     "benchmark",
     "fit_many",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ._arguments import Kind
 from ._probabilities import Calibrator
 
@@ -85,6 +88,38 @@ class VectorScaling(_Method):
 
 
 @_documented
+class SmoothedTemperatureScaling(_Method):
+    """Temperature scaling mixed with the uniform distribution, (n p + 1/K)/(n + 1): no class is impossible."""
+
+    _name = "temperature-smooth"
+    _own_score = True
+
+
+@_documented
+class EnsembleTemperatureScaling(_Method):
+    """A weighted mean of softmax(z / T), softmax(z) and the uniform distribution (Zhang et al. 2020)."""
+
+    _name = "ets"
+    _own_score = True
+
+
+@_documented
+class StructuredVectorScaling(_Method):
+    """A penalised slope and intercept per class on smoothed log-probabilities: SVS (Berta et al. 2025)."""
+
+    _name = "svs"
+    _own_score = True
+
+
+@_documented
+class StructuredMatrixScaling(_Method):
+    """A penalised full matrix on smoothed log-probabilities: SMS (Berta et al. 2025)."""
+
+    _name = "sms"
+    _own_score = True
+
+
+@_documented
 class MatrixScaling(_Method):
     """softmax(Wz + b) without a penalty."""
 
@@ -106,6 +141,32 @@ class IsotonicCalibration(_Method):
 
     _name = "isotonic"
     _own_score = True
+
+
+@_documented
+class VennAbers(_Method):
+    """Isotonic regression of two classes with the new row added under either label (Vovk et al. 2015)."""
+
+    _name = "venn-abers"
+    _own_score = True
+
+    def predict_bounds(self, X: Any) -> NDArray[np.float64]:
+        """Return the two probabilities of the second class: with the row under the first label, and under the second.
+
+        For exchangeable rows the one under the row's own label is calibrated.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+            Rows as those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper bound.
+        """
+        values, _ = self._new(X, None)
+        return self._head.venn_abers(values)
 
 
 @_documented

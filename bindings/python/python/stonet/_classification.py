@@ -33,8 +33,8 @@ class PostStoNetClassifier(Calibrator):
     ----------
     method : str, default="stack"
         How probabilities are made: ``stack`` (a weighted mean of the others), ``skip``, ``skip-prob``, ``skip-linear``,
-        ``stonet``, ``paper``, ``post-linear``, ``temperature``, ``vector``, ``matrix``, ``matrix-odir``, ``isotonic``
-        or ``none``.
+        ``skip-features``, ``stonet``, ``paper``, ``post-linear``, ``temperature``, ``temperature-smooth``, ``ets``,
+        ``vector``, ``svs``, ``sms``, ``matrix``, ``matrix-odir``, ``isotonic``, ``venn-abers`` or ``none``.
     kind : {"auto", "logits", "log-probabilities", "probabilities", "features"}, default="auto"
         What the columns of X are. ``auto``: with as many columns as ``classes`` names, or as there are classes in y,
         they are the outputs of the network: probabilities where every row is one, otherwise logits. Where y holds whole

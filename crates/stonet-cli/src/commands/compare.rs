@@ -118,7 +118,6 @@ impl Compare {
         }
         let named = |name: &String| name.parse::<ClassMethod>();
         let methods = self.methods.iter().map(named).collect::<stonet::Result<Vec<_>>>()?;
-        let methods = if methods.is_empty() { ClassMethod::ALL.to_vec() } else { methods };
         let (validation, test) = self.sources(console)?;
         let rows = ClassFile::read(&validation, &self.columns, Some(&test))?;
         rows.warnings.iter().for_each(|w| console.warn(w));
@@ -127,6 +126,8 @@ impl Compare {
         known.warning(false, false).iter().for_each(|w| console.warn(w));
         let seen = self.overlap(&known, &test.hashes, console)?;
         let calibration = rows.calibration()?;
+        let all = || ClassMethod::compared(calibration.classes(), rows.features().is_some());
+        let methods = if methods.is_empty() { all() } else { methods };
         let judged = TestRows { inputs: test.inputs()?, labels: &test.labels };
         let compared = console.run("compare", |tick| {
             compare(&calibration, judged, rows.classes.names(), &methods, self.seed.seed, tick)

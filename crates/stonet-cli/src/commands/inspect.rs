@@ -121,7 +121,9 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
                 let setting = n.setting.map_or(String::new(), |s| format!(", chosen {s:.3e}"));
                 text += &format!("member       {} {:.3}{setting}\n", n.method, n.weight);
             }
+            f.left_out().iter().for_each(|l| text += &format!("left out     {l}\n"));
             value["members"] = json!(f.notes());
+            value["left_out"] = json!(f.left_out());
         }
     }
     if let Some(level) = model.level {

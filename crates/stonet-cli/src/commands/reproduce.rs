@@ -264,7 +264,7 @@ impl Cifar {
         let options = cifar::CifarOptions {
             data: self.data,
             only: self.only,
-            methods: self.methods.unwrap_or_else(|| ClassMethod::ALL.to_vec()),
+            methods: self.methods.unwrap_or_else(|| ClassMethod::possible(10, false)),
             splits: self.splits,
             seed: self.seed.seed,
         };
@@ -280,7 +280,7 @@ impl Fashion {
             data: self.data,
             repeats: self.repeats,
             epochs: self.epochs,
-            methods: self.methods.unwrap_or_else(|| ClassMethod::ALL.to_vec()),
+            methods: self.methods.unwrap_or_else(|| ClassMethod::possible(10, false)),
             seed: self.seed.seed,
         };
         let report =

@@ -226,7 +226,13 @@ pub enum Error {
         /// What needs them.
         what: &'static str,
     },
-    /// A method that uses features, without them.
+    /// A method that learns from features, without them.
+    #[error("{what} learns from features of the last hidden layer, and there are none; give them beside the logits")]
+    NeedsFeatures {
+        /// What needs them.
+        what: &'static str,
+    },
+    /// A model that uses features, without them.
     #[error("this model was fitted with features of {columns} columns, but the rows have none")]
     NoFeatures {
         /// How many it was fitted on.
@@ -489,9 +495,12 @@ pub enum NoInterval {
     },
     /// A method whose error has no normal limit.
     #[error(
-        "`isotonic` is a step function, whose error is not normal however many rows there are; use a parametric method, such as `vector`"
+        "`isotonic` and `venn-abers` are step functions, whose error is not normal however many rows there are; use a parametric method, such as `vector`"
     )]
     Isotonic,
+    /// Weights that often are 0.
+    #[error("`ets` has weights that often are 0, where their error is not normal; use `temperature`")]
+    Mixture,
     /// Nothing was estimated.
     #[error("`none` estimates nothing, so its error cannot be estimated; use `temperature` or any other method")]
     NothingEstimated,

@@ -4,7 +4,8 @@
 use ndarray::Array2;
 
 use super::isotonic::IsotonicOvr;
-use super::skip::{SkipModel, View};
+use super::venn_abers::VennAbers;
+use super::skip::{Base, SkipModel, View};
 use crate::base::{Error, Result};
 use crate::network::{Layer, StoNet};
 use crate::rows::{ClassInputs, ClassOutput, InputKind};
@@ -50,6 +51,14 @@ pub(crate) fn isotonic_plan(fitted: &IsotonicOvr, output: ClassOutput) -> Plan {
     finish(b, p)
 }
 
+/// Venn-Abers prediction: (1 − p_0, p_1) over its sum.
+pub(crate) fn venn_abers_plan(fitted: &VennAbers, output: ClassOutput) -> Plan {
+    let mut b = Builder::default();
+    let z = given(&mut b, output);
+    let p = fitted.lower(&mut b, z);
+    finish(b, p)
+}
+
 fn finish(mut b: Builder, p: Node) -> Plan {
     (0..b.width(p)).for_each(|class| b.output(Quantity::Probability { class }, p, class, true));
     let top = b.wide(Op::Top { of: p }, 1);
@@ -88,23 +97,42 @@ fn given(b: &mut Builder, output: ClassOutput) -> Node {
 impl SkipModel {
     /// F_L.
     fn lower(&self, b: &mut Builder, output: ClassOutput) -> Node {
-        let t = self.temperature().unwrap_or(1.0);
-        let skip = self.temperature().map(|_| (1.0 / t, given(b, output)));
+        let base = self.base().unwrap_or(Base::plain(1.0));
+        let skip = self.base().map(|_| base.lower(b, output));
         let correction = self.correction().map(|(view, net)| {
             let net = net.compact();
-            let single = !matches!(view, View::Raw) && may_be_single(&net);
-            let seen = view.lower(b, output, t, single);
+            let single = !matches!(view, View::Raw | View::Base) && may_be_single(&net);
+            let seen = view.lower(b, output, base, single);
             (1.0, network(b, &net, seen, single))
         });
         b.sum(skip.into_iter().chain(correction).collect(), 0.0)
     }
 }
 
+impl Base {
+    /// A factor and what it multiplies.
+    fn lower(self, b: &mut Builder, output: ClassOutput) -> (f64, Node) {
+        let (z, cooling) = (given(b, output), 1.0 / self.temperature);
+        if self.uniform == 0.0 {
+            return (cooling, z);
+        }
+        let cooled = b.sum(vec![(cooling, z)], 0.0);
+        let p = b.op(Op::Softmax { of: cooled });
+        let mixed = b.sum(vec![(1.0 - self.uniform, p)], self.uniform / b.width(p) as f64);
+        (1.0, b.op(Op::Log { of: mixed, least: f64::MIN_POSITIVE }))
+    }
+}
+
 impl View {
     /// What the network of a correction sees.
-    fn lower(&self, b: &mut Builder, output: ClassOutput, t: f64, single: bool) -> Node {
+    fn lower(&self, b: &mut Builder, output: ClassOutput, base: Base, single: bool) -> Node {
+        let t = base.temperature;
         match self {
             View::Raw => given(b, output),
+            View::Base => {
+                let carried = base.lower(b, output);
+                b.sum(vec![carried], 0.0)
+            }
             View::Centred => {
                 let z = given(b, output);
                 let centred = b.op(Op::Centre { of: z });

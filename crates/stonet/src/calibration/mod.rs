@@ -7,7 +7,9 @@ pub(crate) mod post_linear;
 pub(crate) mod skip;
 pub(crate) mod tangent;
 pub(crate) mod temperature;
+mod venn_abers;
 
 pub use isotonic::{Isotonic, IsotonicOvr};
 pub use skip::SkipModel;
 pub use temperature::fit_temperature;
+pub use venn_abers::VennAbers;

@@ -3,7 +3,7 @@
 
 use ndarray::Array2;
 
-use super::skip::{SkipModel, View, standardised};
+use super::skip::{Base, SkipModel, View, standardised};
 use super::temperature;
 use crate::base::Result;
 use crate::base::Work;
@@ -31,8 +31,8 @@ pub(crate) struct Design {
     solver: SparseMultinomial,
     view: View,
     x: Array2<f64>,
-    /// T and z/T.
-    skip: Option<(f64, Array2<f64>)>,
+    /// The skip connection and what it carries.
+    skip: Option<(Base, Array2<f64>)>,
 }
 
 impl Design {
@@ -45,9 +45,9 @@ impl Design {
     /// softmax(z/T + b + Wx) of centred logits x over T.
     pub(crate) fn skip(rows: &ClassRows<'_>) -> Result<Self> {
         let z = rows.need_logits("skip-linear")?;
-        let t = temperature::of_logits(z, rows.labels());
+        let base = Base::plain(temperature::of_logits(z, rows.labels()));
         let (solver, view) = (SparseMultinomial::default(), View::Centred);
-        Ok(Design { solver, x: view.of(&rows.inputs(), t)?, view, skip: Some((t, &z / t)) })
+        Ok(Design { solver, x: view.of(&rows.inputs(), base)?, view, skip: Some((base, base.of(z))) })
     }
 
     /// Solved to another tolerance, relative to λ_max.
@@ -83,9 +83,9 @@ impl Design {
     fn linear(&self, fit: MultinomialFit, classes: usize, largest: f64) -> Result<Linear> {
         let layer = Layer { weight: fit.coefficients, bias: fit.intercepts, noise_variance: 1.0 };
         let net = StoNet::new(vec![layer], Activation::Tanh, Likelihood::Multinomial)?;
-        let temperature = self.skip.as_ref().map(|(t, _)| *t);
+        let base = self.skip.as_ref().map(|(base, _)| *base);
         Ok(Linear {
-            model: SkipModel::new(classes, temperature, Some((self.view.clone(), net)))?,
+            model: SkipModel::new(classes, base, Some((self.view.clone(), net)))?,
             lambda: fit.lambda,
             kkt_residual: fit.kkt_residual / largest.max(f64::MIN_POSITIVE),
             converged: fit.converged,

@@ -3,7 +3,7 @@
 
 use ndarray::{Array2, ArrayView2, Axis, ShapeBuilder, s};
 
-use super::skip::{SkipModel, View};
+use super::skip::{Base, SkipModel, View};
 use crate::base::{Error, Result};
 use crate::network::jacobian::{Pass, free_parameters};
 use crate::rows::ClassInputs;
@@ -25,8 +25,8 @@ pub(crate) struct Estimated {
 impl Estimated {
     pub(crate) fn new(model: &SkipModel, temperature_was_estimated: bool) -> Result<Self> {
         let correction = model.correction().map(|(view, net)| (view.clone(), net.compact()));
-        let free_temperature = temperature_was_estimated && model.temperature().is_some();
-        let model = SkipModel::new(model.classes(), model.temperature(), correction)?;
+        let free_temperature = temperature_was_estimated && model.base().is_some();
+        let model = SkipModel::new(model.classes(), model.base(), correction)?;
         Ok(Estimated { model, free_temperature })
     }
 
@@ -41,9 +41,9 @@ impl Estimated {
     pub(crate) fn tangent(&self, inputs: &ClassInputs<'_>) -> Result<Tangent> {
         let (n, classes, q) = (inputs.rows(), self.model.classes(), self.parameters());
         let logits = self.model.logits(inputs)?;
-        let temperature = self.model.temperature().unwrap_or(1.0);
+        let base = self.model.base().unwrap_or(Base::plain(1.0));
         let seen = match self.model.correction() {
-            Some((view, net)) => Some((view, net, view.of(inputs, temperature)?)),
+            Some((view, net)) => Some((view, net, view.of(inputs, base)?)),
             None => None,
         };
         let pass = seen.as_ref().map(|(_, net, x)| Pass::new(net, x.view())).transpose()?;
@@ -53,9 +53,9 @@ impl Estimated {
         };
         if self.free_temperature {
             let z = inputs.logits.ok_or(Error::NoLogits { what: "this model" })?;
-            let mut slope = &z / -temperature;
+            let mut slope = base.slope(z);
             if let (Some((view, _, x)), Some(pass)) = (&seen, &pass)
-                && let Some(d) = view.temperature_slope(x.view(), z, temperature)
+                && let Some(d) = view.temperature_slope(x.view(), z, base)
             {
                 slope += &pass.push_forward(d.view());
             }
@@ -72,13 +72,14 @@ impl Estimated {
 
 impl View {
     /// ∂x / ∂ log T of what the network sees; none where it does not depend on T.
-    fn temperature_slope(&self, x: ArrayView2<'_, f64>, z: ArrayView2<'_, f64>, t: f64) -> Option<Array2<f64>> {
+    fn temperature_slope(&self, x: ArrayView2<'_, f64>, z: ArrayView2<'_, f64>, base: Base) -> Option<Array2<f64>> {
         match self {
             View::Raw | View::Logits(_) | View::Features(_) => None,
+            View::Base => Some(base.slope(z)),
             View::Centred => Some(-&x),
             View::Probabilities => {
                 let p = x.mapv(|x| 0.25 * x + 1.0 / z.ncols() as f64);
-                let u = &z / t;
+                let u = &z / base.temperature;
                 let mean = (&p * &u).sum_axis(Axis(1)).insert_axis(Axis(1));
                 Some(-4.0 * &p * &(u - &mean))
             }
@@ -91,12 +92,13 @@ impl Estimated {
     /// The model with its number `at` of free parameters moved.
     pub(crate) fn moved(&self, at: usize, by: f64) -> Estimated {
         let last = self.free_temperature && at + 1 == self.parameters();
-        let temperature = self.model.temperature().map(|t| if last { t * by.exp() } else { t });
+        let warmed = |b: Base| if last { Base { temperature: b.temperature * by.exp(), ..b } } else { b };
+        let base = self.model.base().map(warmed);
         let shift = |net: &crate::network::StoNet| {
             if last { net.clone() } else { crate::network::jacobian::moved(net, at, by) }
         };
         let correction = self.model.correction().map(|(view, net)| (view.clone(), shift(net)));
-        let model = SkipModel::new(self.model.classes(), temperature, correction).unwrap();
+        let model = SkipModel::new(self.model.classes(), base, correction).unwrap();
         Estimated { model, free_temperature: self.free_temperature }
     }
 }
@@ -118,13 +120,16 @@ mod tests {
         let net = |widths: &[usize]| {
             StoNet::random(widths, Activation::Tanh, Seed::new(4)).unwrap().with_head(Likelihood::Multinomial)
         };
-        let mut forms = vec![(Some(1.7), None, 1), (None, Some((View::Raw, net(&[3, 3]))), 12)];
-        for view in [View::Centred, View::Probabilities, View::Logits(clip)] {
-            forms.push((Some(1.7), Some((view.clone(), net(&[3, 3]))), 13));
-            forms.push((Some(1.7), Some((view, net(&[3, 4, 3]))), 32));
+        let mut forms = vec![(None, Some((View::Raw, net(&[3, 3]))), 12)];
+        for base in [Base::plain(1.7), Base::smoothed(1.7, 7)] {
+            forms.push((Some(base), None, 1));
+            for view in [View::Base, View::Centred, View::Probabilities, View::Logits(clip.clone())] {
+                forms.push((Some(base), Some((view.clone(), net(&[3, 3]))), 13));
+                forms.push((Some(base), Some((view, net(&[3, 4, 3]))), 32));
+            }
         }
-        for (t, correction, parameters) in forms {
-            let model = Estimated::new(&SkipModel::new(3, t, correction).unwrap(), true).unwrap();
+        for (base, correction, parameters) in forms {
+            let model = Estimated::new(&SkipModel::new(3, base, correction).unwrap(), true).unwrap();
             assert_eq!(model.parameters(), parameters);
             let (tangent, h) = (model.tangent(&inputs).unwrap(), 1e-6);
             for at in 0..parameters {
@@ -136,7 +141,7 @@ mod tests {
                 }
             }
         }
-        let given = Estimated::new(&SkipModel::new(3, Some(1.0), None).unwrap(), false).unwrap();
+        let given = Estimated::new(&SkipModel::new(3, Some(Base::plain(1.0)), None).unwrap(), false).unwrap();
         assert_eq!(given.parameters(), 0);
         assert_eq!(given.tangent(&inputs).unwrap().jacobians[2].dim(), (7, 0));
     }

@@ -2,13 +2,17 @@
 //! last digits.
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
+use rayon::prelude::*;
 
 use crate::base::Result;
+use crate::linalg::elementwise::exp_in_place;
 use crate::rows::ClassRows;
 
 /// Sharpest and flattest scale that is looked at, in units of the logits' own spread.
 const RANGE: f64 = 1e6;
 const MAX_STEPS: usize = 200;
+/// Logits that are worked on at once.
+const RUN: usize = 1 << 16;
 
 /// The temperature T > 0 that minimises the mean negative log-likelihood of softmax(z / T).
 ///
@@ -23,46 +27,90 @@ pub fn fit_temperature(rows: &ClassRows<'_>) -> Result<f64> {
 
 /// The same of checked logits.
 pub(crate) fn of_logits(z: ArrayView2<'_, f64>, labels: &[usize]) -> f64 {
-    let centred = &z - &z.mean_axis(Axis(1)).expect("at least two classes").insert_axis(Axis(1));
-    let spread = (centred.mapv(|v| v * v).mean().unwrap_or(0.0)).sqrt();
+    let runs = Runs { z, labels, rows: (RUN / z.ncols().max(1)).max(1) };
+    let n = labels.len() as f64;
+    let spread = (runs.total(spread) / (n * z.ncols() as f64)).sqrt();
     if spread <= 0.0 || !spread.is_finite() {
         return 1.0;
     }
     let flat = 1.0 / (RANGE * spread);
-    let n = labels.len() as f64;
     // Slope and curvature of the loss in β = 1/T: mean of E_p z − z_y, and of Var_p z.
     let slope = |beta: f64| {
-        let (mut first, mut second) = (0.0, 0.0);
-        for (row, &label) in centred.outer_iter().zip(labels) {
-            let (_, mean, square) = moments(row, beta);
-            first += mean - row[label];
-            second += square - mean * mean;
-        }
+        let [first, second, _] = runs.moments(beta);
         (first / n, second / n)
     };
     if slope(flat).0 >= 0.0 {
         return 1.0 / flat;
     }
-    let all_right = centred.outer_iter().zip(labels).all(|(row, &label)| row.iter().all(|&v| v <= row[label]));
-    if all_right {
-        let confidence = |beta: f64| centred.outer_iter().map(|row| moments(row, beta).0).sum::<f64>() / n;
+    let mistakes = |z: ArrayView2<'_, f64>, labels: &[usize]| {
+        z.outer_iter().zip(labels).filter(|(row, l)| row.iter().any(|&v| v > row[**l])).count() as f64
+    };
+    if runs.total(mistakes) == 0.0 {
+        let confidence = |beta: f64| runs.moments(beta)[2] / n;
         let wanted = 1.0 - 0.5 / (n + 1.0);
         return 1.0 / bisect(flat, RANGE / spread, |beta| confidence(beta) - wanted);
     }
     1.0 / newton(flat, 1.0 / spread, slope)
 }
 
-/// The largest probability of softmax(βz), and the mean of z and of z² under it.
-fn moments(z: ArrayView1<'_, f64>, beta: f64) -> (f64, f64, f64) {
-    let top = z.fold(f64::NEG_INFINITY, |a, &v| a.max(v));
-    let (mut sum, mut mean, mut square) = (0.0, 0.0, 0.0);
-    for &v in z {
-        let w = (beta * (v - top)).exp();
-        sum += w;
-        mean += w * v;
-        square += w * v * v;
+/// The sum of squares about the mean of every row.
+fn spread(z: ArrayView2<'_, f64>, _: &[usize]) -> f64 {
+    let about = |row: ArrayView1<'_, f64>| {
+        let mean = row.mean().unwrap_or(0.0);
+        row.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>()
+    };
+    z.outer_iter().map(about).sum()
+}
+
+/// Rows in runs, which go in parallel; sums are added in the order of the runs.
+struct Runs<'a> {
+    z: ArrayView2<'a, f64>,
+    labels: &'a [usize],
+    rows: usize,
+}
+
+impl Runs<'_> {
+    fn each<T: Send>(&self, of: impl Fn(ArrayView2<'_, f64>, &[usize]) -> T + Sync) -> Vec<T> {
+        let runs: Vec<_> = self.z.axis_chunks_iter(Axis(0), self.rows).zip(self.labels.chunks(self.rows)).collect();
+        runs.into_par_iter().map(|(z, labels)| of(z, labels)).collect()
     }
-    (1.0 / sum, mean / sum, square / sum)
+
+    fn total(&self, of: impl Fn(ArrayView2<'_, f64>, &[usize]) -> f64 + Sync) -> f64 {
+        self.each(of).into_iter().sum()
+    }
+
+    /// Sums over rows of E_p z − z_y, of Var_p z, and of the largest probability, under p = softmax(βz).
+    fn moments(&self, beta: f64) -> [f64; 3] {
+        let runs = self.each(|z, labels| {
+            let mut weight = z.to_owned();
+            let tops: Vec<f64> = z.outer_iter().map(top).collect();
+            weight.outer_iter_mut().zip(&tops).for_each(|(mut row, top)| row.mapv_inplace(|v| beta * (v - top)));
+            match weight.as_slice_memory_order_mut() {
+                Some(all) => exp_in_place(all),
+                None => weight.mapv_inplace(f64::exp),
+            }
+            let mut sums = [0.0; 3];
+            for (((weight, row), &top), &label) in weight.outer_iter().zip(z.outer_iter()).zip(&tops).zip(labels) {
+                let (mut sum, mut mean, mut square) = (0.0, 0.0, 0.0);
+                for (&w, &v) in weight.iter().zip(row) {
+                    // About the largest: logits may be far from 0.
+                    let d = v - top;
+                    sum += w;
+                    mean += w * d;
+                    square += w * d * d;
+                }
+                let (mean, square) = (mean / sum, square / sum);
+                let variance = square - mean * mean;
+                sums = [sums[0] + mean - (row[label] - top), sums[1] + variance, sums[2] + 1.0 / sum];
+            }
+            sums
+        });
+        runs.into_iter().fold([0.0; 3], |t, s| [t[0] + s[0], t[1] + s[1], t[2] + s[2]])
+    }
+}
+
+fn top(row: ArrayView1<'_, f64>) -> f64 {
+    row.fold(f64::NEG_INFINITY, |a, &v| a.max(v))
 }
 
 /// The root of an increasing function of β above `low`, where it is negative: Newton's steps in log β, kept inside a

@@ -6,9 +6,10 @@ use crate::base::Work;
 use crate::base::{Error, Result, Seed};
 use crate::calibration::affine::{self, Shape};
 use crate::calibration::post_linear::{Design, Linear};
-use crate::calibration::skip::{SkipModel, View};
+use crate::calibration::skip::{Base, SkipModel, View};
 use crate::calibration::temperature;
 use crate::rows::ClassRows;
+use crate::sparse::ridge::Clip;
 
 /// Strengths of ODIR, descending: each fit starts the next.
 const ODIR: [f64; 5] = [1000.0, 100.0, 10.0, 1.0, 0.1];
@@ -44,7 +45,7 @@ impl Candidate {
 impl Family {
     pub(super) fn new(method: ClassMethod, settings: &PostStoNetClassifier, rows: &ClassRows<'_>) -> Result<Self> {
         let runs = match method {
-            ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::StoNet => settings.skip.kappas(rows.classes()),
+            ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::SkipFeatures | ClassMethod::StoNet => settings.skip.kappas(rows.classes()),
             _ => vec![0.0],
         };
         let lambdas = match method {
@@ -64,7 +65,7 @@ impl Family {
     /// Whether its runs are what is chosen from, each the best of its own candidates, and not the candidates of one
     /// run.
     pub(super) fn runs_differ(&self) -> bool {
-        matches!(self.method, ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::StoNet)
+        matches!(self.method, ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::SkipFeatures | ClassMethod::StoNet)
     }
 
     /// What is chosen.
@@ -79,7 +80,8 @@ impl Family {
 
     /// Whether there is anything to choose.
     pub(super) fn is_single(&self) -> bool {
-        matches!(self.method, ClassMethod::None | ClassMethod::Temperature | ClassMethod::Vector | ClassMethod::Matrix)
+        use ClassMethod::{Matrix, None, Sms, Svs, Temperature, TemperatureSmooth, Vector};
+        matches!(self.method, None | Temperature | TemperatureSmooth | Vector | Svs | Sms | Matrix)
     }
 
     /// The candidates of one run on these rows: all of them, or those up to a number.
@@ -96,22 +98,30 @@ impl Family {
         match self.method {
             ClassMethod::None => {
                 rows.need_logits(what)?;
-                Ok(vec![Candidate::new(SkipModel::new(k, Some(1.0), None)?, 1.0)])
+                Ok(vec![Candidate::new(SkipModel::new(k, Some(Base::plain(1.0)), None)?, 1.0)])
             }
             ClassMethod::Temperature => {
                 let t = temperature::fit_temperature(rows)?;
-                Ok(vec![Candidate::new(SkipModel::new(k, Some(t), None)?, t)])
+                Ok(vec![Candidate::new(SkipModel::new(k, Some(Base::plain(t)), None)?, t)])
             }
-            ClassMethod::Vector => Ok(vec![affine::fit(rows, Shape::Vector, what, None)?.into()]),
+            ClassMethod::TemperatureSmooth => {
+                let base = Base::smoothed(temperature::fit_temperature(rows)?, rows.rows());
+                Ok(vec![Candidate::new(SkipModel::new(k, Some(base), None)?, base.temperature)])
+            }
+            ClassMethod::Vector => Ok(vec![affine::fit(rows, Shape::default(), what, None)?.into()]),
+            ClassMethod::Svs => Ok(vec![affine::structured(rows, false, what)?.into()]),
+            ClassMethod::Sms => Ok(vec![affine::structured(rows, true, what)?.into()]),
             ClassMethod::Matrix => {
-                let free = Shape::Matrix { off_diagonal: 0.0, intercept: 0.0 };
+                let free = Shape { matrix: true, ..Shape::default() };
                 Ok(vec![affine::fit(rows, free, what, None)?.into()])
             }
             ClassMethod::MatrixOdir => {
                 let mut fits: Vec<affine::Affine> = Vec::with_capacity(ODIR.len());
                 for strength in upto(&ODIR, last).iter().copied() {
                     work.check()?;
-                    let shape = Shape::Matrix { off_diagonal: strength, intercept: ODIR_INTERCEPT * strength };
+                    // Each penalty is a mean over its entries.
+                    let (pairs, intercept) = ((k * (k - 1)) as f64, ODIR_INTERCEPT * strength / k as f64);
+                    let shape = Shape { matrix: true, off_diagonal: strength / pairs, intercept, ..Shape::default() };
                     fits.push(affine::fit(rows, shape, what, fits.last())?);
                 }
                 Ok(fits.into_iter().zip(ODIR).map(|(f, setting)| Candidate { setting, ..f.into() }).collect())
@@ -119,10 +129,15 @@ impl Family {
             ClassMethod::PostLinear => self.linear(Design::alone(rows)?, last, rows, work),
             ClassMethod::SkipLinear => self.linear(Design::skip(rows)?, last, rows, work),
             ClassMethod::Paper => forms::paper(rows, settings, seed, work),
-            ClassMethod::StoNet => forms::plain(rows, &settings.skip, kappa, seed, work),
-            ClassMethod::Skip => forms::skip(rows, View::Centred, &settings.skip, kappa, seed, work),
-            ClassMethod::SkipProb => forms::skip(rows, View::Probabilities, &settings.skip, kappa, seed, work),
-            ClassMethod::Isotonic | ClassMethod::Stack => Err(Error::Inconsistent { what: "not a family of networks" }),
+            ClassMethod::StoNet => forms::plain(rows, &settings.skip, (kappa, last), seed, work),
+            ClassMethod::Skip => forms::skip(rows, View::Centred, &settings.skip, (kappa, last), seed, work),
+            ClassMethod::SkipProb => forms::skip(rows, View::Probabilities, &settings.skip, (kappa, last), seed, work),
+            ClassMethod::SkipFeatures => {
+                let x = rows.inputs().features.ok_or(Error::NeedsFeatures { what })?;
+                let all: Vec<usize> = (0..rows.rows()).collect();
+                forms::skip(rows, View::Features(Clip::fit(x, &all)?), &settings.skip, (kappa, last), seed, work)
+            }
+            ClassMethod::Isotonic | ClassMethod::Stack | ClassMethod::Ets | ClassMethod::VennAbers => Err(Error::Inconsistent { what: "not a family of networks" }),
         }
     }
 }

@@ -5,12 +5,12 @@ use ndarray::{Array1, Array2};
 use rayon::prelude::*;
 
 use super::family::{Candidate, Family};
-use super::{ClassMethod, FittedClassifier, MemberNotes, Model, PostStoNetClassifier, pool};
+use super::{ClassMethod, FittedClassifier, LeftOut, MemberNotes, Model, PostStoNetClassifier, pool};
 use crate::base::Work;
 use crate::base::{Error, Result, Seed, Ticker, streams};
-use crate::calibration::IsotonicOvr;
-use crate::calibration::skip::log_loss;
-use crate::network::Likelihood;
+use crate::calibration::skip::{Base, View, log_loss};
+use crate::calibration::{IsotonicOvr, SkipModel, VennAbers, fit_temperature};
+use crate::network::{Activation, Layer, Likelihood, StoNet};
 use crate::rows::classes::OwnedRows;
 use crate::rows::dataset::{LARGEST_FEATURE, check_magnitude};
 use crate::rows::{ClassRows, complement};
@@ -19,6 +19,12 @@ use crate::train::TuningCurve;
 
 /// The largest logit: sums of squares of corrected logits stay finite.
 const LARGEST_LOGIT: f64 = 1e100;
+
+/// Classes beyond which the stack has no full matrix: its penalty grows with K², so that it comes out as 0, and its
+/// cost with K².
+const MATRIX_CLASSES: usize = 200;
+/// The same of sparse regressions on features, whose path costs most of a fit from here on.
+const LINEAR_CLASSES: usize = 50;
 
 /// A fold: the rows that fit and those held out, with their numbers.
 struct Fold {
@@ -64,15 +70,23 @@ impl PostStoNetClassifier {
         if let Some(x) = rows.inputs().features {
             check_magnitude("features", x, LARGEST_FEATURE)?;
         }
+        let mut left_out = Vec::new();
         let Pooled { notes, model, mut paths } = match self.method {
             ClassMethod::Isotonic => isotonic(rows)?,
-            ClassMethod::Stack => self.pooled(&self.members_for(rows), rows, seed, tick)?,
+            ClassMethod::VennAbers => venn_abers(rows)?,
+            ClassMethod::Ets => ets(rows)?,
+            ClassMethod::Stack => {
+                let members;
+                (members, left_out) = self.members_for(rows);
+                self.pooled(&members, rows, seed, tick)?
+            }
             alone => self.pooled(&[alone], rows, seed, tick)?,
         };
         paths.retain(TuningCurve::is_finite);
         let (settings, classes, absent) = (self.clone(), rows.classes(), rows.absent());
         let scorers = Kept::default();
-        let fitted = FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths, scorers };
+        let kappa_paths = paths;
+        let fitted = FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, scorers };
         // A fit that cannot judge its own rows is none.
         fitted.probabilities(&rows.inputs())?;
         Ok(fitted)
@@ -82,19 +96,35 @@ impl PostStoNetClassifier {
         self.skip.check()?;
         let epochs = &self.paper_epochs;
         Error::check(!epochs.is_empty() && !epochs.contains(&0), "paper_epochs", epochs, "at least one, all positive")?;
-        let pooled = |m: &ClassMethod| !matches!(m, ClassMethod::Stack | ClassMethod::Isotonic);
-        let sound = |m: &Vec<ClassMethod>| (1..=8).contains(&m.len()) && m.iter().all(pooled);
-        let range = "1 to 8 methods other than stack and isotonic";
+        let sound = |m: &Vec<ClassMethod>| (1..=8).contains(&m.len()) && m.iter().all(|m| m.can_be_member());
+        let range = "1 to 8 methods other than stack, isotonic, venn-abers and ets";
         self.members.iter().try_for_each(|m| Error::check(sound(m), "members", m, range))
     }
 
-    fn members_for(&self, rows: &ClassRows<'_>) -> Vec<ClassMethod> {
-        use ClassMethod::{PostLinear, Skip, SkipProb, StoNet, Temperature, Vector};
-        match &self.members {
-            Some(members) => members.clone(),
-            None if rows.inputs().logits.is_none() => vec![PostLinear, StoNet],
-            None => vec![Temperature, Vector, PostLinear, Skip, SkipProb],
+    /// The members for these rows, and those that the number of classes leaves out.
+    fn members_for(&self, rows: &ClassRows<'_>) -> (Vec<ClassMethod>, Vec<LeftOut>) {
+        use ClassMethod::{PostLinear, Skip, SkipFeatures, SkipProb, Sms, StoNet, Svs, TemperatureSmooth, Vector};
+        let inputs = rows.inputs();
+        if let Some(members) = &self.members {
+            return (members.clone(), Vec::new());
         }
+        if inputs.logits.is_none() {
+            return (vec![PostLinear, StoNet], Vec::new());
+        }
+        let (mut members, mut left_out) = (vec![TemperatureSmooth, Vector, Svs, Sms, Skip, SkipProb], Vec::new());
+        if inputs.features.is_some() {
+            members.extend([PostLinear, SkipFeatures]);
+        }
+        let k = rows.classes();
+        if k > MATRIX_CLASSES {
+            members.retain(|m| *m != Sms);
+            left_out.push(LeftOut { method: Sms, classes: k, limit: MATRIX_CLASSES });
+        }
+        if k > LINEAR_CLASSES && members.contains(&PostLinear) {
+            members.retain(|m| *m != PostLinear);
+            left_out.push(LeftOut { method: PostLinear, classes: k, limit: LINEAR_CLASSES });
+        }
+        (members, left_out)
     }
 
     fn pooled(&self, methods: &[ClassMethod], rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<Pooled> {
@@ -280,7 +310,38 @@ fn out_of_fold(
 fn isotonic(rows: &ClassRows<'_>) -> Result<Pooled> {
     let z = rows.need_logits("isotonic regression")?;
     let fitted = IsotonicOvr::fit(Likelihood::Multinomial.mean(z.to_owned()).view(), rows.labels())?;
-    let method = ClassMethod::Isotonic;
-    let notes = MemberNotes { method, weight: 1.0, setting: None, cv_nll: None, residual: None, converged: true };
-    Ok(Pooled { notes: vec![notes], model: Model::Isotonic(fitted), paths: Vec::new() })
+    Ok(Pooled { notes: vec![plain(ClassMethod::Isotonic, 1.0)], model: Model::Isotonic(fitted), paths: Vec::new() })
+}
+
+fn venn_abers(rows: &ClassRows<'_>) -> Result<Pooled> {
+    let z = rows.need_logits("Venn-Abers prediction")?;
+    let fitted = VennAbers::fit(z, rows.labels())?;
+    Ok(Pooled { notes: vec![plain(ClassMethod::VennAbers, 1.0)], model: Model::VennAbers(fitted), paths: Vec::new() })
+}
+
+/// softmax(z/T), softmax(z) and the uniform distribution with the weights of the largest likelihood. Three weights need
+/// no rows of their own.
+fn ets(rows: &ClassRows<'_>) -> Result<Pooled> {
+    let k = rows.classes();
+    let t = fit_temperature(rows)?;
+    let nothing = Layer { weight: Array2::zeros((k, k)), bias: Array1::zeros(k), noise_variance: 1.0 };
+    let uniform = StoNet::new(vec![nothing], Activation::Tanh, Likelihood::Multinomial)?;
+    let models = [
+        SkipModel::new(k, Some(Base::plain(t)), None)?,
+        SkipModel::new(k, Some(Base::plain(1.0)), None)?,
+        SkipModel::new(k, None, Some((View::Raw, uniform)))?,
+    ];
+    let mut given = Array2::zeros((rows.rows(), models.len()));
+    for (mut column, model) in given.columns_mut().into_iter().zip(&models) {
+        let p = model.probabilities(&rows.inputs())?;
+        column.iter_mut().zip(p.outer_iter()).zip(rows.labels()).for_each(|((g, p), &l)| *g = p[l]);
+    }
+    let weighted = pool::weights(given.view()).into_iter().zip(models).filter(|(w, _)| *w > 0.0);
+    let (notes, members) = weighted.map(|(weight, model)| (plain(ClassMethod::Ets, weight), model)).unzip();
+    Ok(Pooled { notes, model: Model::Pool(members), paths: Vec::new() })
+}
+
+/// What is known of a member that chose nothing.
+fn plain(method: ClassMethod, weight: f64) -> MemberNotes {
+    MemberNotes { method, weight, setting: None, cv_nll: None, residual: None, converged: true }
 }

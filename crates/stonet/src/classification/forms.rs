@@ -1,7 +1,7 @@
 //! The StoNets of a classification: `paper` and `stonet` make the logits alone, `skip` and `skip-prob` correct
 //! temperature scaling.
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::PostStoNetClassifier;
@@ -9,10 +9,10 @@ use super::family::Candidate;
 use crate::base::Work;
 use crate::base::streams::class_stonet as streams;
 use crate::base::{Error, Result, Seed};
-use crate::calibration::skip::{SkipModel, View, standardised};
+use crate::calibration::skip::{Base, SkipModel, View, standardised};
 use crate::calibration::temperature;
 use crate::network::{Activation, Layer, Likelihood, StoNet};
-use crate::rows::{ClassRows, Dataset};
+use crate::rows::ClassRows;
 use crate::train::imputation::Packed;
 use crate::train::{Asghmc, Decay, Preset, cancelled_with};
 
@@ -23,6 +23,7 @@ use crate::train::{Asghmc, Decay, Preset, cancelled_with};
 /// | `hidden` | 100 | hidden units | ≥ 1 |
 /// | `kappas` | by K | κ of both layers, on the mean cross-entropy | ≥ 0 |
 /// | `asghmc` | 80 epochs at rate 0.03, 4 averages | the trainer; its κ is replaced | at least one average |
+/// | `max_steps` | 8000 | steps of a training: with more rows there are fewer epochs, one per average at least | ≥ 1 |
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SkipSettings {
@@ -32,13 +33,15 @@ pub struct SkipSettings {
     pub kappas: Option<Vec<f64>>,
     /// Rates, epochs, averages.
     pub asghmc: Asghmc,
+    /// Steps of a training at most, but for one epoch per average.
+    pub max_steps: usize,
 }
 
 impl Default for SkipSettings {
     fn default() -> Self {
         let constant = Decay { from: 1.0, to: 1.0 };
         let asghmc = Asghmc { epochs: 80, rates: vec![0.03], averages: 4, decay: constant, ..Asghmc::default() };
-        SkipSettings { hidden: 100, kappas: None, asghmc }
+        SkipSettings { hidden: 100, kappas: None, asghmc, max_steps: 8000 }
     }
 }
 
@@ -57,11 +60,29 @@ impl SkipSettings {
         let sound = |k: &Vec<f64>| !k.is_empty() && k.iter().all(|k| *k >= 0.0 && k.is_finite());
         let range = "at least one, finite, not negative";
         self.kappas.iter().try_for_each(|k| Error::check(sound(k), "kappas", k, range))?;
+        Error::check(self.max_steps >= 1, "max_steps", self.max_steps, "at least 1")?;
         Error::check(self.asghmc.averages >= 1, "averages", self.asghmc.averages, "at least 1")
     }
 
-    fn trainer(&self, kappa: f64) -> Asghmc {
-        Asghmc { kappa: vec![kappa], ..self.asghmc.clone() }
+    /// The trainer for so many rows.
+    pub(super) fn trainer(&self, rows: usize) -> Asghmc {
+        let (windows, steps) = (self.asghmc.averages, rows.div_ceil(self.asghmc.batch_size.clamp(1, rows.max(1))));
+        // Windows of equal length.
+        let epochs = (self.max_steps / steps.max(1) / windows).max(1) * windows;
+        Asghmc { epochs: self.asghmc.epochs.min(epochs), ..self.asghmc.clone() }
+    }
+
+    /// The same at one κ, up to the end of the window of averaging with number `last`, or to its own end.
+    fn upto(&self, last: Option<usize>, kappa: f64, rows: usize) -> Asghmc {
+        let whole = Asghmc { kappa: vec![kappa], ..self.trainer(rows) };
+        match last {
+            // Rates do not fall and windows are alike, so that a shorter training is the beginning of the whole one.
+            Some(last) if whole.decay.to == 1.0 && whole.epochs % whole.averages == 0 => {
+                let averages = (last + 1).min(whole.averages);
+                Asghmc { epochs: whole.epochs / whole.averages * averages, averages, ..whole }
+            }
+            _ => whole,
+        }
     }
 }
 
@@ -71,23 +92,24 @@ pub(super) fn skip(
     rows: &ClassRows<'_>,
     view: View,
     settings: &SkipSettings,
-    kappa: f64,
+    (kappa, last): (f64, Option<usize>),
     seed: Seed,
     work: &Work<'_>,
 ) -> Result<Vec<Candidate>> {
     let z = rows.need_logits("the skip form")?;
-    let t = temperature::of_logits(z, rows.labels());
-    let x = view.of(&rows.inputs(), t)?;
+    let base = Base::plain(temperature::of_logits(z, rows.labels()));
+    let x = view.of(&rows.inputs(), base)?;
     // Nothing above a random first layer: the start is temperature scaling itself.
     let random = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
     let mut layers = random.layers().to_vec();
     layers[1] = Layer { weight: Array2::zeros(layers[1].weight.dim()), ..layers[1].clone() };
     layers[1].bias.fill(0.0);
     let start = StoNet::new(layers, Activation::Tanh, Likelihood::Multinomial)?;
-    let offset = &z / t;
-    let nets =
-        averages(rows, x, Some(offset.view()), &start, &settings.trainer(kappa), seed.child(streams::TRAINING), work)?;
-    let model = |net| SkipModel::new(rows.classes(), Some(t), Some((view.clone(), net)));
+    let data = Packed::classes(x.view(), rows.labels(), rows.classes()).with_offset(base.of(z).view());
+    drop(x);
+    let trainer = settings.upto(last, kappa, rows.rows());
+    let nets = averages(&data, &start, &trainer, seed.child(streams::TRAINING), work)?;
+    let model = |net| SkipModel::new(rows.classes(), Some(base), Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
 
@@ -95,13 +117,15 @@ pub(super) fn skip(
 pub(super) fn plain(
     rows: &ClassRows<'_>,
     settings: &SkipSettings,
-    kappa: f64,
+    (kappa, last): (f64, Option<usize>),
     seed: Seed,
     work: &Work<'_>,
 ) -> Result<Vec<Candidate>> {
     let (view, x) = standardised(rows)?;
     let start = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
-    let nets = averages(rows, x, None, &start, &settings.trainer(kappa), seed.child(streams::TRAINING), work)?;
+    let data = Packed::classes(x.view(), rows.labels(), rows.classes());
+    let trainer = settings.upto(last, kappa, rows.rows());
+    let nets = averages(&data, &start, &trainer, seed.child(streams::TRAINING), work)?;
     let model = |net| SkipModel::new(rows.classes(), None, Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
@@ -119,7 +143,7 @@ pub(super) fn paper(
     let (view, x) = standardised(rows)?;
     let start =
         start(x.ncols(), 100, rows.classes(), seed.child(streams::START))?.with_noise_variances(&printed.sigma2)?;
-    let data = Packed::new(&Dataset::classes(x, rows.labels(), rows.classes())?);
+    let data = Packed::classes(x.view(), rows.labels(), rows.classes());
     let epochs = settings.paper_epochs.iter().max().copied().unwrap_or(1);
     let constant = Decay { from: 1.0, to: 1.0 };
     let trainer = Asghmc { epochs, decay: constant, compact_every: 0, ..printed.trainer()? };
@@ -139,18 +163,6 @@ fn start(inputs: usize, hidden: usize, classes: usize, seed: Seed) -> Result<Sto
     Ok(StoNet::random(&[inputs, hidden, classes], Activation::Tanh, seed)?.with_head(Likelihood::Multinomial))
 }
 
-fn averages(
-    rows: &ClassRows<'_>,
-    x: Array2<f64>,
-    offset: Option<ArrayView2<'_, f64>>,
-    start: &StoNet,
-    trainer: &Asghmc,
-    seed: Seed,
-    work: &Work<'_>,
-) -> Result<Vec<StoNet>> {
-    let mut data = Packed::new(&Dataset::classes(x, rows.labels(), rows.classes())?);
-    if let Some(offset) = offset {
-        data = data.with_offset(offset);
-    }
-    Ok(trainer.fit_packed(start, &data, seed, &mut cancelled_with(work))?.averages)
+fn averages(data: &Packed, start: &StoNet, trainer: &Asghmc, seed: Seed, work: &Work<'_>) -> Result<Vec<StoNet>> {
+    Ok(trainer.fit_packed(start, data, seed, &mut cancelled_with(work))?.averages)
 }

@@ -23,7 +23,7 @@ pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 
 use crate::base::{Error, Result};
-use crate::calibration::{IsotonicOvr, SkipModel, lower};
+use crate::calibration::{IsotonicOvr, SkipModel, VennAbers, lower};
 use crate::metrics::top_class;
 use crate::rows::{ClassInputs, ClassOutput};
 use crate::score::{Kept, Plan, Scorer};
@@ -34,7 +34,7 @@ use crate::train::TuningCurve;
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `method` | stack | how probabilities are made | |
-/// | `members` | temperature, vector, post-linear, skip, skip-prob | what the stack is made of; post-linear and stonet where there are only features | 1 to 8 |
+/// | `members` | temperature-smooth, vector, svs, sms, skip, skip-prob | what the stack is made of; also post-linear and skip-features where there are features, and post-linear and stonet where there is nothing else | 1 to 8 |
 /// | `folds` | 3, from 50 classes on 2 | of every cross-validation | ≥ 2 |
 /// | `skip` | 100 units | the StoNets and their training | |
 /// | `paper_epochs` | 100, 300, 900 | lengths of training that `paper` chooses from | ≥ 1 |
@@ -98,6 +98,28 @@ pub struct MemberNotes {
     pub converged: bool,
 }
 
+/// A member of the default that the number of classes leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The method.
+    pub method: ClassMethod,
+    /// The number of classes.
+    pub classes: usize,
+    /// The largest number with which it is tried.
+    pub limit: usize,
+}
+
+impl std::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let LeftOut { method, classes, limit } = self;
+        write!(
+            f,
+            "{method} is left out of the stack: its cost grows with the square of the classes, and there are {classes}, more than {limit}; name \
+             `members` to have it"
+        )
+    }
+}
+
 /// Fitted probabilities: all that prediction needs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
@@ -106,6 +128,7 @@ pub struct FittedClassifier {
     classes: usize,
     absent: Vec<usize>,
     notes: Vec<MemberNotes>,
+    left_out: Vec<LeftOut>,
     model: Model,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<ClassOutput>,
@@ -117,6 +140,8 @@ enum Model {
     /// Weights as in the notes.
     Pool(Vec<SkipModel>),
     Isotonic(IsotonicOvr),
+    #[serde(rename = "venn-abers")]
+    VennAbers(VennAbers),
 }
 
 /// What is written to files; reading it back checks that its parts belong together.
@@ -126,6 +151,8 @@ struct Parts {
     classes: usize,
     absent: Vec<usize>,
     notes: Vec<MemberNotes>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
     model: Model,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
@@ -150,20 +177,22 @@ impl TryFrom<Parts> for FittedClassifier {
                     && (p.notes.iter().map(|n| n.weight).sum::<f64>() - 1.0).abs() < 1e-6
             }
             Model::Isotonic(fitted) => p.classes >= 2 && fitted.maps().len() == p.classes,
+            Model::VennAbers(_) => p.classes == 2,
         };
         if !sound {
             return Err(Error::Inconsistent { what: "the parts of a fitted classifier do not belong together" });
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { settings, classes, absent, notes, model, kappa_paths } = p;
-        Ok(FittedClassifier { settings, classes, absent, notes, model, kappa_paths, scorers: Kept::default() })
+        let Parts { settings, classes, absent, notes, left_out, model, kappa_paths } = p;
+        let scorers = Kept::default();
+        Ok(FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, scorers })
     }
 }
 
 impl From<FittedClassifier> for Parts {
     fn from(f: FittedClassifier) -> Self {
-        let FittedClassifier { settings, classes, absent, notes, model, kappa_paths, .. } = f;
-        Parts { settings, classes, absent, notes, model, kappa_paths }
+        let FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, .. } = f;
+        Parts { settings, classes, absent, notes, left_out, model, kappa_paths }
     }
 }
 
@@ -188,17 +217,22 @@ impl FittedClassifier {
         &self.notes
     }
 
+    /// Members of the default that the number of classes leaves out.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
     /// What cross-validation saw of every member that had something to choose, in use or not; none where a file of an
     /// earlier version does not tell.
     pub fn tuning_curves(&self) -> &[TuningCurve] {
         &self.kappa_paths
     }
 
-    /// The members in use with their weights; none behind `isotonic`.
+    /// The members in use with their weights; none behind `isotonic` and `venn-abers`.
     pub fn members(&self) -> Vec<(f64, &SkipModel)> {
         match &self.model {
             Model::Pool(members) => self.notes.iter().map(|n| n.weight).zip(members).collect(),
-            Model::Isotonic(_) => Vec::new(),
+            Model::Isotonic(_) | Model::VennAbers(_) => Vec::new(),
         }
     }
 
@@ -206,7 +240,7 @@ impl FittedClassifier {
     pub fn reads_logits(&self) -> bool {
         match &self.model {
             Model::Pool(members) => members.iter().any(SkipModel::reads_logits),
-            Model::Isotonic(_) => true,
+            Model::Isotonic(_) | Model::VennAbers(_) => true,
         }
     }
 
@@ -227,6 +261,7 @@ impl FittedClassifier {
         Ok(match &self.model {
             Model::Pool(_) => lower::pool_plan(&self.members(), output),
             Model::Isotonic(fitted) => lower::isotonic_plan(fitted, output),
+            Model::VennAbers(fitted) => lower::venn_abers_plan(fitted, output),
         })
     }
 
@@ -238,6 +273,17 @@ impl FittedClassifier {
     /// The class probabilities of every row; a row's do not depend on the other rows.
     pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
         lower::run(&*self.scorer(lower::logits_of(self.classes))?, self.classes, inputs)
+    }
+
+    /// The interval of the second class's probability that Venn-Abers prediction gives to every row, lower and upper
+    /// ends; none for other methods. One of the two ends is calibrated, whatever the class of the row is.
+    pub fn venn_abers(&self, inputs: &ClassInputs<'_>) -> Result<Option<Array2<f64>>> {
+        let Model::VennAbers(fitted) = &self.model else { return Ok(None) };
+        let z = inputs.logits.ok_or(Error::NoLogits { what: "this model" })?;
+        if z.ncols() != 2 {
+            return Err(Error::shape("logit columns, one per class", 2, z.ncols()));
+        }
+        Ok(Some(fitted.intervals(z)))
     }
 
     /// The most probable class of every row; the first of equals.

@@ -5,6 +5,7 @@ mod tests;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
+use crate::calibration::skip::Base;
 use crate::calibration::{IsotonicOvr, SkipModel};
 use crate::conformal::ranks::reference::ends;
 use crate::eve::{Estimate, EveIntervals, LayerVariance};
@@ -190,9 +191,9 @@ fn eve(model: &EveIntervals, x: ArrayView2<'_, f64>, level: Level, side: Side) -
 
 /// F_L of a calibrator.
 fn logits(model: &SkipModel, inputs: &ClassInputs<'_>) -> Array2<f64> {
-    let skip = model.temperature().map(|t| &inputs.logits.unwrap() / t);
+    let skip = model.base().map(|base| base.of(inputs.logits.unwrap()));
     let correction = model.correction().map(|(view, net)| {
-        let seen = view.of(inputs, model.temperature().unwrap_or(1.0)).unwrap();
+        let seen = view.of(inputs, model.base().unwrap_or(Base::plain(1.0))).unwrap();
         net.preactivations(seen.view()).unwrap().pop().unwrap()
     });
     match (skip, correction) {

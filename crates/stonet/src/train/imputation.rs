@@ -163,6 +163,13 @@ impl Packed {
         Packed { x: Arc::new(PackedRows::new(data.x())), y: PackedRows::new(data.y()), offset: None, rows: data.rows() }
     }
 
+    /// Rows of classes, whose checks they have passed.
+    pub(crate) fn classes(x: ArrayView2<'_, f64>, labels: &[usize], classes: usize) -> Self {
+        let mut y = PackedRows { width: classes, data: vec![0.0; labels.len() * classes] };
+        labels.iter().enumerate().for_each(|(row, &label)| y.data[row * classes + label] = 1.0);
+        Packed { x: Arc::new(PackedRows::new(x)), y, offset: None, rows: labels.len() }
+    }
+
     /// With a fixed part of F_L, one row per row of the data.
     pub(crate) fn with_offset(self, offset: ArrayView2<'_, f64>) -> Self {
         Packed { offset: Some(PackedRows::new(offset)), ..self }

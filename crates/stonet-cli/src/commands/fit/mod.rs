@@ -68,8 +68,9 @@ pub struct Fit {
     /// a folder, all of a file]
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// Classification: calibration method: none, temperature, vector, matrix, matrix-odir, isotonic, post-linear,
-    /// paper, stonet, skip-linear, skip, skip-prob, stack [default: stack]
+    /// Classification: calibration method: none, temperature, temperature-smooth, ets, vector, svs, sms, matrix,
+    /// matrix-odir, isotonic, venn-abers, post-linear, paper, stonet, skip-linear, skip, skip-prob, skip-features, stack
+    /// [default: stack]
     #[arg(long, value_name = "NAME")]
     method: Option<ClassMethod>,
     /// Regression: default coverage level of `predict` and `evaluate` [default: 0.9]
@@ -320,6 +321,7 @@ impl Fit {
         if !absent.is_empty() {
             console.note(format_args!("no row is of class {}", absent.join(", ")));
         }
+        fitted.left_out().iter().for_each(|l| console.note(l));
         let known = Known::new(rows.hashes.clone(), Vec::new());
         let open = fitted.notes().iter().filter(|n| !n.converged);
         let open = open.map(|n| format!("{} is not converged", n.method));

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// What each field means, by its path; a path without its first parts serves every table that ends so.
-const COMMENTS: [(&str, &str); 57] = [
+const COMMENTS: [(&str, &str); 58] = [
     ("kind", "which intervals: stack, cv+, cv, paper, fast, split"),
     ("folds", "folds of every cross-validation"),
     ("learned_scale", "intervals of varying width (stack, cv+, fast, split)"),
@@ -25,6 +25,7 @@ const COMMENTS: [(&str, &str); 57] = [
     ("skip", "the correcting StoNets and their training"),
     ("skip.hidden", "hidden units"),
     ("skip.kappas", "strengths of the penalty to choose from"),
+    ("skip.max_steps", "steps of a training: more rows have fewer epochs, but one per average at least"),
     ("paper_epochs", "lengths of training that `paper` chooses from"),
     ("asghmc", "the ASGHMC trainer; lists have one entry per layer, or one for all"),
     ("asghmc.epochs", "passes over the rows (regression: replaced by `steps`)"),

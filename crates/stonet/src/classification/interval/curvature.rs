@@ -22,7 +22,8 @@ pub(super) fn of(
     let Some(net) = member.model.model().network() else { return Array1::zeros(member.model.parameters()) };
     let mut all: Vec<f64> = match notes.method {
         ClassMethod::MatrixOdir => odir(net, notes.setting.unwrap_or(0.0), rows),
-        ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::StoNet => {
+        ClassMethod::Svs | ClassMethod::Sms => structured(net, rows),
+        ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::SkipFeatures | ClassMethod::StoNet => {
             let by_layer = stopping(settings, rows.rows(), net.layers().len());
             over(net, |layer, _, _| training * by_layer[layer])
         }
@@ -57,11 +58,20 @@ fn odir(net: &StoNet, strength: f64, rows: &ClassRows<'_>) -> Vec<f64> {
     })
 }
 
+/// The Hessian of the penalties of structured scaling.
+fn structured(net: &StoNet, rows: &ClassRows<'_>) -> Vec<f64> {
+    let k = rows.classes() as f64;
+    over(net, |_, class, column| match column {
+        Some(column) if column != class => 2.0 * k * (k - 1.0),
+        _ => 2.0 * k,
+    })
+}
+
 /// Gradient descent for a time t (the sum of its rates) leaves in a direction of curvature h about the share that a
 /// ridge of strength 1/t leaves (Ali, Kolter & Tibshirani 2019). On the sum over rows that is n/t = batch size / (rate
 /// × epochs).
 fn stopping(settings: &SkipSettings, rows: usize, layers: usize) -> Vec<f64> {
-    let trainer = &settings.asghmc;
+    let trainer = &settings.trainer(rows);
     let Decay { from, to } = trainer.decay;
     let mean_scale = from + (1.0 - from) * 0.5 * (1.0 + to);
     let time = |rate: f64| (rate * trainer.epochs as f64 * mean_scale).max(f64::MIN_POSITIVE);

@@ -216,7 +216,7 @@ fn between(breads: &[Bread], middle: &Array2<f64>) -> Array2<f64> {
 mod tests {
     use super::*;
     use crate::base::Seed;
-    use crate::calibration::skip::{SkipModel, View};
+    use crate::calibration::skip::{Base, SkipModel, View};
     use crate::network::{Activation, Likelihood, StoNet};
     use ndarray::array;
 
@@ -224,8 +224,8 @@ mod tests {
         let net = |widths: &[usize], seed| {
             StoNet::random(widths, Activation::Tanh, Seed::new(seed)).unwrap().with_head(Likelihood::Multinomial)
         };
-        let member = |weight, t, correction| {
-            let model = Estimated::new(&SkipModel::new(3, t, correction).unwrap(), true).unwrap();
+        let member = |weight, t: Option<f64>, correction| {
+            let model = Estimated::new(&SkipModel::new(3, t.map(Base::plain), correction).unwrap(), true).unwrap();
             Member { weight, model }
         };
         vec![

@@ -295,8 +295,11 @@ fn members(fitted: &FittedClassifier) -> Result<Vec<Member>> {
 /// Refuses what no honest interval is known for.
 fn check(fitted: &FittedClassifier, rows: &ClassRows<'_>, members: &[Member]) -> Result<()> {
     let refuse = |why| Err(Error::NoInterval(why));
-    if matches!(fitted.model, Model::Isotonic(_)) {
+    if matches!(fitted.model, Model::Isotonic(_) | Model::VennAbers(_)) {
         return refuse(NoInterval::Isotonic);
+    }
+    if fitted.notes().iter().any(|n| n.method == ClassMethod::Ets) {
+        return refuse(NoInterval::Mixture);
     }
     if fitted.notes().iter().any(|n| n.method == ClassMethod::Paper) {
         return refuse(NoInterval::NotAnOptimum);
