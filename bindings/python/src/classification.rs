@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use stonet::classification::{ClassAsked, ClassColumns, Interface};
 use stonet::rows::LabelKind;
 use stonet::{
-    ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassSets, FittedClassifier, InputKind, Labels,
+    ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassifier, InputKind, Labels,
     Level, PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
 };
 use stonet_io::{Head, Model, ModelColumns, ScoreSettings, class_hashes};
@@ -30,7 +30,6 @@ use crate::{export, seen, settings, work};
 pub struct Classification {
     /// Its head is a classifier.
     model: Model,
-    sets: Option<FittedClassSets>,
     covariance: Option<ProbabilityCovariance>,
     refused: Refused,
 }
@@ -136,21 +135,24 @@ struct Wanted {
     intervals: bool,
 }
 
-type Found = (FittedClassifier, Option<FittedClassSets>, Option<ProbabilityCovariance>, Refused);
+type Found = (FittedClassifier, Option<ProbabilityCovariance>, Refused);
 
 impl Wanted {
     /// The probabilities, and what is wanted beside them. What rows do not allow beside them is no reason to lose them.
     fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> stonet::Result<Found> {
-        self.sets.iter().try_for_each(ClassSets::check)?;
-        let head = self.classifier.fit(rows, seed, tick)?;
         let mut refused = Refused::default();
-        let covariance = self.intervals.then(|| ProbabilityCovariance::fit(&head, rows, Wald::default()));
+        let head = match kept(self.sets.as_ref().map(|s| s.fit(rows, seed, tick)), &mut refused.sets)? {
+            Some(head) => head,
+            None => self.classifier.fit(rows, seed, tick)?,
+        };
+        let covariance = self.intervals.then(|| {
+            match self.sets.as_ref().filter(|_| head.class_sets().is_some()) {
+                Some(sets) => sets.covariance(&head, rows, seed, Wald::default()),
+                None => ProbabilityCovariance::fit(&head, rows, Wald::default()),
+            }
+        });
         let covariance = kept(covariance, &mut refused.intervals)?;
-        // A stream of its own: sets must not change what the probabilities are.
-        let sets =
-            self.sets.as_ref().map(|s| s.fit(rows, seed.child(stonet::base::streams::classification::SETS), tick));
-        let sets = kept(sets, &mut refused.sets)?;
-        Ok((head, sets, covariance, refused))
+        Ok((head, covariance, refused))
     }
 }
 
@@ -169,13 +171,9 @@ fn kept<T>(result: Option<stonet::Result<T>>, reason: &mut Option<String>) -> st
 
 impl Classification {
     /// Of a model of this kind.
-    pub fn of(
-        model: Model,
-        sets: Option<FittedClassSets>,
-        covariance: Option<ProbabilityCovariance>,
-    ) -> PyResult<Self> {
+    pub fn of(model: Model, covariance: Option<ProbabilityCovariance>) -> PyResult<Self> {
         match &model.head {
-            Head::Classification(_) => Ok(Classification { model, sets, covariance, refused: Refused::default() }),
+            Head::Classification(_) => Ok(Classification { model, covariance, refused: Refused::default() }),
             Head::Regression(_) => Err(PyValueError::new_err("this head gives intervals")),
         }
     }
@@ -237,7 +235,7 @@ impl Classification {
             // What the columns were taken for may be why the fit failed.
             notes.iter().try_for_each(|n| seen::warn(py, &n.text(Interface::Python)))?;
         }
-        let ((head, sets, covariance, refused), fingerprint) = fitted?;
+        let ((head, covariance, refused), fingerprint) = fitted?;
         let model = Model {
             head: Head::Classification(Box::new(head)),
             columns,
@@ -250,7 +248,7 @@ impl Classification {
             version: Model::VERSION.to_owned(),
         };
         let remarks = notes.iter().map(|n| n.text(Interface::Python)).chain(refused.warnings()).collect();
-        Ok((Classification { model, sets, covariance, refused }, remarks))
+        Ok((Classification { model, covariance, refused }, remarks))
     }
 
     /// The probabilities, rows × classes.
@@ -311,15 +309,15 @@ impl Classification {
         seed: u64,
         n_jobs: Option<i64>,
     ) -> PyResult<Bound<'py, PyArray3<bool>>> {
-        let sets = self.sets.as_ref().ok_or_else(|| {
-            let why = "there are no sets: fit with sets=\"cv+\" or sets=\"split\" (`.stonet` files do not keep them)";
-            PyValueError::new_err(self.refused.sets.clone().unwrap_or_else(|| why.to_owned()))
-        })?;
+        if self.head().class_sets().is_none() {
+            let why = "there are no sets: fit with sets=\"cv+\" or sets=\"split\"";
+            return Err(PyValueError::new_err(self.refused.sets.clone().unwrap_or_else(|| why.to_owned())));
+        }
         let levels = arrays::levels(&levels)?;
         let rows = self.rows(&x, &features)?;
         let inputs = rows.inputs()?;
         let all = work::run(py, work::jobs(n_jobs)?, || {
-            let one = |l: &Level| sets.sets(&inputs, *l, Seed::new(seed)).map(|s| s.contains);
+            let one = |l: &Level| self.head().sets(&inputs, *l, Seed::new(seed)).map(|s| s.contains);
             levels.iter().map(one).collect::<stonet::Result<Vec<_>>>().raise()
         })?;
         let views: Vec<_> = all.iter().map(|a| a.view()).collect();
@@ -370,12 +368,12 @@ impl Classification {
 
     /// From the bytes of a `.stonet` file, and of what such a file does not hold.
     #[staticmethod]
-    #[pyo3(signature = (data, sets=None, covariance=None, refused=None))]
-    fn from_bytes(data: &[u8], sets: Option<&str>, covariance: Option<&str>, refused: Option<&str>) -> PyResult<Self> {
+    #[pyo3(signature = (data, covariance=None, refused=None))]
+    fn from_bytes(data: &[u8], covariance: Option<&str>, refused: Option<&str>) -> PyResult<Self> {
         fn part<T: DeserializeOwned>(json: Option<&str>) -> PyResult<Option<T>> {
             json.map(|j| serde_json::from_str(j).raise()).transpose()
         }
-        let head = Self::of(Model::from_bytes(data).raise()?, part(sets)?, part(covariance)?)?;
+        let head = Self::of(Model::from_bytes(data).raise()?, part(covariance)?)?;
         Ok(Classification { refused: part(refused)?.unwrap_or_default(), ..head })
     }
 
@@ -383,11 +381,10 @@ impl Classification {
     fn __reduce__<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Option<String>, Option<String>, Option<String>))> {
-        let sets = self.sets.as_ref().map(settings::text).transpose()?;
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Option<String>, Option<String>))> {
         let covariance = self.covariance.as_ref().map(settings::text).transpose()?;
         let refused = Some(settings::text(&self.refused)?);
-        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?, sets, covariance, refused)))
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?, covariance, refused)))
     }
 
     /// Writes a `.stonet` file, whole or not at all.
@@ -440,7 +437,7 @@ impl Classification {
     /// What holds for the sets, where there are any: the coverage and the words.
     fn guarantee(&self, level: f64) -> PyResult<Option<(Option<f64>, String)>> {
         let level = Level::new(level).raise()?;
-        Ok(self.sets.as_ref().map(|s| s.guarantee(level)).map(|g| (g.coverage, g.text)))
+        Ok(self.head().guarantee(level).map(|g| (g.coverage, g.text)))
     }
 
     /// What may be expected of the intervals of probabilities, where there are any.

@@ -25,6 +25,6 @@ pub fn load(path: PathBuf) -> PyResult<Loaded> {
     let model = Model::load(&path).raise()?;
     Ok(match model.head {
         Head::Regression(_) => Loaded::Regression(Regression::of(model)?),
-        Head::Classification(_) => Loaded::Classification(Classification::of(model, None, None)?),
+        Head::Classification(_) => Loaded::Classification(Classification::of(model, None)?),
     })
 }

@@ -72,7 +72,8 @@ impl PostStoNetClassifier {
         paths.retain(TuningCurve::is_finite);
         let (settings, classes, absent) = (self.clone(), rows.classes(), rows.absent());
         let scorers = Kept::default();
-        let fitted = FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths, scorers };
+        let fitted =
+            FittedClassifier { settings, classes, absent, notes, model, kappa_paths: paths, sets: None, scorers };
         // A fit that cannot judge its own rows is none.
         fitted.probabilities(&rows.inputs())?;
         Ok(fitted)
