@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use stonet::classification::{ClassAsked, ClassColumns, Interface};
 use stonet::rows::LabelKind;
 use stonet::{
-    ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassifier, InputKind, Labels,
-    Level, PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
+    ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassifier, InputKind, Labels, Level,
+    PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
 };
-use stonet_io::{Head, Model, ModelColumns, ScoreSettings, class_hashes};
+use stonet_io::{Head, Model, ModelColumns, ScoreSettings, SetColumns, class_hashes};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
@@ -145,11 +145,9 @@ impl Wanted {
             Some(head) => head,
             None => self.classifier.fit(rows, seed, tick)?,
         };
-        let covariance = self.intervals.then(|| {
-            match self.sets.as_ref().filter(|_| head.class_sets().is_some()) {
-                Some(sets) => sets.covariance(&head, rows, seed, Wald::default()),
-                None => ProbabilityCovariance::fit(&head, rows, Wald::default()),
-            }
+        let covariance = self.intervals.then(|| match self.sets.as_ref().filter(|_| head.class_sets().is_some()) {
+            Some(sets) => sets.covariance(&head, rows, seed, Wald::default()),
+            None => ProbabilityCovariance::fit(&head, rows, Wald::default()),
         });
         let covariance = kept(covariance, &mut refused.intervals)?;
         Ok((head, covariance, refused))
@@ -216,7 +214,8 @@ impl Classification {
     ) -> PyResult<(Self, Vec<String>)> {
         let classifier: PostStoNetClassifier = settings::read(settings, "settings")?;
         let sets = sets.map(|s| settings::read::<ClassSets>(s, "sets")).transpose()?;
-        let sets = sets.map(|s| ClassSets { classifier: classifier.clone(), ..s });
+        let level = Level::new(level).raise()?;
+        let sets = sets.map(|s| ClassSets { classifier: classifier.clone(), level, ..s });
         let given: Given = serde_json::from_str(columns).raise()?;
         let found = recognised(&x, seen, &indices(&labels)?, classes, kind, &given, features.is_some())?;
         let ClassColumns { kind, labels: names, codes: labels, notes } = found;
@@ -241,7 +240,7 @@ impl Classification {
             columns,
             kind: Some(kind),
             labels: Some(names),
-            level: Some(Level::new(level).raise()?),
+            level: Some(level),
             seed,
             fingerprint,
             fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
@@ -342,7 +341,7 @@ impl Classification {
         let labels = indices(&labels)?;
         let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
         seen::check(py, overlap.as_ref(), allow_seen)?;
-        let (head, labelled) = (self.head().clone(), self.model.labels.clone());
+        let (head, labelled, set_level) = (self.head().clone(), self.model.labels.clone(), self.model.level);
         let (logits, mut names) = (rows.logits, self.model.columns.logit_names());
         let features = if logits.is_none() { Some(&x) } else { features.as_ref() }.map(Held::new);
         if features.is_some() {
@@ -352,7 +351,7 @@ impl Classification {
         let evaluation = work::follow(py, None, None, move |tick| {
             let (z, f) = (logits.as_ref().map(|z| z.view()), features.as_ref().map(Held::view));
             let seen = HeadInputs { logits: z, features: f, names: &names };
-            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), ..ClassSettings::default() };
+            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), set_level, ..ClassSettings::default() };
             let classes = labelled.as_ref().map_or(&[][..], |l| l.names());
             ClassEvaluation::of_head(&head, &seen, &labels, classes, &wanted).raise()
         })?;
@@ -392,11 +391,14 @@ impl Classification {
         self.model.save(&path).raise()
     }
 
-    /// Writes an ONNX file with probabilities.
-    #[pyo3(signature = (path, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    /// Writes an ONNX file with probabilities, and prediction sets where they are wanted.
+    #[pyo3(signature = (path, levels=Vec::new(), sets=false, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn to_onnx(
         &self,
         path: PathBuf,
+        levels: Vec<f64>,
+        sets: bool,
         network: Option<&[u8]>,
         network_name: PathBuf,
         tap: Option<String>,
@@ -405,7 +407,12 @@ impl Classification {
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
         let wanted = export::Wanted { path, network, tap, output, inputs: None, keep_outputs };
-        export::write(&self.model, &ScoreSettings::default(), wanted)
+        let sets = sets.then(SetColumns::default);
+        export::write(
+            &self.model,
+            &ScoreSettings { levels: arrays::levels(&levels)?, sets, ..Default::default() },
+            wanted,
+        )
     }
 
     /// The names of the columns of a frame: of the most probable class, and of the probability of each.
@@ -432,6 +439,13 @@ impl Classification {
     /// Weight, chosen setting and convergence of every member, as JSON.
     fn notes(&self) -> PyResult<String> {
         settings::text(&self.head().notes())
+    }
+
+    /// The rule and the folds of the sets, where there are any, as JSON.
+    fn set_settings(&self) -> PyResult<Option<String>> {
+        let told =
+            self.head().class_sets().map(|s| serde_json::json!({ "rule": s.scores().rule(), "folds": s.folds() }));
+        told.as_ref().map(settings::text).transpose()
     }
 
     /// What holds for the sets, where there are any: the coverage and the words.

@@ -11,7 +11,6 @@ use crate::regression::Regression;
 
 /// A saved head of either kind.
 #[derive(IntoPyObject)]
-#[expect(clippy::large_enum_variant, reason = "one value, which goes to Python at once")]
 pub enum Loaded {
     /// Intervals.
     Regression(Regression),

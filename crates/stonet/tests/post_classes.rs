@@ -9,8 +9,7 @@ use stonet::conformal::SetScore;
 use stonet::metrics::{ece, nll};
 use stonet::network::Likelihood;
 use stonet::{
-    ClassInputs, ClassMethod, ClassRows, ClassSets, Error, FittedClassifier, Level,
-    PostStoNetClassifier, Result, Seed,
+    ClassInputs, ClassMethod, ClassRows, ClassSets, Error, FittedClassifier, Level, PostStoNetClassifier, Result, Seed,
 };
 
 /// Logits of a network that is three times too sure and leans to the first class, and classes drawn from the truth.

@@ -191,7 +191,8 @@ fn the_probabilities_of_cv_plus_are_those_without_sets_and_no_set_is_empty_unles
         if scheme == CV {
             assert_eq!(kept.probabilities(&inputs).unwrap(), alone.probabilities(&inputs).unwrap());
         }
-        let (a, b) = (strict.sets(&inputs, level, Seed::new(3)).unwrap(), kept.sets(&inputs, level, Seed::new(3)).unwrap());
+        let (a, b) =
+            (strict.sets(&inputs, level, Seed::new(3)).unwrap(), kept.sets(&inputs, level, Seed::new(3)).unwrap());
         let guess = kept.classify(&inputs).unwrap();
         for (i, k) in (0..150).flat_map(|i| (0..5).map(move |k| (i, k))) {
             assert_eq!(b.contains[[i, k]], a.contains[[i, k]] || guess[i] == k);
@@ -212,7 +213,9 @@ fn guarantees_are_told_in_words() {
     };
     assert!(text(SetBy::All, SPLIT, PLAIN, 100).starts_with("At least 90.0 % for a new row"));
     assert!(text(SetBy::All, CV, PLAIN, 100).contains("usually close to 90 %"));
-    assert!(text(SetBy::All, SPLIT, PLAIN, 10).contains("5 rows judge; below 9 the sets at this level hold every class"));
+    assert!(
+        text(SetBy::All, SPLIT, PLAIN, 10).contains("5 rows judge; below 9 the sets at this level hold every class")
+    );
     let rare = World { absent: Some(2), ..PLAIN };
     let told = text(SetBy::Class, SPLIT, rare, 400);
     assert!(told.starts_with("At least 90.0 % within every class") && told.contains("1 classes have fewer than 9"));

@@ -122,6 +122,14 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
                 text += &format!("member       {} {:.3}{setting}\n", n.method, n.weight);
             }
             value["members"] = json!(f.notes());
+            if let Some(sets) = f.class_sets() {
+                text += &format!("sets         {}\n", super::fit::shown_sets(sets));
+                value["sets"] = super::fit::told_sets(sets);
+                if let Some(guarantee) = model.level.and_then(|level| f.guarantee(level)) {
+                    text += &format!("guarantee    {guarantee}\n");
+                    value["guarantee"] = json!(guarantee);
+                }
+            }
         }
     }
     if let Some(level) = model.level {

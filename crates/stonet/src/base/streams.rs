@@ -238,6 +238,8 @@ scopes! {
         DIAGNOSIS: One = (1 << 48) + 1;
         /// The rows that are searched for it.
         SEARCHED: One = (1 << 48) + 2;
+        /// Prediction sets that are drawn at random.
+        SETS: One = (1 << 48) + 3;
     }
     /// Of the search for rows that intervals cover too rarely.
     diagnosis {

@@ -160,8 +160,7 @@ impl TryFrom<Parts> for FittedClassifier {
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
         let Parts { settings, classes, absent, notes, model, kappa_paths, sets } = p;
         let (alone, scorers) = (None, Kept::default());
-        let fitted =
-            FittedClassifier { settings, classes, absent, notes, model, kappa_paths, sets: alone, scorers };
+        let fitted = FittedClassifier { settings, classes, absent, notes, model, kappa_paths, sets: alone, scorers };
         sets.map_or(Ok(fitted.clone()), |sets| fitted.with_class_sets(*sets))
     }
 }

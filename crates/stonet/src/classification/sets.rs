@@ -76,13 +76,14 @@ impl Default for ClassSets {
     }
 }
 
-/// A model, what it says of rows that it has not seen, and what was chosen on the others.
+/// A model, what it says of rows that it has not seen, and of its own.
 struct Judged {
     model: FittedClassifier,
     p: Array2<f64>,
     labels: Vec<usize>,
-    score: RowScore,
-    groups: Vec<usize>,
+    /// Of the rows of the fit.
+    seen: Array2<f64>,
+    seen_labels: Vec<usize>,
 }
 
 impl ClassSets {
@@ -100,16 +101,24 @@ impl ClassSets {
     /// Fits on rows that the network has not seen: a classifier with [its sets](FittedClassifier::class_sets). The
     /// probabilities of CV+ are those of the classifier's own fit with the same seed.
     pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassifier> {
-        self.check()?;
+        let fitted = self.fit_rules(rows, &[self.rule], seed, tick)?;
+        fitted.into_iter().next().ok_or(Error::NoSets)
+    }
+
+    /// The same for several rules, which share the models.
+    pub fn fit_rules(
+        &self,
+        rows: &ClassRows<'_>,
+        rules: &[SetRule],
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<Vec<FittedClassifier>> {
+        rules.iter().try_for_each(|&rule| ClassSets { rule, ..self.clone() }.check())?;
         let own = seed.child(SETS);
-        match self.scheme {
+        let (head, judged) = match self.scheme {
             SetScheme::Split { share } => {
                 let fit = divided(rows.rows(), share, seed);
-                let judged = self.judged(rows, &fit, &complement(rows.rows(), &fit), (own, 0), tick)?;
-                let (scores, groups) = (vec![judged.score], judged.groups);
-                let views = [(judged.p.view(), &judged.labels[..])];
-                let scores = SetScores::fit(&views, self.rule, scores, groups, own.child(streams::SCORES))?;
-                judged.model.with_class_sets(FittedClassSets::new(Vec::new(), scores))
+                (None, vec![self.judged(rows, &fit, &complement(rows.rows(), &fit), (own, 0), tick)?])
             }
             SetScheme::CvPlus { folds } => {
                 // Not spread by class: the bound asks for a division that does not look at the labels.
@@ -122,14 +131,23 @@ impl ClassSets {
                     let fit = complement(rows.rows(), judges);
                     judged.push(self.judged(rows, &fit, judges, (own, f), &part(f + 1))?);
                 }
-                let views: Vec<(ArrayView2<'_, f64>, &[usize])> =
-                    judged.iter().map(|j| (j.p.view(), &j.labels[..])).collect();
-                let (scores, groups) = (judged.iter().map(|j| j.score).collect(), vec![0; rows.classes()]);
-                let scores = SetScores::fit(&views, self.rule, scores, groups, own.child(streams::SCORES))?;
-                let models = judged.into_iter().map(|j| j.model).collect();
-                head.with_class_sets(FittedClassSets::new(models, scores))
+                (Some(head), judged)
             }
-        }
+        };
+        let views: Vec<(ArrayView2<'_, f64>, &[usize])> = judged.iter().map(|j| (j.p.view(), &j.labels[..])).collect();
+        let one = |&rule: &SetRule| {
+            let scores: Vec<RowScore> = judged.iter().map(|j| j.score(rule, self.level)).collect();
+            let groups = judged[0].groups(rule, scores[0], self.level, own)?;
+            let scores = SetScores::fit(&views, rule, scores, groups, own.child(streams::SCORES))?;
+            match &head {
+                Some(head) => {
+                    let models = judged.iter().map(|j| j.model.clone()).collect();
+                    head.clone().with_class_sets(FittedClassSets::new(models, scores))
+                }
+                None => judged[0].model.clone().with_class_sets(FittedClassSets::new(Vec::new(), scores)),
+            }
+        };
+        rules.iter().map(one).collect()
     }
 
     /// The covariance of the probabilities of a fit on these rows with this seed: of the share of them that `split` fits
@@ -150,7 +168,7 @@ impl ClassSets {
         }
     }
 
-    /// A model of some rows, what it says of others, and what is chosen on the rows of the fit.
+    /// A model of some rows, and what it says of them and of others.
     fn judged(
         &self,
         rows: &ClassRows<'_>,
@@ -173,17 +191,29 @@ impl ClassSets {
         let p = model.probabilities(&judges.inputs())?;
         let labels = judges.labels().to_vec();
         let seen = model.probabilities(&fit.inputs())?;
-        let score = self.rule.score.tuned(seen.view(), fit.labels(), self.level);
-        let classes = rows.classes();
-        let groups = match self.rule.by {
+        Ok(Judged { model, p, labels, seen, seen_labels: fit.labels().to_vec() })
+    }
+}
+
+impl Judged {
+    /// The score, with parameters that were chosen on the rows of the fit.
+    fn score(&self, rule: SetRule, level: Level) -> RowScore {
+        rule.score.tuned(self.seen.view(), &self.seen_labels, level)
+    }
+
+    /// The group of every class; groups of classes are learned from the rows of the fit.
+    fn groups(&self, rule: SetRule, score: RowScore, level: Level, seed: Seed) -> Result<Vec<usize>> {
+        let classes = self.seen.ncols();
+        Ok(match rule.by {
             SetBy::All => vec![0; classes],
             SetBy::Class => (0..classes).collect(),
             SetBy::Cluster => {
-                let scores = label_scores(seen.view(), fit.labels(), score, seed.child(streams::FIT_SCORES))?;
-                clusters(&scores, fit.labels(), classes, self.level, labels.len(), seed.child(streams::CLUSTERS))
+                let draw = seed.child(streams::FIT_SCORES);
+                let scores = label_scores(self.seen.view(), &self.seen_labels, score, draw)?;
+                let start = seed.child(streams::CLUSTERS);
+                clusters(&scores, &self.seen_labels, classes, level, self.labels.len(), start)
             }
-        };
-        Ok(Judged { model, p, labels, score, groups })
+        })
     }
 }
 

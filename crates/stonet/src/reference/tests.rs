@@ -504,7 +504,8 @@ fn every_method_of_classification() {
 fn prediction_sets_of_every_score_scheme_and_group() {
     let (z, _, labels) = classes(200, 3);
     let (new_z, _, _) = classes(70, 4);
-    let (output, inputs) = (ClassOutput { kind: InputKind::Logits, columns: 4 }, ClassInputs::logits(new_z.view()).unwrap());
+    let (output, inputs) =
+        (ClassOutput { kind: InputKind::Logits, columns: 4 }, ClassInputs::logits(new_z.view()).unwrap());
     let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 4).unwrap();
     let levels = [0.5, 0.9, 0.999].map(|l| Level::new(l).unwrap());
     let classifier = PostStoNetClassifier { method: ClassMethod::Vector, ..Default::default() };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Node, Port};
-use crate::conformal::{ConditionalScores, RowScore, SetScores};
 use crate::conformal::ranks::Scores;
+use crate::conformal::{ConditionalScores, RowScore, SetScores};
 use crate::network::{Activation, Layer};
 use crate::rows::{Level, Side};
 use crate::sparse::Clamp;

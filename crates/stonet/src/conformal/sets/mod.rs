@@ -115,12 +115,7 @@ fn uniforms(rows: usize, score: SetScore, seed: Seed) -> Vec<f64> {
 }
 
 /// The scores of the labels, in the order of rows.
-pub(crate) fn label_scores(
-    p: ArrayView2<'_, f64>,
-    labels: &[usize],
-    score: RowScore,
-    seed: Seed,
-) -> Result<Vec<f64>> {
+pub(crate) fn label_scores(p: ArrayView2<'_, f64>, labels: &[usize], score: RowScore, seed: Seed) -> Result<Vec<f64>> {
     check_probabilities(p)?;
     check_labels(labels, p.nrows(), p.ncols())?;
     let u = uniforms(p.nrows(), score.kind(), seed);

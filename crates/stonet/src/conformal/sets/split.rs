@@ -73,7 +73,9 @@ impl SplitSets {
     /// are too few rows.
     pub fn thresholds(&self, level: Level) -> Vec<f64> {
         let ranks = self.0.ranks(level).into_iter().enumerate();
-        ranks.map(|(g, r)| r.checked_sub(1).and_then(|r| self.0.held(0, g).get(r)).map_or(f64::INFINITY, |s| *s)).collect()
+        ranks
+            .map(|(g, r)| r.checked_sub(1).and_then(|r| self.0.held(0, g).get(r)).map_or(f64::INFINITY, |s| *s))
+            .collect()
     }
 
     /// Sets for new rows of probabilities by the same model.

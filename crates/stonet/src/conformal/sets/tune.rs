@@ -77,7 +77,8 @@ mod tests {
         });
         let labels: Vec<usize> = (0..200).map(|i| usize::from(i % 5 == 0)).collect();
         let level = Level::new(0.9).unwrap();
-        let RowScore::Raps { free, weight, .. } = (SetScore::Raps { randomised: false }).tuned(p.view(), &labels, level)
+        let RowScore::Raps { free, weight, .. } =
+            (SetScore::Raps { randomised: false }).tuned(p.view(), &labels, level)
         else {
             panic!("another score")
         };
