@@ -164,12 +164,12 @@ class PostStoNetClassifier(Calibrator):
         if sets is None or isinstance(sets, dict):
             for name in (name for name, is_given in given if is_given):
                 remedy = "give sets=" if sets is None else 'put it into sets["rule"]'
-                raise ValueError(f"{name} is for sets=\"cv+\" and sets=\"split\"; {remedy}")
+                raise ValueError(f'{name} is for sets="cv+" and sets="split"; {remedy}')
             return sets
         if isinstance(sets, str) and sets in SETS:
             if sets == "cv+" and by != "all":
                 raise ValueError(
-                    f"set_by is {by!r}, which needs sets=\"split\": with cv+ a threshold of each class has no guarantee"
+                    f'set_by is {by!r}, which needs sets="split": with cv+ a threshold of each class has no guarantee'
                 )
             kind: Any = "lac" if score == "lac" else {score: {"randomised": False}}
             return {**SETS[sets], "rule": {"score": kind, "by": by, "never_empty": never_empty}}

@@ -217,6 +217,7 @@ fn set(scores: &SetScores, folds: &[Vec<f64>], guess: usize, level: Level) -> Ve
         let mut before: Vec<usize> = (0..p.len()).filter(above).collect();
         before.sort_by(|a, b| p[*b].total_cmp(&p[*a]).then(a.cmp(b)));
         let (mass, rank) = (before.iter().map(|k| p[*k]).sum::<f64>() + own, before.len() + 1);
+        let mass = if mass > 1.0 - 1e-12 { 1.0 } else { mass };
         match scores.scores()[fold] {
             RowScore::Lac => 1.0 - own,
             RowScore::Aps { .. } => mass,

@@ -125,7 +125,8 @@ mod tests {
     #[test]
     fn classes_of_like_scores_are_one_group_and_rare_ones_another() {
         // Classes 0, 2, 4 score low and 1, 3, 5 high; class 6 has three rows, class 7 none.
-        let row = |i: usize| (i % 6, if i.is_multiple_of(2) { 0.1 } else { 0.6 } + 0.3 * ((i * 37 % 101) as f64 / 101.0));
+        let row =
+            |i: usize| (i % 6, if i.is_multiple_of(2) { 0.1 } else { 0.6 } + 0.3 * ((i * 37 % 101) as f64 / 101.0));
         let mut rows: Vec<(usize, f64)> = (0..600).map(row).collect();
         rows.extend([(6, 0.2), (6, 0.3), (6, 0.9)]);
         let (labels, scores): (Vec<usize>, Vec<f64>) = rows.into_iter().unzip();

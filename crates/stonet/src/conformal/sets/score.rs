@@ -67,6 +67,9 @@ impl SetScore {
     }
 }
 
+/// Sums of probabilities this close to 1 are 1: the last class of a row scores 1, whatever the rounding of the others.
+const ROUNDING: f64 = 1e-12;
+
 /// A [`SetScore`] with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -130,12 +133,12 @@ impl RowScore {
         let share = if self.kind().is_randomised() { u } else { 1.0 };
         let (mut above, top) = (0.0, order.first().map_or(0.0, |&k| p[k]));
         for (place, &k) in order.iter().enumerate() {
+            let mass = above + share * p[k];
+            let mass = if mass > 1.0 - ROUNDING { 1.0 } else { mass };
             scores[k] = match self {
                 RowScore::Lac => 1.0 - p[k],
-                RowScore::Aps { .. } => above + share * p[k],
-                RowScore::Raps { weight, free, .. } => {
-                    above + share * p[k] + weight * (place + 1).saturating_sub(free) as f64
-                }
+                RowScore::Aps { .. } => mass,
+                RowScore::Raps { weight, free, .. } => mass + weight * (place + 1).saturating_sub(free) as f64,
                 RowScore::Saps { .. } if place == 0 => share * top,
                 RowScore::Saps { weight, .. } => top + ((place - 1) as f64 + share) * weight,
             };
@@ -163,5 +166,11 @@ mod tests {
         assert_eq!(of(RowScore::Raps { randomised: true, weight: 0.25, free: 2 }), [0.625, 0.25, 1.125]);
         assert_eq!(of(RowScore::Saps { randomised: false, weight: 0.25 }), [0.75, 0.5, 1.0]);
         assert_eq!(of(RowScore::Saps { randomised: true, weight: 0.25 }), [0.625, 0.25, 0.875]);
+        // The last class scores 1, however its probabilities round.
+        for p in [[0.1, 0.7, 0.2], [0.3, 0.6, 0.1], [1.0 / 3.0; 3], [0.9, 0.1, 1e-20]] {
+            let mut scores = [0.0; 3];
+            RowScore::Aps { randomised: false }.of_row(&p, 1.0, &mut Vec::new(), &mut scores);
+            assert_eq!(scores.iter().fold(0.0, |a: f64, b| a.max(*b)), 1.0);
+        }
     }
 }
