@@ -15,7 +15,8 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use serde::Deserialize;
 use stonet::{Side, Ticker};
 use stonet_io::{
-    BatchInputs, BatchScorer, Head, HeadAsked, Model, NetworkInputs, Resolved, ScoreSettings, Setting, Table,
+    BatchInputs, BatchScorer, Head, HeadAsked, Model, NetworkInputs, Resolved, ScoreSettings, SetColumns, Setting,
+    Table,
 };
 use stonet_onnx::{Features, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
@@ -58,6 +59,7 @@ struct Wanted {
     joint: bool,
     quantiles: Vec<f64>,
     below: Vec<f64>,
+    sets: Option<SetsAs>,
     single: bool,
     /// Of the head, or of the network in front of it.
     inputs: Option<Vec<String>>,
@@ -66,6 +68,23 @@ struct Wanted {
     /// Whether a network stands in front of the head; it may be Python's.
     network: bool,
     keep: Vec<String>,
+}
+
+/// How prediction sets come out.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SetsAs {
+    Text,
+    Columns,
+}
+
+impl SetsAs {
+    fn columns(self) -> SetColumns {
+        match self {
+            SetsAs::Text => SetColumns::Text,
+            SetsAs::Columns => SetColumns::Columns,
+        }
+    }
 }
 
 impl Wanted {
@@ -174,7 +193,8 @@ impl Scorer {
         let levels = arrays::levels(&wanted.levels)?;
         let (quantiles, below) = (arrays::levels(&wanted.quantiles)?, wanted.below.clone());
         let (side, joint, single) = (wanted.side, wanted.joint, wanted.single);
-        let settings = ScoreSettings { levels, side, joint, quantiles, below, single };
+        let sets = wanted.sets.map(SetsAs::columns);
+        let settings = ScoreSettings { levels, side, joint, quantiles, below, sets, single };
         let resolved = model.resolve_as(&settings, argument).raise()?;
         asked::check(&model, &wanted.renamed())?;
         let (tapped, known) = match network {

@@ -19,6 +19,7 @@ pub fn argument(setting: Setting) -> &'static str {
         Setting::Below => "below",
         Setting::Prediction => "prediction",
         Setting::Features => "features",
+        Setting::Sets => "sets",
     }
 }
 

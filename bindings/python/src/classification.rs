@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 use stonet::classification::{ClassAsked, ClassColumns, Interface};
 use stonet::rows::LabelKind;
 use stonet::{
-    ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassSets, FittedClassifier, InputKind, Labels,
-    Level, PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
+    ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassifier, InputKind, Labels, Level,
+    PostStoNetClassifier, ProbabilityCovariance, Seed, Ticker, Wald,
 };
-use stonet_io::{Head, Model, ModelColumns, ScoreSettings, class_hashes};
+use stonet_io::{Head, Model, ModelColumns, ScoreSettings, SetColumns, class_hashes};
 use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
@@ -30,7 +30,6 @@ use crate::{export, seen, settings, work};
 pub struct Classification {
     /// Its head is a classifier.
     model: Model,
-    sets: Option<FittedClassSets>,
     covariance: Option<ProbabilityCovariance>,
     refused: Refused,
 }
@@ -136,21 +135,22 @@ struct Wanted {
     intervals: bool,
 }
 
-type Found = (FittedClassifier, Option<FittedClassSets>, Option<ProbabilityCovariance>, Refused);
+type Found = (FittedClassifier, Option<ProbabilityCovariance>, Refused);
 
 impl Wanted {
     /// The probabilities, and what is wanted beside them. What rows do not allow beside them is no reason to lose them.
     fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> stonet::Result<Found> {
-        self.sets.iter().try_for_each(ClassSets::check)?;
-        let head = self.classifier.fit(rows, seed, tick)?;
         let mut refused = Refused::default();
-        let covariance = self.intervals.then(|| ProbabilityCovariance::fit(&head, rows, Wald::default()));
+        let head = match kept(self.sets.as_ref().map(|s| s.fit(rows, seed, tick)), &mut refused.sets)? {
+            Some(head) => head,
+            None => self.classifier.fit(rows, seed, tick)?,
+        };
+        let covariance = self.intervals.then(|| match self.sets.as_ref().filter(|_| head.class_sets().is_some()) {
+            Some(sets) => sets.covariance(&head, rows, seed, Wald::default()),
+            None => ProbabilityCovariance::fit(&head, rows, Wald::default()),
+        });
         let covariance = kept(covariance, &mut refused.intervals)?;
-        // A stream of its own: sets must not change what the probabilities are.
-        let sets =
-            self.sets.as_ref().map(|s| s.fit(rows, seed.child(stonet::base::streams::classification::SETS), tick));
-        let sets = kept(sets, &mut refused.sets)?;
-        Ok((head, sets, covariance, refused))
+        Ok((head, covariance, refused))
     }
 }
 
@@ -169,13 +169,9 @@ fn kept<T>(result: Option<stonet::Result<T>>, reason: &mut Option<String>) -> st
 
 impl Classification {
     /// Of a model of this kind.
-    pub fn of(
-        model: Model,
-        sets: Option<FittedClassSets>,
-        covariance: Option<ProbabilityCovariance>,
-    ) -> PyResult<Self> {
+    pub fn of(model: Model, covariance: Option<ProbabilityCovariance>) -> PyResult<Self> {
         match &model.head {
-            Head::Classification(_) => Ok(Classification { model, sets, covariance, refused: Refused::default() }),
+            Head::Classification(_) => Ok(Classification { model, covariance, refused: Refused::default() }),
             Head::Regression(_) => Err(PyValueError::new_err("this head gives intervals")),
         }
     }
@@ -218,7 +214,8 @@ impl Classification {
     ) -> PyResult<(Self, Vec<String>)> {
         let classifier: PostStoNetClassifier = settings::read(settings, "settings")?;
         let sets = sets.map(|s| settings::read::<ClassSets>(s, "sets")).transpose()?;
-        let sets = sets.map(|s| ClassSets { classifier: classifier.clone(), ..s });
+        let level = Level::new(level).raise()?;
+        let sets = sets.map(|s| ClassSets { classifier: classifier.clone(), level, ..s });
         let given: Given = serde_json::from_str(columns).raise()?;
         let found = recognised(&x, seen, &indices(&labels)?, classes, kind, &given, features.is_some())?;
         let ClassColumns { kind, labels: names, codes: labels, notes } = found;
@@ -237,20 +234,20 @@ impl Classification {
             // What the columns were taken for may be why the fit failed.
             notes.iter().try_for_each(|n| seen::warn(py, &n.text(Interface::Python)))?;
         }
-        let ((head, sets, covariance, refused), fingerprint) = fitted?;
+        let ((head, covariance, refused), fingerprint) = fitted?;
         let model = Model {
             head: Head::Classification(Box::new(head)),
             columns,
             kind: Some(kind),
             labels: Some(names),
-            level: Some(Level::new(level).raise()?),
+            level: Some(level),
             seed,
             fingerprint,
             fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
             version: Model::VERSION.to_owned(),
         };
         let remarks = notes.iter().map(|n| n.text(Interface::Python)).chain(refused.warnings()).collect();
-        Ok((Classification { model, sets, covariance, refused }, remarks))
+        Ok((Classification { model, covariance, refused }, remarks))
     }
 
     /// The probabilities, rows × classes.
@@ -319,15 +316,15 @@ impl Classification {
         seed: u64,
         n_jobs: Option<i64>,
     ) -> PyResult<Bound<'py, PyArray3<bool>>> {
-        let sets = self.sets.as_ref().ok_or_else(|| {
-            let why = "there are no sets: fit with sets=\"cv+\" or sets=\"split\" (`.stonet` files do not keep them)";
-            PyValueError::new_err(self.refused.sets.clone().unwrap_or_else(|| why.to_owned()))
-        })?;
+        if self.head().class_sets().is_none() {
+            let why = "there are no sets: fit with sets=\"cv+\" or sets=\"split\"";
+            return Err(PyValueError::new_err(self.refused.sets.clone().unwrap_or_else(|| why.to_owned())));
+        }
         let levels = arrays::levels(&levels)?;
         let rows = self.rows(&x, &features)?;
         let inputs = rows.inputs()?;
         let all = work::run(py, work::jobs(n_jobs)?, || {
-            let one = |l: &Level| sets.sets(&inputs, *l, Seed::new(seed)).map(|s| s.contains);
+            let one = |l: &Level| self.head().sets(&inputs, *l, Seed::new(seed)).map(|s| s.contains);
             levels.iter().map(one).collect::<stonet::Result<Vec<_>>>().raise()
         })?;
         let views: Vec<_> = all.iter().map(|a| a.view()).collect();
@@ -352,7 +349,7 @@ impl Classification {
         let labels = indices(&labels)?;
         let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
         seen::check(py, overlap.as_ref(), allow_seen)?;
-        let (head, labelled) = (self.head().clone(), self.model.labels.clone());
+        let (head, labelled, set_level) = (self.head().clone(), self.model.labels.clone(), self.model.level);
         let (logits, mut names) = (rows.logits, self.model.columns.logit_names());
         let features = if logits.is_none() { Some(&x) } else { features.as_ref() }.map(Held::new);
         if features.is_some() {
@@ -362,7 +359,7 @@ impl Classification {
         let evaluation = work::follow(py, None, None, move |tick| {
             let (z, f) = (logits.as_ref().map(|z| z.view()), features.as_ref().map(Held::view));
             let seen = HeadInputs { logits: z, features: f, names: &names };
-            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), ..ClassSettings::default() };
+            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), set_level, ..ClassSettings::default() };
             let classes = labelled.as_ref().map_or(&[][..], |l| l.names());
             ClassEvaluation::of_head(&head, &seen, &labels, classes, &wanted).raise()
         })?;
@@ -378,12 +375,12 @@ impl Classification {
 
     /// From the bytes of a `.stonet` file, and of what such a file does not hold.
     #[staticmethod]
-    #[pyo3(signature = (data, sets=None, covariance=None, refused=None))]
-    fn from_bytes(data: &[u8], sets: Option<&str>, covariance: Option<&str>, refused: Option<&str>) -> PyResult<Self> {
+    #[pyo3(signature = (data, covariance=None, refused=None))]
+    fn from_bytes(data: &[u8], covariance: Option<&str>, refused: Option<&str>) -> PyResult<Self> {
         fn part<T: DeserializeOwned>(json: Option<&str>) -> PyResult<Option<T>> {
             json.map(|j| serde_json::from_str(j).raise()).transpose()
         }
-        let head = Self::of(Model::from_bytes(data).raise()?, part(sets)?, part(covariance)?)?;
+        let head = Self::of(Model::from_bytes(data).raise()?, part(covariance)?)?;
         Ok(Classification { refused: part(refused)?.unwrap_or_default(), ..head })
     }
 
@@ -391,11 +388,10 @@ impl Classification {
     fn __reduce__<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Option<String>, Option<String>, Option<String>))> {
-        let sets = self.sets.as_ref().map(settings::text).transpose()?;
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>, Option<String>, Option<String>))> {
         let covariance = self.covariance.as_ref().map(settings::text).transpose()?;
         let refused = Some(settings::text(&self.refused)?);
-        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?, sets, covariance, refused)))
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.to_bytes(py)?, covariance, refused)))
     }
 
     /// Writes a `.stonet` file, whole or not at all.
@@ -403,11 +399,14 @@ impl Classification {
         self.model.save(&path).raise()
     }
 
-    /// Writes an ONNX file with probabilities.
-    #[pyo3(signature = (path, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    /// Writes an ONNX file with probabilities, and prediction sets where they are wanted.
+    #[pyo3(signature = (path, levels=Vec::new(), sets=false, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn to_onnx(
         &self,
         path: PathBuf,
+        levels: Vec<f64>,
+        sets: bool,
         network: Option<&[u8]>,
         network_name: PathBuf,
         tap: Option<String>,
@@ -416,7 +415,12 @@ impl Classification {
     ) -> PyResult<()> {
         let network = network.map(|bytes| (bytes, network_name));
         let wanted = export::Wanted { path, network, tap, output, inputs: None, keep_outputs };
-        export::write(&self.model, &ScoreSettings::default(), wanted)
+        let sets = sets.then(SetColumns::default);
+        export::write(
+            &self.model,
+            &ScoreSettings { levels: arrays::levels(&levels)?, sets, ..Default::default() },
+            wanted,
+        )
     }
 
     /// The names of the columns of a frame: of the most probable class, and of the probability of each.
@@ -445,10 +449,17 @@ impl Classification {
         settings::text(&self.head().notes())
     }
 
+    /// The rule and the folds of the sets, where there are any, as JSON.
+    fn set_settings(&self) -> PyResult<Option<String>> {
+        let told =
+            self.head().class_sets().map(|s| serde_json::json!({ "rule": s.scores().rule(), "folds": s.folds() }));
+        told.as_ref().map(settings::text).transpose()
+    }
+
     /// What holds for the sets, where there are any: the coverage and the words.
     fn guarantee(&self, level: f64) -> PyResult<Option<(Option<f64>, String)>> {
         let level = Level::new(level).raise()?;
-        Ok(self.sets.as_ref().map(|s| s.guarantee(level)).map(|g| (g.coverage, g.text)))
+        Ok(self.head().guarantee(level).map(|g| (g.coverage, g.text)))
     }
 
     /// What may be expected of the intervals of probabilities, where there are any.

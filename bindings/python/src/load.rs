@@ -11,7 +11,6 @@ use crate::regression::Regression;
 
 /// A saved head of either kind.
 #[derive(IntoPyObject)]
-#[expect(clippy::large_enum_variant, reason = "one value, which goes to Python at once")]
 pub enum Loaded {
     /// Intervals.
     Regression(Regression),
@@ -25,6 +24,6 @@ pub fn load(path: PathBuf) -> PyResult<Loaded> {
     let model = Model::load(&path).raise()?;
     Ok(match model.head {
         Head::Regression(_) => Loaded::Regression(Regression::of(model)?),
-        Head::Classification(_) => Loaded::Classification(Classification::of(model, None, None)?),
+        Head::Classification(_) => Loaded::Classification(Classification::of(model, None)?),
     })
 }

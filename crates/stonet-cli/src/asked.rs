@@ -1,15 +1,15 @@
-//! What is asked of a head: `--level`, `--side`, `--joint`, `--quantiles` and `--below`.
+//! What is asked of a head: `--level`, `--side`, `--joint`, `--quantiles`, `--below` and `--sets`.
 
 use clap::{Args, ValueEnum};
 use stonet::{Level, Side};
-use stonet_io::{Model, Resolved, ScoreSettings, Setting};
+use stonet_io::{Model, Resolved, ScoreSettings, SetColumns, Setting};
 
 use crate::error::{Error, Result};
 
 /// Levels and ends of intervals, quantiles and probabilities.
 #[derive(Args)]
 pub struct AskedArgs {
-    /// Coverage of the intervals, one or several; that of the fit if nothing is asked for
+    /// Coverage of the intervals or prediction sets, one or several; that of the fit if nothing is asked for
     #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
     level: Vec<f64>,
     /// Which bounds to compute
@@ -27,6 +27,22 @@ pub struct AskedArgs {
     /// Values t: P(y <= t) for each, in columns such as `below_100`
     #[arg(long, value_delimiter = ',', value_name = "VALUES", allow_hyphen_values = true)]
     below: Vec<f64>,
+    /// Prediction sets, of a head that was fitted with --sets: the labels in column `set`, or with --sets=columns 0 or 1
+    /// in a column `in_<label>` for each class; and `set_size`
+    ///
+    /// Labels in `set` stand in the order of the classes with `|` between them; a `|` or `\` within a label has a `\` in
+    /// front. Several levels have columns such as `set_80` and `set_size_80`.
+    #[arg(long, value_enum, value_name = "AS", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    sets: Option<SetsAs>,
+}
+
+/// How prediction sets are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SetsAs {
+    /// One column of text
+    Text,
+    /// A column of 0 and 1 for each class
+    Columns,
 }
 
 /// Which ends an interval has.
@@ -54,7 +70,11 @@ impl AskedArgs {
                 .map_err(|_| Error::flag("--quantiles", format!("has {q}; give numbers between 0 and 1, such as 0.05")))
         };
         let quantiles = self.quantiles.iter().map(quantile).collect::<Result<Vec<_>>>()?;
-        Ok(ScoreSettings { levels, side, joint: self.joint, quantiles, below: self.below.clone(), single })
+        let sets = self.sets.map(|sets| match sets {
+            SetsAs::Text => SetColumns::Text,
+            SetsAs::Columns => SetColumns::Columns,
+        });
+        Ok(ScoreSettings { levels, side, joint: self.joint, quantiles, below: self.below.clone(), sets, single })
     }
 }
 
@@ -73,5 +93,6 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Below => "--below",
         Setting::Prediction => "--prediction",
         Setting::Features => "--features",
+        Setting::Sets => "--sets",
     }
 }

@@ -20,8 +20,8 @@ pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
 use resolve::class_type;
 pub use resolve::{
-    HeadAsked, Resolved, Setting, UNUSED_PREDICTION, below_name, check_levels, default_level, interval_columns,
-    quantile_name,
+    AskedSets, HeadAsked, Resolved, Setting, UNUSED_PREDICTION, below_name, check_levels, default_level,
+    interval_columns, quantile_name,
 };
 
 /// What to predict.
@@ -37,8 +37,21 @@ pub struct ScoreSettings {
     pub quantiles: Vec<Level>,
     /// Values t for which P(y ≤ t) is asked.
     pub below: Vec<f64>,
+    /// Whether a classifier's prediction sets are asked for, and in which columns.
+    pub sets: Option<SetColumns>,
     /// Whether numbers are written with 32 bits.
     pub single: bool,
+}
+
+/// The columns of a prediction set; `set_size` stands beside either.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SetColumns {
+    /// `set`: the labels in the order of the classes with `|` between them; a `|` or `\` within a label has a `\` in
+    /// front. An empty set is an empty text.
+    #[default]
+    Text,
+    /// `in_<label>` for every class: 1 where it is in the set and 0 elsewhere.
+    Columns,
 }
 
 /// A model made ready to predict for any number of tables.
@@ -46,7 +59,8 @@ pub struct ScoreSettings {
 /// Its [outputs](Self::outputs) are `prediction`, then `lower_90`, `upper_90`, … for every level, `q05` for the quantile
 /// 0.05, and `below_100` for P(y ≤ 100); with several targets each has the target's name in front, such as
 /// `price_lower_90`. A classifier's are `class`, the most probable one, of the
-/// kind of the labels, and `p_<label>` for every class.
+/// kind of the labels, and `p_<label>` for every class; then `set`, or `in_<label>` for every class, and `set_size`, where
+/// sets are asked for.
 #[derive(Debug, Clone)]
 pub struct ModelScorer {
     inputs: Vec<String>,
@@ -55,6 +69,8 @@ pub struct ModelScorer {
     scorer: Arc<Scorer>,
     /// The classes, where class probabilities come out.
     labels: Option<Labels>,
+    /// The columns of prediction sets, where they are asked for.
+    sets: Option<SetColumns>,
 }
 
 /// The columns of text that tell a row's group, and the groups that are known.
@@ -91,10 +107,11 @@ impl ModelScorer {
     /// The same where the model's columns are called as these are, which fit the head.
     fn with_names(model: &Model, columns: &ModelColumns, resolved: &Resolved) -> Result<Self> {
         let scorer = resolved.scorer(model)?;
-        let labels = resolved.levels().is_none().then(|| model.labels.clone()).flatten();
+        let labels = resolved.is_classes().then(|| model.labels.clone()).flatten();
+        let sets = resolved.sets().map(|sets| sets.columns);
         let inputs = inputs(columns, &scorer);
         let outputs = resolved.outputs(model);
-        Ok(ModelScorer { inputs, groups: groups(model, columns, &scorer), outputs, scorer, labels })
+        Ok(ModelScorer { inputs, groups: groups(model, columns, &scorer), outputs, scorer, labels, sets })
     }
 
     /// The same for other names; there must be as many of each. The head is not copied, so that it keeps what it made
@@ -177,8 +194,21 @@ impl ModelScorer {
     /// The scorer's columns in the order of the outputs.
     fn values(&self, mut columns: Vec<Vec<f64>>) -> Vec<Values> {
         let Some(labels) = &self.labels else { return columns.into_iter().map(Values::Numbers).collect() };
+        let mut sets = columns.split_off((labels.classes() + 1).min(columns.len()));
         let class = columns.pop().map(|best| classes(&best, labels));
-        class.into_iter().chain(columns.into_iter().map(Values::Numbers)).collect()
+        let mut values: Vec<Values> = class.into_iter().chain(columns.into_iter().map(Values::Numbers)).collect();
+        // Those of one level after the other: a column per class, and the size.
+        while !sets.is_empty() {
+            let rest = sets.split_off((labels.classes() + 1).min(sets.len()));
+            let size = sets.pop().unwrap_or_default();
+            match self.sets {
+                Some(SetColumns::Columns) => values.extend(sets.into_iter().map(Values::Numbers)),
+                _ => values.push(Values::Text(set_texts(&sets, labels))),
+            }
+            values.push(Values::Text(size.iter().map(f64::to_string).collect()));
+            sets = rest;
+        }
+        values
     }
 }
 
@@ -209,6 +239,17 @@ fn groups(model: &Model, columns: &ModelColumns, scorer: &Scorer) -> Option<Grou
     let Head::Regression(head) = &model.head else { return None };
     scorer.plan().columns(Port::Groups).next()?;
     Some(Groups { columns: columns.within.clone(), within: head.within()?.clone() })
+}
+
+/// The labels of every row's set with `|` between them.
+fn set_texts(members: &[Vec<f64>], labels: &Labels) -> Vec<String> {
+    let escaped: Vec<String> = labels.names().iter().map(|n| n.replace('\\', "\\\\").replace('|', "\\|")).collect();
+    let rows = members.first().map_or(0, Vec::len);
+    let row = |i: usize| {
+        let kept = members.iter().zip(&escaped).filter(|(member, _)| member[i] == 1.0);
+        kept.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join("|")
+    };
+    (0..rows).map(row).collect()
 }
 
 /// Classes by their numbers.

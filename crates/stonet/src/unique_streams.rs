@@ -7,6 +7,7 @@ use ndarray::{Array2, Axis};
 use crate::base::random::recorded;
 use crate::base::streams;
 use crate::classification::{SetScheme, SkipSettings};
+use crate::conformal::{SetBy, SetRule, SetScore};
 use crate::metrics::{JudgeSettings, judge};
 use crate::peers::baseline::{Cqr, NetworkRefit, Normalised, PostLinear};
 use crate::peers::mlp::Training;
@@ -80,11 +81,12 @@ fn every_classifier_and_its_sets_have_streams_of_their_own_for_every_part() {
     for method in ClassMethod::possible(3, false) {
         let settings = PostStoNetClassifier { method, skip: skip.clone(), paper_epochs: vec![2], ..Default::default() };
         for scheme in [SetScheme::Split { share: 0.6 }, SetScheme::CvPlus { folds: 3 }] {
-            let sets = ClassSets { classifier: settings.clone(), scheme, ..ClassSets::default() };
+            let by = if matches!(scheme, SetScheme::Split { .. }) { SetBy::Cluster } else { SetBy::All };
+            let rule = SetRule { by, ..SetScore::APS.into() };
+            let sets = ClassSets { classifier: settings.clone(), scheme, rule, ..ClassSets::default() };
             assert_unique((method, scheme), || {
-                let fitted = settings.fit(&rows, SEED, &|_, _| true).unwrap();
-                let sets = sets.fit(&rows, SEED.child(streams::classification::SETS), &|_, _| true).unwrap();
-                sets.sets(&inputs, Level::new(0.8).unwrap(), SEED).unwrap();
+                let fitted = sets.fit(&rows, SEED, &|_, _| true).unwrap();
+                fitted.sets(&inputs, Level::new(0.8).unwrap(), SEED.child(streams::classification::SETS)).unwrap();
                 let p = fitted.probabilities(&inputs).unwrap();
                 let settings = JudgeSettings { resamples: 20, redraws: 20, ..JudgeSettings::default() };
                 judge(p.view(), &labels, &settings, SEED.child(streams::evaluation::SCORES)).unwrap();

@@ -9,8 +9,7 @@ use stonet::conformal::SetScore;
 use stonet::metrics::{ece, nll};
 use stonet::network::Likelihood;
 use stonet::{
-    ClassInputs, ClassMethod, ClassRows, ClassSets, Error, FittedClassSets, FittedClassifier, Level,
-    PostStoNetClassifier, Result, Seed,
+    ClassInputs, ClassMethod, ClassRows, ClassSets, Error, FittedClassifier, Level, PostStoNetClassifier, Result, Seed,
 };
 
 /// Logits of a network that is three times too sure and leans to the first class, and classes drawn from the truth.
@@ -278,7 +277,7 @@ fn sets_hold_the_truth_as_often_as_promised() {
     let classifier = quick(ClassMethod::Temperature);
     let schemes = [SetScheme::Split { share: 0.5 }, SetScheme::CvPlus { folds: 4 }];
     for (scheme, rule) in schemes.into_iter().flat_map(|s| [(s, SetScore::Lac), (s, SetScore::APS)]) {
-        let sets = ClassSets { classifier: classifier.clone(), rule: rule.into(), scheme };
+        let sets = ClassSets { classifier: classifier.clone(), rule: rule.into(), scheme, ..ClassSets::default() };
         let replications = 40;
         let coverage: Vec<f64> = (0..replications)
             .map(|r| {
@@ -288,8 +287,8 @@ fn sets_hold_the_truth_as_often_as_promised() {
                 let inputs = ClassInputs::logits(new.view()).unwrap();
                 if r == 0 {
                     let saved = serde_json::to_string(&fitted).unwrap();
-                    assert_eq!(serde_json::from_str::<FittedClassSets>(&saved).unwrap(), fitted);
-                    assert!(fitted.guarantee(level).coverage.unwrap() <= 0.9);
+                    assert_eq!(serde_json::from_str::<FittedClassifier>(&saved).unwrap(), fitted);
+                    assert!(fitted.guarantee(level).unwrap().coverage.unwrap() <= 0.9);
                 }
                 fitted.sets(&inputs, level, Seed::new(1000 + r)).unwrap().coverage(&truth).unwrap()
             })

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2, array};
 use rand::RngExt;
 use rayon::prelude::*;
-use stonet::conformal::{CvPlusSets, PredictionSets, SetRule, SetScore, SplitSets};
+use stonet::conformal::{CvPlusSets, PredictionSets, SetBy, SetRule, SetScore, SplitSets};
 use stonet::{Error, Level, Seed};
 
 const REPLICATIONS: usize = 2000;
@@ -97,7 +97,7 @@ fn split_sets_cover_at_their_level() {
 
 #[test]
 fn thresholds_by_class_cover_within_every_class() {
-    let rule = SetRule { by_class: true, ..never_mind_empty(SetScore::Lac) };
+    let rule = SetRule { by: SetBy::Class, ..never_mind_empty(SetScore::Lac) };
     let covered: Vec<(usize, bool)> = (0..REPLICATIONS)
         .into_par_iter()
         .flat_map_iter(|r| {
@@ -121,7 +121,7 @@ fn a_class_with_too_few_rows_is_in_every_set() {
     let (mut p, mut labels) = sample(60, 2, 1.0, Seed::new(1));
     p.fill(0.5);
     labels.iter_mut().enumerate().for_each(|(i, y)| *y = usize::from(i < 3));
-    let rule = SetRule { by_class: true, ..never_mind_empty(SetScore::Lac) };
+    let rule = SetRule { by: SetBy::Class, ..never_mind_empty(SetScore::Lac) };
     let split = SplitSets::fit(p.view(), &labels, rule, Seed::new(1)).unwrap();
     assert_eq!(split.thresholds(level(0.9)), [0.5, f64::INFINITY]);
     let sets = split.sets(array![[1.0, 0.0], [0.1, 0.9]].view(), level(0.9), Seed::new(1)).unwrap();
@@ -190,14 +190,14 @@ fn cv_plus_sets_cover() {
 fn files_come_back_and_bad_input_is_named() {
     let (p, labels) = sample(30, 3, 1.0, Seed::new(4));
     let split =
-        SplitSets::fit(p.view(), &labels, SetRule { by_class: true, ..SetScore::APS.into() }, Seed::new(1)).unwrap();
+        SplitSets::fit(p.view(), &labels, SetRule { by: SetBy::Class, ..SetScore::APS.into() }, Seed::new(1)).unwrap();
     let cv = CvPlusSets::fit(&[(p.view(), &labels), (p.view(), &labels)], SetScore::APS, Seed::new(1)).unwrap();
     let sets = split.sets(p.view(), level(0.8), Seed::new(2)).unwrap();
     let text = serde_json::to_string(&split).unwrap();
     let again: SplitSets = serde_json::from_str(&text).unwrap();
     assert_eq!(again.sets(p.view(), level(0.8), Seed::new(2)).unwrap(), sets);
     assert_eq!(again, split);
-    assert!(serde_json::from_str::<SplitSets>(&text.replace("\"classes\":3", "\"classes\":2")).is_err());
+    assert!(serde_json::from_str::<SplitSets>(&text.replace("\"groups\":[0,1,2]", "\"groups\":[0,1]")).is_err());
     let text = serde_json::to_string(&cv).unwrap();
     assert_eq!(serde_json::from_str::<CvPlusSets>(&text).unwrap(), cv);
     let text = serde_json::to_string(&sets).unwrap();
@@ -210,7 +210,10 @@ fn files_come_back_and_bad_input_is_named() {
     ));
     assert!(matches!(cv.sets(&[p.view()], level(0.8), Seed::new(2)), Err(Error::Shape { expected: 2, found: 1, .. })));
     assert!(CvPlusSets::fit(&[], SetScore::Lac, Seed::new(1)).is_err());
-    assert!(CvPlusSets::fit(&[(p.view(), &labels)], split.rule(), Seed::new(1)).is_err());
+    let by = CvPlusSets::fit(&[(p.view(), &labels)], split.rule(), Seed::new(1)).unwrap_err().to_string();
+    assert!(by.contains("by") && by.contains("only split sets have thresholds per class"), "{by}");
+    let rule = SetRule { by: SetBy::Cluster, ..SetRule::default() };
+    assert!(SplitSets::fit(p.view(), &labels, rule, Seed::new(1)).unwrap_err().to_string().contains("ClassSets"));
     assert!(SplitSets::fit(p.view(), &labels[1..], SetScore::Lac, Seed::new(1)).is_err());
     assert!(sets.coverage(&labels[1..]).is_err());
 }

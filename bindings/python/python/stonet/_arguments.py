@@ -13,6 +13,8 @@ Interval: TypeAlias = Literal["stack", "cv+", "cv", "paper", "fast", "split"]
 Trainer: TypeAlias = Literal["asghmc", "iro", "asghmc+iro"]
 Side: TypeAlias = Literal["both", "lower", "upper"]
 Kind: TypeAlias = Literal["auto", "logits", "log-probabilities", "probabilities", "features"]
+SetScore: TypeAlias = Literal["lac", "aps", "raps", "saps"]
+SetBy: TypeAlias = Literal["all", "class", "cluster"]
 Method: TypeAlias = Literal[
     "stack",
     "skip",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from . import _arguments as arguments
 from . import _core
 from . import _validate as check
-from ._arguments import Kind, Method
+from ._arguments import Kind, Method, SetBy, SetScore
 from ._base import seed_of
 from ._probabilities import Calibrator
 from ._regression import Guarantee, known_columns
@@ -44,7 +44,9 @@ class PostStoNetClassifier(Calibrator):
         other cases X are features. A warning tells what was decided where there is a doubt; ``kind_`` holds it.
     sets : {"cv+", "split"} or dict, optional
         Whether prediction sets are fitted too, and which rows calibrate them: all rows, fold by fold (``cv+``, five
-        more fits), or 30 % of the rows (``split``, one more fit).
+        more fits; the probabilities are those without sets), or 30 % of the rows (``split``; the probabilities are
+        fitted on the others). A dict has the settings of Rust's ``ClassSets``, such as
+        ``{"rule": {"score": {"aps": {"randomised": True}}}}``.
     intervals : bool, default=False
         Whether the probabilities get intervals. Where no valid interval is known, ``fit`` warns and
         `predict_proba_interval` raises an error that gives the reason.
@@ -70,6 +72,13 @@ class PostStoNetClassifier(Calibrator):
     fingerprints : bool, default=True
         Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that
         were fitted on. Anyone with the file can test whether a row is among them.
+    set_score : {"lac", "aps", "raps", "saps"}, default="lac"
+        What sets are cut at: ``lac`` makes the smallest sets; the others cover easy and hard rows more evenly.
+    set_by : {"all", "class", "cluster"}, default="all"
+        For whom sets cover: for all rows, within every class, or within clusters of classes whose scores are alike.
+        ``class`` and ``cluster`` need ``sets="split"``.
+    never_empty : bool, default=True
+        Whether the most probable class is in every set.
 
     Attributes
     ----------
@@ -116,6 +125,9 @@ class PostStoNetClassifier(Calibrator):
         random_state: Any = None,
         classes: Any = None,
         fingerprints: bool = True,
+        set_score: SetScore = "lac",
+        set_by: SetBy = "all",
+        never_empty: bool = True,
     ) -> None:
         self.method = method
         self.kind = kind
@@ -129,6 +141,9 @@ class PostStoNetClassifier(Calibrator):
         self.random_state = random_state
         self.classes = classes
         self.fingerprints = fingerprints
+        self.set_score = set_score
+        self.set_by = set_by
+        self.never_empty = never_empty
 
     def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
         given = arguments.settings(self.settings)
@@ -142,10 +157,22 @@ class PostStoNetClassifier(Calibrator):
 
     def _sets(self) -> dict[str, Any] | None:
         sets: Any = self.sets
+        score = arguments.choice("set_score", self.set_score, SetScore)
+        by = arguments.choice("set_by", self.set_by, SetBy)
+        never_empty = arguments.flag("never_empty", self.never_empty)
+        given = [("set_score", score != "lac"), ("set_by", by != "all"), ("never_empty", not never_empty)]
         if sets is None or isinstance(sets, dict):
+            for name in (name for name, is_given in given if is_given):
+                remedy = "give sets=" if sets is None else 'put it into sets["rule"]'
+                raise ValueError(f'{name} is for sets="cv+" and sets="split"; {remedy}')
             return sets
         if isinstance(sets, str) and sets in SETS:
-            return SETS[sets]
+            if sets == "cv+" and by != "all":
+                raise ValueError(
+                    f'set_by is {by!r}, which needs sets="split": with cv+ a threshold of each class has no guarantee'
+                )
+            kind: Any = "lac" if score == "lac" else {score: {"randomised": False}}
+            return {**SETS[sets], "rule": {"score": kind, "by": by, "never_empty": never_empty}}
         raise ValueError(f"sets is {sets!r}; it must be None, {', '.join(map(repr, SETS))} or a dict")
 
     def _progress(self) -> Any:
@@ -231,7 +258,7 @@ class PostStoNetClassifier(Calibrator):
         Returns
         -------
         PostStoNetClassifier
-            Fitted, without sets and intervals.
+            Fitted, without intervals of probabilities.
         """
         head = _core.load(fspath(path))
         if not isinstance(head, _core.Classification):
@@ -241,9 +268,15 @@ class PostStoNetClassifier(Calibrator):
     @classmethod
     def _of(cls, head: _core.Classification) -> PostStoNetClassifier:
         about, rest = json.loads(head.about()), json.loads(head.settings())
+        found = head.set_settings()
+        sets = None if found is None else json.loads(found)
+        if sets is not None:
+            folds = sets.pop("folds")
+            sets["scheme"] = SETS["split"]["scheme"] if folds is None else {"cv-plus": {"folds": folds}}
         estimator = cls(
             method=rest.pop("method"),
             kind=about["kind"],
+            sets=sets,
             level=about["level"] or 0.9,
             folds=rest.pop("folds"),
             settings=rest,

@@ -246,6 +246,8 @@ class Calibrator(Estimator):
         tap: str | None = None,
         output: str | None = None,
         keep_outputs: bool = False,
+        sets: bool = False,
+        confidence_level: Any = None,
     ) -> None:
         """Write an ONNX file with the outputs ``probabilities`` and ``class``, in standard operators.
 
@@ -262,8 +264,15 @@ class Calibrator(Estimator):
             The output of the network with its logits; needed where several have as many columns.
         keep_outputs : bool, default=False
             Whether the network's own outputs stay outputs.
+        sets : bool, default=False
+            Whether the outputs ``in_set``, 1 or 0 for each class, and ``set_size`` join them; needs a fit with ``sets``.
+        confidence_level : float or list of float, optional
+            Coverage of the sets; that of the fit if not given. Several levels have outputs such as ``in_set_80``.
         """
-        to_onnx(self._fitted_head(), path, network, tap, output, keep_outputs)
+        wanted: dict[str, Any] = {"sets": bool(sets)}
+        if confidence_level is not None:
+            wanted["levels"] = arguments.levels("confidence_level", confidence_level)
+        to_onnx(self._fitted_head(), path, network, tap, output, keep_outputs, **wanted)
 
     def set_fit_request(self: _C, *, features: Request = UNCHANGED) -> _C:
         """Ask scikit-learn's pipelines and searches to pass ``features`` on to ``fit`` (metadata routing).
@@ -294,7 +303,7 @@ class Calibrator(Estimator):
         return self._ask("score", features=features, sample_weight=sample_weight)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the `.stonet` file that the command reads; sets and intervals of probabilities are not in it (pickle keeps them).
+        """Write the `.stonet` file that the command reads; intervals of probabilities are not in it (pickle keeps them).
 
         Parameters
         ----------

@@ -154,6 +154,7 @@ def plan(
     joint: bool = False,
     quantiles: Any = None,
     below: Any = None,
+    sets: Any = None,
     single: bool = False,
     keep: Any = (),
     network: Any = None,
@@ -177,6 +178,7 @@ def plan(
         "joint": bool(joint),
         "quantiles": [] if quantiles is None else arguments.levels("quantiles", quantiles),
         "below": [] if below is None else arguments.numbers("below", below),
+        "sets": _set_columns(sets),
         "single": bool(single),
         "inputs": _names(inputs),
         "prediction": _names(prediction),
@@ -199,6 +201,16 @@ def warn_infinite(scorer: _core.Scorer) -> None:
         warnings.warn(too_few(level, units, needed), UserWarning, stacklevel=outside())
 
 
+def _set_columns(sets: Any) -> str | None:
+    if sets is None or sets is False:
+        return None
+    if sets is True:
+        return "text"
+    if sets in ("text", "columns"):
+        return str(sets)
+    raise ValueError(f"sets is {sets!r}; it must be True, False, 'text' or 'columns'")
+
+
 def _names(names: Any) -> list[str] | None:
     if names is None:
         return None
@@ -217,6 +229,7 @@ def score(
     joint: bool = False,
     quantiles: Any = None,
     below: Any = None,
+    sets: Any = None,
     single: bool = False,
     keep: Any = (),
     network: Any = None,
@@ -254,6 +267,10 @@ def score(
         Quantiles, in columns such as ``q05``. Intervals come beside them only where ``level`` is given.
     below : float or sequence of float, optional
         Values t: P(y ≤ t) for each, in columns such as ``below_100``.
+    sets : bool or {"text", "columns"}, optional
+        Prediction sets of a classifier that was fitted with ``sets``, at ``level``: ``set`` (labels with ``|`` between
+        them; a ``|`` or backslash within a label has a backslash in front), or with ``"columns"`` a column
+        ``in_<label>`` of 0 and 1 for each class; and ``set_size``. Several levels have columns such as ``set_80``.
     single : bool
         Numbers of 32 bits.
     keep : sequence of str
@@ -290,6 +307,7 @@ def score(
         joint=joint,
         quantiles=quantiles,
         below=below,
+        sets=sets,
         single=single,
         keep=keep,
         network=network,

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::json;
 use stonet::{ClassMethod, Level, Overlap};
 use stonet_compare::benchmark::compare_intervals;
-use stonet_compare::classes::{TestRows, compare};
+use stonet_compare::classes::{TestRows, compare, compare_sets};
 use stonet_io::Beside;
 use stonet_report::{Comparison, comparison_report};
 
@@ -38,9 +38,13 @@ pub struct Compare {
     /// Methods to compare, by name, such as stack,split-conformal or temperature,stack; all if not given
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     methods: Vec<String>,
-    /// Regression: coverage level [default: 0.9]
+    /// Regression, and classification with --sets: coverage level [default: 0.9]
     #[arg(long)]
     level: Option<f64>,
+    /// Classification: also compare prediction sets (lac, aps, raps, saps by cv+) of the default probabilities, which
+    /// takes six more fits of them
+    #[arg(long)]
+    sets: bool,
     /// Another file with the same rows as the test file, as --with for the validation file
     #[arg(long, value_name = "FILE")]
     test_with: Vec<Beside>,
@@ -92,6 +96,9 @@ impl Compare {
     }
 
     fn regression(&self, console: &Console) -> Result<()> {
+        if self.sets {
+            return Err(Error::flag("--sets", "is for --task classification"));
+        }
         let level = self.level.map_or_else(|| Ok(stonet_io::default_level()), Level::new)?;
         if self.columns.target.len() > 1 {
             return Err(Error::flag("--target", "names several columns; compare one target at a time"));
@@ -113,9 +120,10 @@ impl Compare {
     }
 
     fn classification(&self, console: &Console) -> Result<()> {
-        if self.level.is_some() {
-            return Err(Error::flag("--level", "is for --task regression"));
+        if self.level.is_some() && !self.sets {
+            return Err(Error::flag("--level", "is for --task regression or --sets"));
         }
+        let level = self.level.map_or_else(|| Ok(stonet_io::default_level()), Level::new)?;
         let named = |name: &String| name.parse::<ClassMethod>();
         let methods = self.methods.iter().map(named).collect::<stonet::Result<Vec<_>>>()?;
         let (validation, test) = self.sources(console)?;
@@ -129,9 +137,12 @@ impl Compare {
         let all = || ClassMethod::compared(calibration.classes(), rows.features().is_some());
         let methods = if methods.is_empty() { all() } else { methods };
         let judged = TestRows { inputs: test.inputs()?, labels: &test.labels };
-        let compared = console.run("compare", |tick| {
-            compare(&calibration, judged, rows.classes.names(), &methods, self.seed.seed, tick)
-        })?;
+        let (names, seed) = (rows.classes.names(), self.seed.seed);
+        let mut compared = console.run("compare", |tick| compare(&calibration, judged, names, &methods, seed, tick))?;
+        if self.sets {
+            let sets = console.run("sets", |tick| compare_sets(&calibration, judged, names, level, seed, tick))?;
+            compared.sets = Some(sets);
+        }
         self.show(console, &compared, &compared.text(), report::classes(&compared), seen)
     }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 use stonet::{FittedClassifier, FittedRegressor, InputKind, Level, Seed};
-use stonet_io::{HeadAsked, Model, ScoreSettings};
+use stonet_io::{Head, HeadAsked, Model, ScoreSettings, default_level};
 use stonet_report::{
     About, ClassEvaluation, ClassJudge, ClassSettings, EvaluateSettings, HeadInputs, Metrics, RegressionEvaluation,
     RegressionJudge, Requirement, class_report, regression_report,
@@ -29,7 +29,7 @@ pub struct Evaluate {
     head: PathBuf,
     #[arg(help = format!("Rows with known answers. {FORMATS}"))]
     rows: PathBuf,
-    /// Coverage; that of the fit if not given
+    /// Coverage of intervals or prediction sets; that of the fit if not given
     #[arg(long)]
     level: Option<f64>,
     /// Judge intervals that cover all targets of a row jointly
@@ -38,7 +38,7 @@ pub struct Evaluate {
     /// Also report results for each value of this column
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
-    /// A condition such as coverage>=0.88, worst_fifth>=0.86 or ece<=0.02; if it is not met, the exit code is 1. Can be
+    /// A condition such as coverage>=0.88, worst_fifth>=0.86, ece<=0.02 or set_coverage>=0.88; if it is not met, the exit code is 1. Can be
     /// repeated
     #[arg(long, value_name = "CONDITION")]
     require: Vec<Requirement>,
@@ -101,10 +101,14 @@ impl Evaluate {
             model.columns.targets = names.clone();
         }
         let levels = self.level.into_iter().map(Level::new).collect::<stonet::Result<Vec<_>>>()?;
+        // Prediction sets are judged wherever there are some, also those that are drawn at random.
+        let sets = matches!(&model.head, Head::Classification(head) if head.class_sets().is_some());
+        let set_level = sets.then(|| levels.first().copied().or(model.level).unwrap_or_else(default_level));
+        let levels = if sets { Vec::new() } else { levels };
         let wanted = ScoreSettings { levels, joint: self.joint, ..ScoreSettings::default() };
         match asked::resolve(&model, &wanted)?.of(&model)? {
             HeadAsked::Intervals(head, asked) => self.regression(&model, head, asked.levels[0], console),
-            HeadAsked::Classes(head, output) => self.classification(&model, head, output.kind, console),
+            HeadAsked::Classes(head, output, _) => self.classification(&model, head, (output.kind, set_level), console),
         }
     }
 
@@ -154,12 +158,12 @@ impl Evaluate {
         &self,
         model: &Model,
         fitted: &FittedClassifier,
-        kind: InputKind,
+        (kind, set_level): (InputKind, Option<Level>),
         console: &Console,
     ) -> Result<Outcome> {
         let Some(labels) = &model.labels else { return Err(Error::flag("HEAD", "has no classes; fit it again")) };
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
-        let settings = ClassSettings { seed: Seed::new(self.seed.seed), ..ClassSettings::default() };
+        let settings = ClassSettings { seed: Seed::new(self.seed.seed), set_level, ..ClassSettings::default() };
         let mut judge = ClassJudge::new(fitted, labels.names(), self.by.as_deref(), &settings);
         let names = [model.columns.logit_names(), model.columns.features.clone()].concat();
         let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
@@ -227,7 +231,7 @@ impl Evaluate {
 /// An evaluation of either task.
 trait Told: Serialize + Metrics {
     const TASK: &'static str;
-    /// Of the intervals; none for class probabilities.
+    /// Of the intervals or prediction sets; none for class probabilities alone.
     fn level(&self) -> Option<f64>;
     fn verdict(&self) -> String;
     fn text(&self) -> String;
@@ -253,7 +257,7 @@ impl Told for RegressionEvaluation {
 impl Told for ClassEvaluation {
     const TASK: &'static str = "classification";
     fn level(&self) -> Option<f64> {
-        None
+        self.sets.as_ref().map(|sets| sets.level.get())
     }
     fn verdict(&self) -> String {
         self.verdict()

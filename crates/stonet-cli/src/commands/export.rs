@@ -7,7 +7,7 @@ use serde::Serialize;
 use stonet::Side;
 use stonet_compare::files;
 use stonet_io::{HeadAsked, Model};
-use stonet_onnx::{Joint, Network, classifier, intervals};
+use stonet_onnx::{Joint, Network, classifier_with_sets, intervals};
 
 use crate::asked::{self, AskedArgs};
 use crate::console::Console;
@@ -61,6 +61,7 @@ struct Summary {
     joint: bool,
     quantiles: Vec<f64>,
     below: Vec<f64>,
+    sets: bool,
     tap: Option<String>,
     network_output: Option<String>,
     /// The network's inputs that stand beside its features.
@@ -84,7 +85,7 @@ impl Export {
         let resolved = asked::resolve(&model, &settings)?;
         let head = match resolved.of(&model)? {
             HeadAsked::Intervals(head, asked) => intervals(head, asked)?,
-            HeadAsked::Classes(head, output) => classifier(head, output)?,
+            HeadAsked::Classes(head, output, levels) => classifier_with_sets(head, output, levels)?,
         };
         let levels: Vec<f64> = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
         let bytes = match &self.network {
@@ -123,6 +124,7 @@ impl Export {
             joint: settings.joint,
             quantiles: settings.quantiles.iter().map(|q| q.get()).collect(),
             below: settings.below.clone(),
+            sets: settings.sets.is_some(),
             tap: self.tap.clone(),
             network_output: self.network_output.clone(),
             also: if self.network.is_some() { model.columns.further().to_vec() } else { Vec::new() },

@@ -124,6 +124,14 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
             f.left_out().iter().for_each(|l| text += &format!("left out     {l}\n"));
             value["members"] = json!(f.notes());
             value["left_out"] = json!(f.left_out());
+            if let Some(sets) = f.class_sets() {
+                text += &format!("sets         {}\n", super::fit::shown_sets(sets));
+                value["sets"] = super::fit::told_sets(sets);
+                if let Some(guarantee) = model.level.and_then(|level| f.guarantee(level)) {
+                    text += &format!("guarantee    {guarantee}\n");
+                    value["guarantee"] = json!(guarantee);
+                }
+            }
         }
     }
     if let Some(level) = model.level {

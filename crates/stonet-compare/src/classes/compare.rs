@@ -8,6 +8,7 @@ use stonet::classification::MemberNotes;
 use stonet::metrics::{Band, ClassReport, JudgeSettings, Measured, judge};
 use stonet::{ClassInputs, ClassMethod, ClassRows, PostStoNetClassifier, Seed, Ticker};
 
+use super::SetComparison;
 use crate::table::Table;
 use crate::{Error, Result};
 
@@ -102,6 +103,9 @@ pub struct Comparison {
     pub methods: Vec<Judged>,
     /// Methods that these rows do not allow.
     pub refused: Vec<Refused>,
+    /// Kinds of prediction sets, where they are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sets: Option<SetComparison>,
 }
 
 /// Fits and judges each method in turn. A method that needs logits where there are only features, or that no row
@@ -176,6 +180,7 @@ pub fn compare_with(
         settings,
         methods: judged,
         refused,
+        sets: None,
     })
 }
 
@@ -281,6 +286,9 @@ impl Comparison {
         }
         for r in &self.refused {
             text += &format!("note: {} is not there: {}\n", r.name, r.reason);
+        }
+        if let Some(sets) = &self.sets {
+            text += &format!("\n{}", sets.text());
         }
         text
     }

@@ -24,11 +24,13 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 5] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL];
+const KNOWN: [&str; 6] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL, SETS];
 /// The section of heads that cover within groups, which a reader has to understand too.
 const WITHIN: &str = "within";
 /// The same of heads that cover for functions of a row.
 const CONDITIONAL: &str = "conditional";
+/// The same of heads with prediction sets.
+const SETS: &str = "sets";
 /// Keys of the header that are no sections.
 const KEYS: [&str; 5] = ["checksum", "format", "format_version", "needs", "required"];
 
@@ -38,19 +40,24 @@ type Given<'a> = HashMap<String, Tensor<&'a [u8]>>;
 /// The bytes of a file of the latest version.
 pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     let text = |e: serde_json::Error| e.to_string();
-    let (task, head) = match &model.head {
+    let (task, mut head) = match &model.head {
         Head::Regression(head) => (Task::Regression, sound::<FittedRegressor>(serde_json::to_value(head))?),
         Head::Classification(head) => (Task::Classification, sound::<FittedClassifier>(serde_json::to_value(head))?),
     };
     let mut tensors = Tensors::default();
     tensors.section("head");
+    // They stand in a section of their own, so that programs that know no sets refuse the file.
+    let sets = head.as_object_mut().and_then(|fields| fields.remove(SETS));
     let head = numbers::take_out(head, &mut tensors).to_string();
+    tensors.section(SETS);
+    let sets = sets.map(|sets| (SETS, numbers::take_out(sets, &mut tensors).to_string()));
     tensors.section("fingerprints");
     let fingerprints =
         model.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose().map_err(text)?;
     let further = [(WITHIN, &model.columns.within), (CONDITIONAL, &model.columns.conditional)];
     let further: Vec<(&str, &Vec<String>)> = further.into_iter().filter(|(_, names)| !names.is_empty()).collect();
-    let required: Vec<&str> = REQUIRED.into_iter().chain(further.iter().map(|f| f.0)).collect();
+    let required: Vec<&str> =
+        REQUIRED.into_iter().chain(further.iter().map(|f| f.0)).chain(sets.iter().map(|s| s.0)).collect();
     let mut metadata: Vec<(&str, String)> = vec![
         ("format", "stonet".into()),
         ("format_version", VERSION.to_string()),
@@ -62,6 +69,7 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     for (section, names) in further {
         metadata.push((section, serde_json::to_string(names).map_err(text)?));
     }
+    metadata.extend(sets);
     metadata.extend(fingerprints.map(|text| ("fingerprints", text)));
     container::write(&metadata, &tensors.all)
 }
@@ -133,7 +141,15 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
     let about: About = serde_json::from_str(text(metadata, "about")?).map_err(plain)?;
     // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
     let head: Value = serde_json::from_str(text(metadata, "head")?).map_err(plain)?;
-    let head = numbers::put_back(head, &mut tensors)?;
+    let mut head = numbers::put_back(head, &mut tensors)?;
+    if let Some(text) = metadata.get(SETS) {
+        let sets: Value = serde_json::from_str(text).map_err(plain)?;
+        let sets = numbers::put_back(sets, &mut tensors)?;
+        match (about.task, head.as_object_mut()) {
+            (Task::Classification, Some(fields)) => fields.insert(SETS.into(), sets),
+            _ => return Err("its prediction sets belong to no classifier".into()),
+        };
+    }
     let fingerprints = metadata.get("fingerprints").map(|text| seen::put_back(text, &mut tensors)).transpose()?;
     tensors.retain(|name, _| !others(name));
     if !tensors.is_empty() {

@@ -7,12 +7,16 @@ use stonet::rows::{ClassOutput, LabelKind};
 use stonet::score::{Asked, Quantity, Scorer};
 use stonet::{FittedClassifier, FittedRegressor, Labels, Level, PostStoNetRegressor, Side};
 
-use super::ScoreSettings;
+use super::{ScoreSettings, SetColumns};
 use crate::{Column, Error, Head, Model, Result, Type};
 
 /// Why a prediction is refused by what was fitted without one.
 pub const UNUSED_PREDICTION: &str =
     "is given, but this head was fitted without one, so it would be ignored; leave it out, or fit with one";
+
+/// Why prediction sets are refused by a head that was fitted without them.
+pub const NO_SETS: &str = "asks for prediction sets, and this head was fitted without them; fit it with them (`stonet fit --sets cv+`, or \
+                           sets=\"cv+\" in Python)";
 
 /// A setting that some heads have no use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub enum Setting {
     Prediction,
     /// Columns of features beside logits.
     Features,
+    /// Prediction sets.
+    Sets,
 }
 
 impl Setting {
@@ -44,6 +50,7 @@ impl Setting {
             Setting::Below => "below",
             Setting::Prediction => "prediction",
             Setting::Features => "features",
+            Setting::Sets => "sets",
         }
     }
 }
@@ -62,6 +69,7 @@ impl ScoreSettings {
             (Setting::Joint, self.joint),
             (Setting::Quantiles, !self.quantiles.is_empty()),
             (Setting::Below, !self.below.is_empty()),
+            (Setting::Sets, self.sets.is_some()),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(setting, _)| setting).collect()
     }
@@ -81,9 +89,20 @@ pub enum Resolved {
     Classes {
         /// What the network's output is.
         output: ClassOutput,
+        /// Prediction sets, where they are asked for.
+        sets: Option<AskedSets>,
         /// Whether numbers are written with 32 bits.
         single: bool,
     },
+}
+
+/// Prediction sets that are asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskedSets {
+    /// At least one.
+    pub levels: Vec<Level>,
+    /// What they are written as.
+    pub columns: SetColumns,
 }
 
 /// A head and what is asked of it.
@@ -91,8 +110,8 @@ pub enum Resolved {
 pub enum HeadAsked<'a> {
     /// Intervals at the levels in effect.
     Intervals(&'a FittedRegressor, &'a Asked),
-    /// Class probabilities from this output of a network.
-    Classes(&'a FittedClassifier, ClassOutput),
+    /// Class probabilities from this output of a network, and prediction sets at these levels.
+    Classes(&'a FittedClassifier, ClassOutput, &'a [Level]),
 }
 
 impl Model {
@@ -118,8 +137,11 @@ impl Model {
 
     /// Why this head has no use for a setting, if it has none.
     fn refuses(&self, setting: Setting) -> Option<&'static str> {
-        use Setting::{Below, Features, Joint, Level, Prediction, Quantiles, Side};
+        use Setting::{Below, Features, Joint, Level, Prediction, Quantiles, Sets, Side};
         match (&self.head, setting) {
+            (Head::Classification(head), Level | Sets) if head.class_sets().is_some() => None,
+            (Head::Classification(_), Sets) => Some(NO_SETS),
+            (Head::Regression(_), Sets) => Some("is for class probabilities, and this head gives intervals"),
             (Head::Classification(_), Quantiles | Below) => {
                 Some("is for numbers, and this head gives class probabilities")
             }
@@ -174,22 +196,57 @@ impl Model {
                 let asked = Asked { levels, side, joint, quantiles, below, at_values: false };
                 Ok(Resolved::Intervals { asked, single })
             }
-            Head::Classification(_) => {
+            Head::Classification(head) => {
                 let unsound = |why: &str| Error::Unsound { why: why.into() };
                 let kind = self.kind.ok_or_else(|| unsound("a classification needs the kind of its inputs"))?;
                 self.labels.as_ref().ok_or_else(|| unsound("a classification needs its classes"))?;
-                Ok(Resolved::Classes { output: ClassOutput { kind, columns: self.columns.logits.len() }, single })
+                let output = ClassOutput { kind, columns: self.columns.logits.len() };
+                let Some(columns) = settings.sets else {
+                    return match settings.levels.is_empty() {
+                        true => Ok(Resolved::Classes { output, sets: None, single }),
+                        false => {
+                            let why = format!(
+                                "is for prediction sets, and none are asked for; give {} too",
+                                name(Setting::Sets)
+                            );
+                            Err(Error::Refused { setting: name(Setting::Level), why: why.into() })
+                        }
+                    };
+                };
+                if head.class_sets().is_some_and(|sets| sets.scores().rule().score.is_randomised()) {
+                    let why = format!("cannot be predicted: {}", stonet::Error::RandomSets);
+                    return Err(Error::Refused { setting: name(Setting::Sets), why: why.into() });
+                }
+                check_levels(&settings.levels, name(Setting::Level))?;
+                let mut levels = settings.levels.clone();
+                if levels.is_empty() {
+                    levels.push(self.level.unwrap_or_else(default_level));
+                }
+                Ok(Resolved::Classes { output, sets: Some(AskedSets { levels, columns }), single })
             }
         }
     }
 }
 
 impl Resolved {
-    /// The levels in effect; none for class probabilities.
+    /// The levels in effect, of intervals or of prediction sets; none for class probabilities alone.
     pub fn levels(&self) -> Option<&[Level]> {
         match self {
             Resolved::Intervals { asked, .. } => Some(&asked.levels),
-            Resolved::Classes { .. } => None,
+            Resolved::Classes { sets, .. } => sets.as_ref().map(|sets| &sets.levels[..]),
+        }
+    }
+
+    /// Whether class probabilities come out.
+    pub fn is_classes(&self) -> bool {
+        matches!(self, Resolved::Classes { .. })
+    }
+
+    /// The prediction sets that are asked for.
+    pub fn sets(&self) -> Option<&AskedSets> {
+        match self {
+            Resolved::Intervals { .. } => None,
+            Resolved::Classes { sets, .. } => sets.as_ref(),
         }
     }
 
@@ -206,7 +263,9 @@ impl Resolved {
     pub fn of<'a>(&'a self, model: &'a Model) -> Result<HeadAsked<'a>> {
         match (&model.head, self) {
             (Head::Regression(head), Resolved::Intervals { asked, .. }) => Ok(HeadAsked::Intervals(head, asked)),
-            (Head::Classification(head), Resolved::Classes { output, .. }) => Ok(HeadAsked::Classes(head, *output)),
+            (Head::Classification(head), Resolved::Classes { output, .. }) => {
+                Ok(HeadAsked::Classes(head, *output, self.levels().unwrap_or_default()))
+            }
             _ => Err(Error::Unsound { why: "what is asked was resolved for a head of the other task".into() }),
         }
     }
@@ -216,24 +275,43 @@ impl Resolved {
     pub fn scorer(&self, model: &Model) -> Result<Arc<Scorer>> {
         Ok(match self.of(model)? {
             HeadAsked::Intervals(head, asked) => head.scorer(asked)?,
-            HeadAsked::Classes(head, output) => head.scorer(output)?,
+            HeadAsked::Classes(head, output, levels) => head.scorer_with(output, levels)?,
         })
     }
 
     /// The columns that come out: `prediction`, then `lower_90`, `upper_90`, … for every level, `q05` for a quantile and
-    /// `below_100` for P(y ≤ 100), with the target's name in front where there are several; or `class` and `p_<label>` for every class.
+    /// `below_100` for P(y ≤ 100), with the target's name in front where there are several; or `class` and `p_<label>` for
+    /// every class, and the columns of [`SetColumns`], with the level behind them where there are several.
     pub fn outputs(&self, model: &Model) -> Vec<Column> {
         match self {
             Resolved::Intervals { asked, single } => {
                 let columns = interval_columns(&model.columns.targets, asked);
                 columns.into_iter().map(|(name, _)| Column::new(name, number(*single))).collect()
             }
-            Resolved::Classes { single, .. } => model.labels.as_ref().map_or_else(Vec::new, |labels| {
+            Resolved::Classes { single, sets, .. } => model.labels.as_ref().map_or_else(Vec::new, |labels| {
                 let probabilities = labels.names().iter().map(|n| Column::new(format!("p_{n}"), number(*single)));
-                [Column::new("class", class_type(labels))].into_iter().chain(probabilities).collect()
+                let sets = sets.iter().flat_map(|sets| set_columns(sets, labels, number(*single)));
+                [Column::new("class", class_type(labels))].into_iter().chain(probabilities).chain(sets).collect()
             }),
         }
     }
+}
+
+/// The columns of prediction sets: `set`, or `in_<label>` for every class, and `set_size`; with several levels
+/// `set_80`, `in_<label>_80`, `set_size_80`.
+fn set_columns(sets: &AskedSets, labels: &Labels, number: Type) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for level in &sets.levels {
+        let behind = if sets.levels.len() == 1 { String::new() } else { format!("_{}", level.percent()) };
+        match sets.columns {
+            SetColumns::Text => columns.push(Column::new(format!("set{behind}"), Type::Text)),
+            SetColumns::Columns => {
+                columns.extend(labels.names().iter().map(|n| Column::new(format!("in_{n}{behind}"), number)));
+            }
+        }
+        columns.push(Column::new(format!("set_size{behind}"), Type::Integer));
+    }
+    columns
 }
 
 fn number(single: bool) -> Type {

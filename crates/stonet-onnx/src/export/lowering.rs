@@ -163,6 +163,8 @@ impl<'p> Lowering<'p> {
             Op::Interpolate { of, maps } => self.interpolate(*of, maps)?,
             Op::Normalise { of, otherwise, least } => self.normalise(*of, *otherwise, *least)?,
             Op::Conditional { .. } => return Err(conditional()),
+            Op::Conformity { of, score } => self.conformity(*of, *score)?,
+            Op::Members { folds, top, scores, level } => self.members(folds, *top, scores, *level)?,
             _ => return Err(unknown()),
         })
     }

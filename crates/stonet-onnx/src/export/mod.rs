@@ -7,6 +7,7 @@ mod lowering;
 mod maps;
 mod perceptron;
 mod ranks;
+mod sets;
 
 use stonet::rows::ClassOutput;
 use stonet::score::{Asked, Quantity};
@@ -89,12 +90,33 @@ pub fn intervals(fitted: &FittedRegressor, asked: &Asked) -> Result<HeadGraph> {
 /// below 1e-38 are 0. If that decides whether every map sends a row to 0, which then keeps its own probabilities, the
 /// graph may decide otherwise than the model.
 pub fn classifier(fitted: &FittedClassifier, output: ClassOutput) -> Result<HeadGraph> {
-    let plan = fitted.plan(output)?;
+    classifier_with_sets(fitted, output, &[])
+}
+
+/// The same with prediction sets at these levels: `in_set`, a column per class, 1 where it is in the set and 0 elsewhere,
+/// and `set_size`; with several levels `in_set_80`, `set_size_80`, `in_set_95`, ….
+///
+/// A class is never lost by single precision: a set holds at most such classes more than the model's own whose score
+/// lies within 2e-6 of the cut, beside those whose probability single precision changes by more.
+pub fn classifier_with_sets(fitted: &FittedClassifier, output: ClassOutput, levels: &[Level]) -> Result<HeadGraph> {
+    let plan = fitted.plan_with(output, levels)?;
     let mut lowering = Lowering::new(&plan);
     lowering.output("probabilities".into(), |q| matches!(q, Quantity::Probability { .. }))?;
     lowering.class("class")?;
-    lowering
-        .finish(vec![("stonet.task", "classification".into()), ("stonet.method", fitted.settings().method.to_string())])
+    let mut notes =
+        vec![("stonet.task", "classification".into()), ("stonet.method", fitted.settings().method.to_string())];
+    for (number, one) in levels.iter().enumerate() {
+        let suffix = if levels.len() == 1 { String::new() } else { format!("_{}", one.percent()) };
+        lowering
+            .output(format!("in_set{suffix}"), |q| matches!(q, Quantity::InSet { level, .. } if level == number))?;
+        lowering
+            .output(format!("set_size{suffix}"), |q| matches!(q, Quantity::SetSize { level } if level == number))?;
+    }
+    if !levels.is_empty() {
+        let levels: Vec<String> = levels.iter().map(|l| l.get().to_string()).collect();
+        notes.push(("stonet.level", levels.join(",")));
+    }
+    lowering.finish(notes)
 }
 
 fn side(side: Side) -> &'static str {

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 use ndarray::{Array2, concatenate, s};
-use stonet::{ClassInputs, ClassMethod, ClassRows, InputKind, Kind, PostStoNetClassifier, Seed};
+use stonet::{ClassInputs, ClassMethod, ClassRows, ClassSets, InputKind, Kind, Level, PostStoNetClassifier, Seed};
 use stonet_io::Idx;
-use stonet_onnx::{ClassOutput, Error, Features, Inputs, Joint, Network, Preprocess, RunSettings, Runtime, classifier};
+use stonet_onnx::{
+    ClassOutput, Error, Features, Inputs, Joint, Network, Preprocess, RunSettings, Runtime, classifier,
+    classifier_with_sets,
+};
 
 use crate::{data, fitted};
 
@@ -45,6 +48,20 @@ fn one_step_says_what_two_say(network: &Network, inputs: &Inputs, labels: &[usiz
         println!("{}, {runtime}: {apart:.1e}", network.path().display());
         assert!(apart < 1e-4, "{runtime}: {apart:.1e}");
     }
+    // The same with prediction sets.
+    let level = Level::new(0.9).unwrap();
+    let fitted = ClassSets { classifier: settings, ..ClassSets::default() }.fit(&rows, Seed::new(1), &|_, _| true);
+    let fitted = fitted.unwrap();
+    let head = classifier_with_sets(&fitted, ClassOutput { kind: InputKind::Logits, columns: 10 }, &[level]).unwrap();
+    let bytes = head.join(network, &Joint { output: Some(output.into()), ..Joint::default() }).unwrap();
+    let whole = Network::from_bytes(bytes, Path::new("joined.onnx")).unwrap();
+    let names: Vec<&str> = whole.outputs().iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(names, ["probabilities", "class", "in_set", "set_size"]);
+    let runner = whole.runner(&whole.tap("in_set").unwrap(), &RunSettings::default()).unwrap();
+    let found = runner.features(inputs, 0..400, &|_, _| true).unwrap().features;
+    let wanted = fitted.sets(&all, level, Seed::new(1)).unwrap().contains;
+    let apart = found.iter().zip(&wanted).filter(|(f, w)| (**f == 1.0) != **w).count();
+    assert!(apart <= 4, "{apart} of 4000 differ");
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod isotonic;
 mod joined;
 mod networks;
 mod odd;
+mod sets;
 mod types;
 /// The crate's own writer of messages.
 #[allow(dead_code)]

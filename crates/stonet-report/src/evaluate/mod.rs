@@ -17,7 +17,7 @@ pub use binomial::{CONFIDENCE, Judgement, Proportion, binomial_band};
 pub(crate) use classes::named;
 pub use classes::{
     CLASS_METRICS, ClassEvaluation, ClassGroup, ClassJudge, ClassRow, ClassSettings, ConfidenceBin, Confusion,
-    HeadInputs, MemberWeight, ReliabilityRow,
+    HeadInputs, MemberWeight, ReliabilityRow, SET_METRICS, SetEvaluation, SetRow,
 };
 pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};

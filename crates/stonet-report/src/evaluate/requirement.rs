@@ -6,12 +6,17 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use stonet::{Error, Result};
 
-use super::{CLASS_METRICS, REGRESSION_METRICS};
+use super::{CLASS_METRICS, REGRESSION_METRICS, SET_METRICS};
 
 /// Anything whose numbers can be asked for by name.
 pub trait Metrics {
     /// The names it knows.
     fn names(&self) -> &'static [&'static str];
+
+    /// The names of what is not always there.
+    fn further_names(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// The number of this name.
     fn metric(&self, name: &str) -> Option<f64>;
@@ -61,10 +66,19 @@ impl Requirement {
     /// Fails where the bound lies outside what the number can be, or no number can meet it.
     fn check_range(&self, text: &str) -> Result<()> {
         let (most, range) = match self.name.as_str() {
-            "coverage" | "worst_fifth" | "worst_slice" | "worst_slab" | "accuracy" | "ece" | "cece"
-            | "adaptive_ece" => (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %"),
+            "coverage"
+            | "worst_fifth"
+            | "worst_slice"
+            | "worst_slab"
+            | "accuracy"
+            | "ece"
+            | "cece"
+            | "adaptive_ece"
+            | "set_coverage"
+            | "worst_class_coverage"
+            | "worst_size_coverage" => (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %"),
             "brier" => (2.0, "this measure lies between 0 and 2"),
-            "nll" | "mean_length" | "median_length" | "winkler" | "rmse" => {
+            "nll" | "mean_set_size" | "mean_length" | "median_length" | "winkler" | "rmse" => {
                 (f64::INFINITY, "this measure is never below 0")
             }
             _ => return Ok(()),
@@ -82,7 +96,7 @@ impl Requirement {
 
     /// Whether the evaluation meets it; a number that is not there, or is no number, is an error or false, never true.
     pub fn holds(&self, evaluation: &dyn Metrics) -> Result<bool> {
-        let found = evaluation.metric(&self.name).ok_or_else(|| unknown(&self.name, evaluation.names()))?;
+        let found = evaluation.metric(&self.name).ok_or_else(|| unknown(&self.name, evaluation))?;
         Ok(match self.comparison {
             Comparison::AtLeast => found >= self.bound,
             Comparison::AtMost => found <= self.bound,
@@ -93,15 +107,20 @@ impl Requirement {
 
     /// What became of it, in one line.
     pub fn outcome(&self, evaluation: &dyn Metrics) -> Result<String> {
-        let found = evaluation.metric(&self.name).ok_or_else(|| unknown(&self.name, evaluation.names()))?;
+        let found = evaluation.metric(&self.name).ok_or_else(|| unknown(&self.name, evaluation))?;
         let word = if self.holds(evaluation)? { "met" } else { "not met" };
         let found = if found.is_nan() { "not known, too few rows".into() } else { format!("{found:.6}") };
         Ok(format!("{self}: {word} ({} = {found})", self.name))
     }
 }
 
-fn unknown(name: &str, known: &[&str]) -> Error {
-    Error::UnknownName { what: "measure of this evaluation", name: name.to_owned(), known: known.join(", ") }
+fn unknown(name: &str, evaluation: &dyn Metrics) -> Error {
+    let known = [evaluation.names(), evaluation.further_names()].concat();
+    let mut known = known.join(", ");
+    if SET_METRICS.contains(&name) {
+        known += " (measures of prediction sets need a head that was fitted with sets: `stonet fit --sets cv+`)";
+    }
+    Error::UnknownName { what: "measure of this evaluation", name: name.to_owned(), known }
 }
 
 impl FromStr for Requirement {
@@ -119,7 +138,7 @@ impl FromStr for Requirement {
         if !bound.is_finite() {
             return Err(malformed());
         }
-        let known: Vec<&str> = REGRESSION_METRICS.iter().chain(&CLASS_METRICS).copied().collect();
+        let known = [&REGRESSION_METRICS[..], &CLASS_METRICS, &SET_METRICS].concat();
         if !known.contains(&name) {
             return Err(Error::UnknownName { what: "measure", name: name.to_owned(), known: known.join(", ") });
         }

@@ -37,6 +37,9 @@ pub fn add(report: &mut Report, e: &ClassEvaluation) {
     figures.extend(confused(report, e));
     report.figures(&figures);
     subgroups(report, e);
+    if let Some(sets) = &e.sets {
+        super::sets::add(report, sets);
+    }
     figures = e.importance.as_ref().and_then(|i| importance(report, i)).into_iter().collect();
     figures.extend(weights(report, e));
     figures.extend(kappa_figures(report, &e.kappa_paths));

@@ -4,6 +4,7 @@ mod classes;
 mod comparison;
 mod html;
 mod regression;
+mod sets;
 mod shared;
 
 use std::collections::HashSet;

@@ -232,6 +232,14 @@ pub enum Error {
         /// What needs them.
         what: &'static str,
     },
+    /// Sets of a head that has none.
+    #[error("this head has no prediction sets; fit it with sets (`stonet fit --sets cv+`, or sets=\"cv+\" in Python)")]
+    NoSets,
+    /// Sets that are drawn at random where a row's result has to depend on the row alone.
+    #[error(
+        "the score of these sets is drawn at random, and predictions of files, batches and graphs are not; fit with a score that is not randomised"
+    )]
+    RandomSets,
     /// A model that uses features, without them.
     #[error("this model was fitted with features of {columns} columns, but the rows have none")]
     NoFeatures {

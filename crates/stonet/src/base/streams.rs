@@ -200,8 +200,12 @@ scopes! {
         DIVISION: One = 0;
         /// Randomised scores.
         SCORES: One = 1;
+        /// Randomised scores of the rows of a fit, which groups of classes are learned from.
+        FIT_SCORES: One = 2;
+        /// The starts of k-means.
+        CLUSTERS: One = 3;
         /// The classifiers.
-        FITS: Family = Family::new(2, OPEN);
+        FITS: Family = Family::new(10, OPEN);
     }
     /// Of randomised scores.
     set_scores {
@@ -234,6 +238,8 @@ scopes! {
         DIAGNOSIS: One = (1 << 48) + 1;
         /// The rows that are searched for it.
         SEARCHED: One = (1 << 48) + 2;
+        /// Prediction sets that are drawn at random.
+        SETS: One = (1 << 48) + 3;
     }
     /// Of the search for rows that intervals cover too rarely.
     diagnosis {

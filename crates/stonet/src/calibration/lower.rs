@@ -33,37 +33,40 @@ pub(super) fn logits_plan(model: &SkipModel) -> Plan {
 /// The weighted mean of the members' probabilities, and the most probable class.
 pub(crate) fn pool_plan(members: &[(f64, &SkipModel)], output: ClassOutput) -> Plan {
     let mut b = Builder::default();
+    let p = pool(&mut b, members, output);
+    outputs(&mut b, p);
+    b.finish()
+}
+
+/// The weighted mean of the members' probabilities.
+pub(crate) fn pool(b: &mut Builder, members: &[(f64, &SkipModel)], output: ClassOutput) -> Node {
     let mut parts = Vec::new();
     for (weight, member) in members {
-        let f = member.lower(&mut b, output);
+        let f = member.lower(b, output);
         parts.push((*weight, b.op(Op::Softmax { of: f })));
     }
-    let p = b.sum(parts, 0.0);
-    finish(b, p)
+    b.sum(parts, 0.0)
 }
 
 /// Isotonic regression of the network's own probabilities.
-pub(crate) fn isotonic_plan(fitted: &IsotonicOvr, output: ClassOutput) -> Plan {
-    let mut b = Builder::default();
-    let z = given(&mut b, output);
+pub(crate) fn isotonic(b: &mut Builder, fitted: &IsotonicOvr, output: ClassOutput) -> Node {
+    let z = given(b, output);
     let own = b.op(Op::Softmax { of: z });
-    let p = fitted.lower(&mut b, own);
-    finish(b, p)
+    fitted.lower(b, own)
 }
 
 /// Venn-Abers prediction: (1 − p_0, p_1) over its sum.
-pub(crate) fn venn_abers_plan(fitted: &VennAbers, output: ClassOutput) -> Plan {
-    let mut b = Builder::default();
-    let z = given(&mut b, output);
-    let p = fitted.lower(&mut b, z);
-    finish(b, p)
+pub(crate) fn venn_abers(b: &mut Builder, fitted: &VennAbers, output: ClassOutput) -> Node {
+    let z = given(b, output);
+    fitted.lower(b, z)
 }
 
-fn finish(mut b: Builder, p: Node) -> Plan {
+/// Probabilities as outputs, and the most probable class, whose value is returned.
+pub(crate) fn outputs(b: &mut Builder, p: Node) -> Node {
     (0..b.width(p)).for_each(|class| b.output(Quantity::Probability { class }, p, class, true));
     let top = b.wide(Op::Top { of: p }, 1);
     b.output(Quantity::Class, top, 0, true);
-    b.finish()
+    top
 }
 
 /// The network's output as logits, as [`InputKind::logits`] makes them.

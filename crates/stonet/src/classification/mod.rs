@@ -25,8 +25,8 @@ pub use sets::{ClassSets, FittedClassSets, SetScheme};
 use crate::base::{Error, Result};
 use crate::calibration::{IsotonicOvr, SkipModel, VennAbers, lower};
 use crate::metrics::top_class;
-use crate::rows::{ClassInputs, ClassOutput};
-use crate::score::{Kept, Plan, Scorer};
+use crate::rows::{ClassInputs, ClassOutput, Level};
+use crate::score::{Builder, Kept, Node, Plan, Scorer};
 use crate::train::TuningCurve;
 
 /// Post-StoNet classification and its settings; the value is its own configuration.
@@ -131,7 +131,8 @@ pub struct FittedClassifier {
     left_out: Vec<LeftOut>,
     model: Model,
     kappa_paths: Vec<TuningCurve>,
-    scorers: Kept<ClassOutput>,
+    sets: Option<Arc<FittedClassSets>>,
+    scorers: Kept<(ClassOutput, Vec<Level>)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -156,6 +157,8 @@ struct Parts {
     model: Model,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sets: Option<Box<FittedClassSets>>,
 }
 
 /// Whether these are all one number.
@@ -183,16 +186,21 @@ impl TryFrom<Parts> for FittedClassifier {
             return Err(Error::Inconsistent { what: "the parts of a fitted classifier do not belong together" });
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { settings, classes, absent, notes, left_out, model, kappa_paths } = p;
-        let scorers = Kept::default();
-        Ok(FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, scorers })
+        let Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets: kept } = p;
+        let (sets, scorers) = (None, Kept::default());
+        let fitted = FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, sets, scorers };
+        match kept {
+            Some(sets) => fitted.with_class_sets(*sets),
+            None => Ok(fitted),
+        }
     }
 }
 
 impl From<FittedClassifier> for Parts {
     fn from(f: FittedClassifier) -> Self {
-        let FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, .. } = f;
-        Parts { settings, classes, absent, notes, left_out, model, kappa_paths }
+        let FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, sets, .. } = f;
+        let sets = sets.map(|sets| Box::new(FittedClassSets::clone(&sets)));
+        Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets }
     }
 }
 
@@ -238,36 +246,71 @@ impl FittedClassifier {
 
     /// Whether the network's output per class is read, and not its features alone.
     pub fn reads_logits(&self) -> bool {
+        self.own_reads_logits() || self.fold_models().iter().any(Self::own_reads_logits)
+    }
+
+    /// How many columns of features there are, where any member reads them.
+    pub fn features(&self) -> Option<usize> {
+        self.own_features().or_else(|| self.fold_models().iter().find_map(Self::own_features))
+    }
+
+    /// The models that its prediction sets read beside it.
+    fn fold_models(&self) -> &[FittedClassifier] {
+        self.sets.as_ref().map_or(&[], |sets| sets.models())
+    }
+
+    fn own_reads_logits(&self) -> bool {
         match &self.model {
             Model::Pool(members) => members.iter().any(SkipModel::reads_logits),
             Model::Isotonic(_) | Model::VennAbers(_) => true,
         }
     }
 
-    /// How many columns of features there are, where any member reads them.
-    pub fn features(&self) -> Option<usize> {
+    fn own_features(&self) -> Option<usize> {
         self.members().iter().find_map(|(_, member)| member.features())
     }
 
     /// The operations that compute the probabilities and the most probable class from what a network gives, which must
     /// tell apart the classes of the fit.
     pub fn plan(&self, output: ClassOutput) -> Result<Plan> {
-        if self.reads_logits() {
+        self.plan_with(output, &[])
+    }
+
+    /// The same with prediction sets at these levels behind them; a head without sets, or with sets that are drawn at
+    /// random, is an error.
+    pub fn plan_with(&self, output: ClassOutput, levels: &[Level]) -> Result<Plan> {
+        let mut b = Builder::default();
+        let p = self.lower(&mut b, output)?;
+        let top = lower::outputs(&mut b, p);
+        if !levels.is_empty() {
+            self.need_sets()?.lower(&mut b, output, (p, top), levels)?;
+        }
+        Ok(b.finish())
+    }
+
+    /// The probabilities as a value of a plan.
+    fn lower(&self, b: &mut Builder, output: ClassOutput) -> Result<Node> {
+        if self.own_reads_logits() {
             let found = output.kind.classes(output.columns).ok_or(Error::NoLogits { what: "this model" })?;
             if found != self.classes {
                 return Err(Error::shape("logit columns, one per class", self.classes, output.columns));
             }
         }
         Ok(match &self.model {
-            Model::Pool(_) => lower::pool_plan(&self.members(), output),
-            Model::Isotonic(fitted) => lower::isotonic_plan(fitted, output),
-            Model::VennAbers(fitted) => lower::venn_abers_plan(fitted, output),
+            Model::Pool(_) => lower::pool(b, &self.members(), output),
+            Model::Isotonic(fitted) => lower::isotonic(b, fitted, output),
+            Model::VennAbers(fitted) => lower::venn_abers(b, fitted, output),
         })
     }
 
     /// What computes this for any number of rows. It is kept: asking for the same again costs nothing.
     pub fn scorer(&self, output: ClassOutput) -> Result<Arc<Scorer>> {
-        self.scorers.get(&output, || Ok(Scorer::new(self.plan(output)?)))
+        self.scorer_with(output, &[])
+    }
+
+    /// The same with prediction sets at these levels.
+    pub fn scorer_with(&self, output: ClassOutput, levels: &[Level]) -> Result<Arc<Scorer>> {
+        self.scorers.get(&(output, levels.to_vec()), || Ok(Scorer::new(self.plan_with(output, levels)?)))
     }
 
     /// The class probabilities of every row; a row's do not depend on the other rows.

@@ -1,28 +1,34 @@
 //! Prediction sets around calibrated probabilities: the whole fit, with its own choices, is made anew for every fold
 //! that judges.
 
-use ndarray::ArrayView2;
+mod fitted;
+
+use ndarray::{Array2, ArrayView2};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedClassifier, PostStoNetClassifier};
+use super::{FittedClassifier, PostStoNetClassifier, ProbabilityCovariance, Wald};
 use crate::base::streams::class_sets as streams;
+use crate::base::streams::classification::SETS;
 use crate::base::{Error, Result, Seed, Ticker};
-use crate::conformal::{CvPlusSets, PredictionSets, SetRule, SplitSets, rows_needed};
-use crate::regression::Guarantee;
-use crate::rows::{ClassInputs, ClassRows, Level, complement};
+use crate::conformal::{RowScore, SetBy, SetRule, SetScores, check_cv_plus, clusters, label_scores};
+use crate::rows::{ClassRows, Level, complement};
+
+pub use fitted::FittedClassSets;
 
 /// Who judges the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum SetScheme {
-    /// A share of the rows fits, the others judge: exact 1 − α, but fewer rows for both.
+    /// A share of the rows fits, the others judge: exact 1 − α, but fewer rows for both. The probabilities are those of
+    /// this one fit.
     Split {
         /// Share of the rows that fit, in (0, 1).
         share: f64,
     },
-    /// Every row judges a fit that has not seen it (CV+): as many fits as folds.
+    /// Every row judges a fit that has not seen it (CV+): as many fits as folds, beside that of all rows, which gives the
+    /// probabilities.
     CvPlus {
         /// Folds, at least 2.
         folds: usize,
@@ -42,7 +48,7 @@ pub enum SetScheme {
 /// let level = Level::new(0.9)?;
 /// let sets = fitted.sets(&ClassInputs::logits(logits.view())?, level, Seed::new(2))?;
 /// assert!(sets.coverage(&labels)? >= 0.85);
-/// println!("{}", fitted.guarantee(level));
+/// println!("{}", fitted.guarantee(level).expect("there are sets"));
 /// # Ok::<(), stonet::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +60,9 @@ pub struct ClassSets {
     pub rule: SetRule,
     /// Who judges.
     pub scheme: SetScheme,
+    /// The level that the parameters of a score, and groups of classes, are chosen for. Sets at other levels are as
+    /// valid.
+    pub level: Level,
 }
 
 impl Default for ClassSets {
@@ -62,51 +71,19 @@ impl Default for ClassSets {
             classifier: PostStoNetClassifier::default(),
             rule: SetRule::default(),
             scheme: SetScheme::CvPlus { folds: 5 },
+            level: crate::regression::PostStoNetRegressor::default().level,
         }
     }
 }
 
-/// Fitted sets: a model per fold and the scores of the rows that judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Parts", into = "Parts")]
-pub struct FittedClassSets {
-    models: Vec<FittedClassifier>,
-    sets: Sets,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Sets {
-    Split { sets: SplitSets, rows: usize },
-    CvPlus(CvPlusSets),
-}
-
-#[derive(Serialize, Deserialize)]
-struct Parts {
-    models: Vec<FittedClassifier>,
-    sets: Sets,
-}
-
-impl TryFrom<Parts> for FittedClassSets {
-    type Error = Error;
-    fn try_from(p: Parts) -> Result<Self> {
-        let count = match &p.sets {
-            Sets::Split { .. } => p.models.len() == 1,
-            Sets::CvPlus(sets) => p.models.len() == sets.folds(),
-        };
-        if !count || p.models.windows(2).any(|m| m[0].classes() != m[1].classes()) {
-            return Err(Error::Inconsistent {
-                what: "the models and scores of prediction sets do not belong together",
-            });
-        }
-        Ok(FittedClassSets { models: p.models, sets: p.sets })
-    }
-}
-
-impl From<FittedClassSets> for Parts {
-    fn from(f: FittedClassSets) -> Self {
-        Parts { models: f.models, sets: f.sets }
-    }
+/// A model, what it says of rows that it has not seen, and of its own.
+struct Judged {
+    model: FittedClassifier,
+    p: Array2<f64>,
+    labels: Vec<usize>,
+    /// Of the rows of the fit.
+    seen: Array2<f64>,
+    seen_labels: Vec<usize>,
 }
 
 impl ClassSets {
@@ -114,52 +91,92 @@ impl ClassSets {
     pub fn check(&self) -> Result<()> {
         match self.scheme {
             SetScheme::Split { share } => Error::check(share > 0.0 && share < 1.0, "share", share, "between 0 and 1"),
-            SetScheme::CvPlus { folds } => Error::check(folds >= 2, "folds", folds, "at least 2"),
+            SetScheme::CvPlus { folds } => {
+                Error::check(folds >= 2, "folds", folds, "at least 2")?;
+                check_cv_plus(self.rule)
+            }
         }
     }
 
-    /// Fits on rows that the network has not seen.
-    pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassSets> {
-        self.check()?;
-        match self.scheme {
+    /// Fits on rows that the network has not seen: a classifier with [its sets](FittedClassifier::class_sets). The
+    /// probabilities of CV+ are those of the classifier's own fit with the same seed.
+    pub fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedClassifier> {
+        let fitted = self.fit_rules(rows, &[self.rule], seed, tick)?;
+        fitted.into_iter().next().ok_or(Error::NoSets)
+    }
+
+    /// The same for several rules, which share the models.
+    pub fn fit_rules(
+        &self,
+        rows: &ClassRows<'_>,
+        rules: &[SetRule],
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<Vec<FittedClassifier>> {
+        rules.iter().try_for_each(|&rule| ClassSets { rule, ..self.clone() }.check())?;
+        let own = seed.child(SETS);
+        let (head, judged) = match self.scheme {
             SetScheme::Split { share } => {
-                let mut order: Vec<usize> = (0..rows.rows()).collect();
-                order.shuffle(&mut seed.child(streams::DIVISION).rng());
-                let fit = ((share * rows.rows() as f64).round() as usize).clamp(1, rows.rows());
-                let judges = order.split_off(fit);
-                let (model, p, labels) = self.judged(rows, &order, &judges, seed.child(streams::FITS.at(0)), tick)?;
-                let sets = SplitSets::fit(p.view(), &labels, self.rule, seed.child(streams::SCORES))?;
-                Ok(FittedClassSets { models: vec![model], sets: Sets::Split { sets, rows: labels.len() } })
+                let fit = divided(rows.rows(), share, seed);
+                (None, vec![self.judged(rows, &fit, &complement(rows.rows(), &fit), (own, 0), tick)?])
             }
             SetScheme::CvPlus { folds } => {
                 // Not spread by class: the bound asks for a division that does not look at the labels.
-                let parts = crate::rows::folds(rows.rows(), folds, seed.child(streams::DIVISION))?;
-                let (mut models, mut judged) = (Vec::new(), Vec::new());
+                let parts = crate::rows::folds(rows.rows(), folds, own.child(streams::DIVISION))?;
+                // Each fit is parallel inside; ticks count on over all of them.
+                let part = |f: usize| move |done: usize, total: usize| tick(f * total + done, (folds + 1) * total);
+                let head = self.classifier.fit(rows, seed, &part(0))?;
+                let mut judged = Vec::new();
                 for (f, judges) in parts.iter().enumerate() {
-                    // Each fit is parallel inside; ticks count on over all of them.
-                    let all = |done: usize, total: usize| tick(f * total + done, folds * total);
                     let fit = complement(rows.rows(), judges);
-                    let (model, p, labels) = self.judged(rows, &fit, judges, seed.child(streams::FITS.at(f)), &all)?;
-                    models.push(model);
-                    judged.push((p, labels));
+                    judged.push(self.judged(rows, &fit, judges, (own, f), &part(f + 1))?);
                 }
-                let views: Vec<(ArrayView2<'_, f64>, &[usize])> =
-                    judged.iter().map(|(p, l)| (p.view(), &l[..])).collect();
-                let sets = CvPlusSets::fit(&views, self.rule, seed.child(streams::SCORES))?;
-                Ok(FittedClassSets { models, sets: Sets::CvPlus(sets) })
+                (Some(head), judged)
             }
+        };
+        let views: Vec<(ArrayView2<'_, f64>, &[usize])> = judged.iter().map(|j| (j.p.view(), &j.labels[..])).collect();
+        let one = |&rule: &SetRule| {
+            let scores: Vec<RowScore> = judged.iter().map(|j| j.score(rule, self.level)).collect();
+            let groups = judged[0].groups(rule, scores[0], self.level, own)?;
+            let scores = SetScores::fit(&views, rule, scores, groups, own.child(streams::SCORES))?;
+            match &head {
+                Some(head) => {
+                    let models = judged.iter().map(|j| j.model.clone()).collect();
+                    head.clone().with_class_sets(FittedClassSets::new(models, scores))
+                }
+                None => judged[0].model.clone().with_class_sets(FittedClassSets::new(Vec::new(), scores)),
+            }
+        };
+        rules.iter().map(one).collect()
+    }
+
+    /// The covariance of the probabilities of a fit on these rows with this seed: of the share of them that `split` fits
+    /// on, and of all for CV+.
+    pub fn covariance(
+        &self,
+        head: &FittedClassifier,
+        rows: &ClassRows<'_>,
+        seed: Seed,
+        settings: Wald,
+    ) -> Result<ProbabilityCovariance> {
+        match self.scheme {
+            SetScheme::Split { share } => {
+                let fit = rows.select(&divided(rows.rows(), share, seed));
+                ProbabilityCovariance::fit(head, &fit.view(), settings)
+            }
+            SetScheme::CvPlus { .. } => ProbabilityCovariance::fit(head, rows, settings),
         }
     }
 
-    /// A model of some rows, and what it says of others.
+    /// A model of some rows, and what it says of them and of others.
     fn judged(
         &self,
         rows: &ClassRows<'_>,
         fit: &[usize],
         judges: &[usize],
-        seed: Seed,
+        (seed, number): (Seed, usize),
         tick: Ticker<'_>,
-    ) -> Result<(FittedClassifier, ndarray::Array2<f64>, Vec<usize>)> {
+    ) -> Result<Judged> {
         if fit.is_empty() || judges.is_empty() {
             return Err(Error::TooFewRows {
                 what: "a prediction set",
@@ -169,40 +186,42 @@ impl ClassSets {
             });
         }
         let (fit, judges) = (rows.select(fit), rows.select(judges));
-        let model = self.classifier.fit(&fit.view(), seed, tick)?;
-        let p = model.probabilities(&judges.view().inputs())?;
-        Ok((model, p, judges.view().labels().to_vec()))
+        let (fit, judges) = (fit.view(), judges.view());
+        let model = self.classifier.fit(&fit, seed.child(streams::FITS.at(number)), tick)?;
+        let p = model.probabilities(&judges.inputs())?;
+        let labels = judges.labels().to_vec();
+        let seen = model.probabilities(&fit.inputs())?;
+        Ok(Judged { model, p, labels, seen, seen_labels: fit.labels().to_vec() })
     }
 }
 
-impl FittedClassSets {
-    /// The set of every row at the level; the seed is for randomised scores.
-    pub fn sets(&self, inputs: &ClassInputs<'_>, level: Level, seed: Seed) -> Result<PredictionSets> {
-        let p = self.models.iter().map(|m| m.probabilities(inputs)).collect::<Result<Vec<_>>>()?;
-        match &self.sets {
-            Sets::Split { sets, .. } => sets.sets(p[0].view(), level, seed),
-            Sets::CvPlus(sets) => sets.sets(&p.iter().map(|p| p.view()).collect::<Vec<_>>(), level, seed),
-        }
+impl Judged {
+    /// The score, with parameters that were chosen on the rows of the fit.
+    fn score(&self, rule: SetRule, level: Level) -> RowScore {
+        rule.score.tuned(self.seen.view(), &self.seen_labels, level)
     }
 
-    /// What holds for these sets, in words and as a number.
-    pub fn guarantee(&self, level: Level) -> Guarantee {
-        let about = "for a new row exchangeable with the calibration rows, if the network was not trained on them";
-        let (bound, rows) = match &self.sets {
-            Sets::Split { rows, .. } => (level.get(), *rows),
-            Sets::CvPlus(sets) => (sets.guarantee(level), sets.rows()),
-        };
-        let enough = rows_needed(level);
-        let short = if rows < enough {
-            format!(" {rows} rows judge; below {enough} the sets at this level hold every class.")
-        } else {
-            String::new()
-        };
-        let usual = match &self.sets {
-            Sets::Split { .. } => String::new(),
-            Sets::CvPlus(_) => format!("; usually close to {:.0} %", 100.0 * level.get()),
-        };
-        let text = format!("At least {:.1} % {about}{usual}.{short}", 100.0 * bound);
-        Guarantee { coverage: Some(bound), text }
+    /// The group of every class; groups of classes are learned from the rows of the fit.
+    fn groups(&self, rule: SetRule, score: RowScore, level: Level, seed: Seed) -> Result<Vec<usize>> {
+        let classes = self.seen.ncols();
+        Ok(match rule.by {
+            SetBy::All => vec![0; classes],
+            SetBy::Class => (0..classes).collect(),
+            SetBy::Cluster => {
+                let draw = seed.child(streams::FIT_SCORES);
+                let scores = label_scores(self.seen.view(), &self.seen_labels, score, draw)?;
+                let start = seed.child(streams::CLUSTERS);
+                clusters(&scores, &self.seen_labels, classes, level, self.labels.len(), start)
+            }
+        })
     }
+}
+
+/// A random share of the rows, ascending.
+fn divided(rows: usize, share: f64, seed: Seed) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.shuffle(&mut seed.child(SETS).child(streams::DIVISION).rng());
+    order.truncate(((share * rows as f64).round() as usize).clamp(1, rows.max(1)));
+    order.sort_unstable();
+    order
 }

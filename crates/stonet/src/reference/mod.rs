@@ -8,6 +8,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use crate::calibration::skip::Base;
 use crate::calibration::{IsotonicOvr, SkipModel};
 use crate::conformal::ranks::reference::ends;
+use crate::conformal::{RowScore, SetScores};
 use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::linalg::dense::matmul;
 use crate::network::Likelihood;
@@ -206,6 +207,37 @@ fn logits(model: &SkipModel, inputs: &ClassInputs<'_>) -> Array2<f64> {
 fn pool(members: &[(f64, &SkipModel)], inputs: &ClassInputs<'_>) -> Array2<f64> {
     let one = |(weight, m): &(f64, &SkipModel)| Likelihood::Multinomial.mean(logits(m, inputs)) * *weight;
     members.iter().map(one).reduce(|a, b| a + b).unwrap()
+}
+
+/// Whether every class is in the set of a row, by the probabilities of the row under every fold's model: fewer held-out
+/// rows of its group score below it, each under its own fold's model, than the level's rank.
+fn set(scores: &SetScores, folds: &[Vec<f64>], guess: usize, level: Level) -> Vec<bool> {
+    let score = |p: &[f64], fold: usize, class: usize| {
+        let own = p[class];
+        let above = |k: &usize| p[*k] > own || (p[*k] == own && *k < class);
+        let mut before: Vec<usize> = (0..p.len()).filter(above).collect();
+        before.sort_by(|a, b| p[*b].total_cmp(&p[*a]).then(a.cmp(b)));
+        let (mass, rank) = (before.iter().map(|k| p[*k]).sum::<f64>() + own, before.len() + 1);
+        let mass = if mass > 1.0 - 1e-12 { 1.0 } else { mass };
+        match scores.scores()[fold] {
+            RowScore::Lac => 1.0 - own,
+            RowScore::Aps { .. } => mass,
+            RowScore::Raps { weight, free, .. } => mass + weight * rank.saturating_sub(free) as f64,
+            RowScore::Saps { weight, .. } => p.iter().fold(0.0, |a: f64, b| a.max(*b)) + (rank - 1) as f64 * weight,
+        }
+    };
+    let holds = |class: usize| {
+        let group = scores.groups()[class];
+        let below = |(fold, p): (usize, &Vec<f64>)| {
+            scores.held(fold, group).iter().filter(|s| **s < score(p, fold, class)).count()
+        };
+        let rows = scores.group_rows()[group] as f64;
+        let count = folds.iter().enumerate().map(below).sum::<usize>() as f64;
+        (scores.rule().never_empty && class == guess)
+            || count < (level.get() * (rows + 1.0) - 1e-9).ceil()
+            || (level.get() * (rows + 1.0) - 1e-9).ceil() > rows
+    };
+    (0..scores.classes()).map(holds).collect()
 }
 
 /// The value of a map at x: that of the first knot before it, of the last one behind it, and on a straight line between

@@ -4,10 +4,11 @@
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{eve, eve_moments, isotonic, pool, stacks, stacks_below};
+use super::{eve, eve_moments, isotonic, pool, set, stacks, stacks_below};
 use crate::base::{Error, Result, Seed};
 use crate::calibration::IsotonicOvr;
-use crate::classification::{ClassMethod, PostStoNetClassifier, SkipSettings};
+use crate::classification::{ClassMethod, ClassSets, FittedClassifier, PostStoNetClassifier, SetScheme, SkipSettings};
+use crate::conformal::{SetBy, SetRule, SetScore};
 use crate::eve::{Estimate, EveIntervals};
 use crate::linalg::simd::{InstructionSet, forced};
 use crate::network::{Activation, Layer, StoNet};
@@ -497,6 +498,70 @@ fn every_method_of_classification() {
             assert_eq!(fitted.probabilities(&one).unwrap().row(0), p.row(9), "{method}");
         }
     }
+}
+
+#[test]
+fn prediction_sets_of_every_score_scheme_and_group() {
+    let (z, _, labels) = classes(200, 3);
+    let (new_z, _, _) = classes(70, 4);
+    let (output, inputs) =
+        (ClassOutput { kind: InputKind::Logits, columns: 4 }, ClassInputs::logits(new_z.view()).unwrap());
+    let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 4).unwrap();
+    let levels = [0.5, 0.9, 0.999].map(|l| Level::new(l).unwrap());
+    let classifier = PostStoNetClassifier { method: ClassMethod::Vector, ..Default::default() };
+    let scores = [SetScore::Lac]
+        .into_iter()
+        .chain([SetScore::Aps { randomised: false }, SetScore::Raps { randomised: false }])
+        .chain([SetScore::Saps { randomised: false }]);
+    for score in scores {
+        for (by, scheme) in [
+            (SetBy::All, SetScheme::CvPlus { folds: 3 }),
+            (SetBy::All, SetScheme::Split { share: 0.5 }),
+            (SetBy::Class, SetScheme::Split { share: 0.5 }),
+            (SetBy::Cluster, SetScheme::Split { share: 0.5 }),
+        ] {
+            for never_empty in [false, true] {
+                let rule = SetRule { score, by, never_empty };
+                let sets = ClassSets { classifier: classifier.clone(), rule, scheme, ..ClassSets::default() };
+                let fitted = sets.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+                let parts = fitted.class_sets().unwrap();
+                let models = if parts.models().is_empty() { std::slice::from_ref(&fitted) } else { parts.models() };
+                let p: Vec<Array2<f64>> = models.iter().map(|m| m.probabilities(&inputs).unwrap()).collect();
+                let guess = fitted.classify(&inputs).unwrap();
+                let scorer = fitted.scorer_with(output, &levels).unwrap();
+                let columns: Vec<Column<'_>> =
+                    scorer.inputs().iter().map(|i| Column::F64(new_z.column(i.column))).collect();
+                let found = forced(InstructionSet::ALL[0], || scorer.run(&columns, 70).unwrap());
+                let direct = scorer.run(&columns, 70).unwrap();
+                assert_eq!(direct[..4], fitted_columns(&fitted, &inputs));
+                for (l, level) in levels.iter().enumerate() {
+                    let library = fitted.sets(&inputs, *level, Seed::new(1)).unwrap();
+                    for i in 0..70 {
+                        let at: Vec<Vec<f64>> = p.iter().map(|p| p.row(i).to_vec()).collect();
+                        let expected = set(parts.scores(), &at, guess[i], *level);
+                        let first = 5 + 5 * l;
+                        let of = |run: &[Vec<f64>]| (0..4).map(|k| run[first + k][i] == 1.0).collect::<Vec<bool>>();
+                        assert_eq!(of(&direct), expected, "{rule:?} {scheme:?} row {i}");
+                        assert_eq!(library.contains.row(i).to_vec(), expected);
+                        assert_eq!(direct[first + 4][i], expected.iter().filter(|e| **e).count() as f64);
+                        // Rounding of other instruction sets moves a class across the cut all but never.
+                        if let Some(found) = &found {
+                            assert_eq!(of(found), expected);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    let random = ClassSets { classifier, rule: SetScore::APS.into(), ..ClassSets::default() };
+    let fitted = random.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+    assert_eq!(fitted.scorer_with(output, &levels).unwrap_err(), Error::RandomSets);
+    assert!(fitted.scorer(output).is_ok());
+}
+
+/// The probabilities, a column each.
+fn fitted_columns(fitted: &FittedClassifier, inputs: &ClassInputs<'_>) -> Vec<Vec<f64>> {
+    fitted.probabilities(inputs).unwrap().columns().into_iter().map(|c| c.to_vec()).collect()
 }
 
 /// With many classes the networks are wide enough for single precision: probabilities agree to 1e-5 of themselves.

@@ -11,6 +11,7 @@ mod memory;
 mod op;
 mod plan;
 mod scorer;
+mod sets;
 mod tile;
 
 pub use asked::Asked;

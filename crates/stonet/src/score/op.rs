@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Node, Port};
-use crate::conformal::ConditionalScores;
 use crate::conformal::ranks::Scores;
+use crate::conformal::{ConditionalScores, RowScore, SetScores};
 use crate::network::{Activation, Layer};
 use crate::rows::{Level, Side};
 use crate::sparse::Clamp;
@@ -309,6 +309,24 @@ pub enum Op {
         /// The columns.
         of: Node,
     },
+    /// How badly each class conforms to a row of probabilities.
+    Conformity {
+        /// The probabilities, a column per class.
+        of: Node,
+        /// The score, which is not random.
+        score: RowScore,
+    },
+    /// 1 where a class is in the prediction set, and 0 elsewhere: a column per class.
+    Members {
+        /// The scores of the classes by every fold's model.
+        folds: Vec<Node>,
+        /// The number of the class that is in every set, one column, where there is one.
+        top: Option<Node>,
+        /// The scores of the rows that each fold held out.
+        scores: Arc<SetScores>,
+        /// 1 − α.
+        level: Level,
+    },
 }
 
 impl Op {
@@ -329,6 +347,7 @@ impl Op {
             | Op::Log { of, .. }
             | Op::LogRest { of, .. }
             | Op::Interpolate { of, .. }
+            | Op::Conformity { of, .. }
             | Op::Top { of } => vec![*of],
             Op::Sum { parts, .. } => parts.iter().map(|p| p.1).collect(),
             Op::Product(a, b) | Op::LogDistance { a, b, .. } => vec![*a, *b],
@@ -336,6 +355,7 @@ impl Op {
             Op::Congruence { of, own, .. } => vec![*of, *own],
             Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
             Op::Join(parts) => parts.clone(),
+            Op::Members { folds, top, .. } => folds.iter().copied().chain(*top).collect(),
             Op::Below { folds, within, value, .. } => {
                 let group = within.as_ref().map(|w| w.of);
                 folds.iter().flatten().copied().chain([*value]).chain(group).collect()

@@ -156,6 +156,18 @@ pub enum Quantity {
     },
     /// The number of the most probable class; the first of equals.
     Class,
+    /// Whether a class is in the prediction set: 1 or 0.
+    InSet {
+        /// The number of the class.
+        class: usize,
+        /// The number of the level among those asked for.
+        level: usize,
+    },
+    /// How many classes are in the prediction set.
+    SetSize {
+        /// The number of the level among those asked for.
+        level: usize,
+    },
 }
 
 impl Quantity {
@@ -173,6 +185,8 @@ impl Quantity {
             Quantity::Logit { class } => ("the logit", class),
             Quantity::Probability { class } => ("the probability", class),
             Quantity::Class => ("the class", 0),
+            Quantity::InSet { class, .. } => ("the prediction set", class),
+            Quantity::SetSize { level } => ("the size of the prediction set", level),
         }
     }
 }

@@ -67,6 +67,8 @@ pub(super) enum Prepared {
     Ends(Box<GroupEnds>),
     Cutoffs(Box<Cutoffs>),
     Below(Box<GroupBelow>),
+    /// Per group of classes, how many smaller scores leave a class out.
+    Ranks(Vec<usize>),
 }
 
 impl Scorer {
@@ -97,6 +99,7 @@ impl Scorer {
                 Op::Conditional { scores, level, side, .. } => {
                     Prepared::Cutoffs(Box::new(scores.cutoffs(*level, *side)))
                 }
+                Op::Members { scores, level, .. } => Prepared::Ranks(scores.ranks(*level)),
                 _ => Prepared::Nothing,
             };
             Step { value, prepared }

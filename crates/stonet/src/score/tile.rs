@@ -9,6 +9,7 @@ use super::memory::{Memory, Place};
 use super::op::Op;
 use super::plan::{Node, Plan};
 use super::scorer::{Prepared, Scorer, Step};
+use super::sets::RowRoom;
 use crate::base::normal;
 use crate::conformal::below::GroupBelow;
 use crate::conformal::own::GroupEnds;
@@ -24,7 +25,7 @@ const TOGETHER: usize = 8;
 /// Room for the values of one tile.
 #[derive(Debug)]
 pub(super) struct Room {
-    wide: Vec<Tile>,
+    pub(super) wide: Vec<Tile>,
     narrow: Vec<Narrow>,
     scratch: Vec<Tile>,
     /// μ_k and the scales above and below it, of all rows.
@@ -33,6 +34,7 @@ pub(super) struct Room {
     at: Vec<At<TOGETHER>>,
     again: Vec<At<TOGETHER>>,
     found: Vec<[usize; TOGETHER]>,
+    pub(super) row: RowRoom,
 }
 
 /// Tiles to read and others to write.
@@ -56,6 +58,7 @@ impl Room {
             at: Vec::new(),
             again: Vec::new(),
             found: Vec::new(),
+            row: RowRoom::default(),
         }
     }
 
@@ -185,6 +188,12 @@ impl Room {
             | Op::NormalBelow { .. }
             | Op::Bounded { .. } => {
                 self.distribution(scorer, op, step, rows);
+            }
+            Op::Conformity { of: from, score } => self.conformity(of(from), to, *score, rows),
+            Op::Members { folds, top, scores, .. } => {
+                let Prepared::Ranks(ranks) = &step.prepared else { return };
+                let top = top.as_ref().map(|top| self.column(of(top), 0));
+                self.members(scorer, folds, (scores, ranks), top.as_ref(), to, rows);
             }
             Op::Top { of: from } => self.map(of(from), to, |z, out| kernels::top(&mut out[0], z)),
         }

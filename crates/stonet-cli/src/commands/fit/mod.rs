@@ -1,6 +1,7 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
 mod sampled;
+mod sets;
 mod settings;
 mod summary;
 mod wrong_settings;
@@ -26,8 +27,10 @@ use crate::output;
 use crate::rows::{ClassFile, RegressionFile, Source, hints};
 use crate::seen::Known;
 use sampled::Drawn;
+use sets::SetArgs;
 use summary::Summary;
 
+pub use sets::{shown_sets, told_sets};
 pub use summary::{class_columns, shown_columns, weights};
 
 /// Fit a head on rows that the network was not trained on, and save it
@@ -40,7 +43,7 @@ pub use summary::{class_columns, shown_columns, weights};
 #[derive(Args)]
 #[command(
     override_usage = "stonet fit [OPTIONS] --task <TASK> --output <HEAD> <ROWS>\n       stonet fit --task <TASK> --print-settings",
-    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet",
+    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label --sets cv+ -o head.stonet",
     after_long_help = None
 )]
 pub struct Fit {
@@ -73,7 +76,9 @@ pub struct Fit {
     /// [default: stack]
     #[arg(long, value_name = "NAME")]
     method: Option<ClassMethod>,
-    /// Regression: default coverage level of `predict` and `evaluate` [default: 0.9]
+    #[command(flatten)]
+    sets: SetArgs,
+    /// Regression, and classification with --sets: default coverage level of `predict` and `evaluate` [default: 0.9]
     #[arg(long)]
     level: Option<f64>,
     /// Regression: known bounds of the target, either of which may be left out: `0,` for a target that is never
@@ -157,7 +162,7 @@ impl Fit {
         let begin = Instant::now();
         let (model, mut summary) = match self.task {
             Task::Regression => self.regression(level, console)?,
-            Task::Classification => self.classification(console)?,
+            Task::Classification => self.classification(level, console)?,
         };
         model.save(&self.output)?;
         summary.seconds = begin.elapsed().as_secs_f64();
@@ -167,6 +172,9 @@ impl Fit {
 
     /// What is set for intervals: the file of settings, then the flags.
     fn regression_settings(&self, level: Option<Level>) -> Result<PostStoNetRegressor> {
+        if self.sets.is_given() {
+            return Err(Error::flag("--sets", "is for --task classification; intervals are chosen by --interval"));
+        }
         if self.method.is_some() {
             return Err(Error::flag("--method", "is for --task classification; intervals are chosen by --interval"));
         }
@@ -275,7 +283,7 @@ impl Fit {
     fn class_settings(&self) -> Result<PostStoNetClassifier> {
         let regression = [
             ("--interval", self.interval.is_some()),
-            ("--level", self.level.is_some()),
+            ("--level", self.level.is_some() && !self.sets.is_given()),
             ("--range", self.range.is_some()),
             ("--select", self.select.is_some()),
             ("--within", !self.columns.within.is_empty()),
@@ -284,7 +292,9 @@ impl Fit {
             ("--train-error", self.train_error.is_some()),
         ];
         if let Some((flag, _)) = regression.into_iter().find(|(_, given)| *given) {
-            return Err(Error::flag(flag, "is for --task regression; probabilities are chosen by --method"));
+            let or = if flag == "--level" { " or --sets" } else { "" };
+            let why = format!("is for --task regression{or}; probabilities are chosen by --method");
+            return Err(Error::flag(flag, why));
         }
         let (mut post, _): (PostStoNetClassifier, _) = self.read_settings()?;
         post.method = self.method.unwrap_or(post.method);
@@ -292,8 +302,9 @@ impl Fit {
         Ok(post)
     }
 
-    fn classification(&self, console: &Console) -> Result<(Model, Summary)> {
+    fn classification(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
         let post = self.class_settings()?;
+        let sets = self.sets.settings(&post, level)?;
         let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, total) = match self.sample_rows()? {
             None => (ClassFile::read(&source, &self.columns, None).map_err(hints::too_large)?, None),
@@ -313,7 +324,13 @@ impl Fit {
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
         let fitted: FittedClassifier = console
-            .run("fit", |tick| post.fit(&calibration, seed, tick).map_err(Error::columns(&self.rows, &rows.columns)))
+            .run("fit", |tick| {
+                let fitted = match &sets {
+                    Some(sets) => sets.fit(&calibration, seed, tick),
+                    None => post.fit(&calibration, seed, tick),
+                };
+                fitted.map_err(Error::columns(&self.rows, &rows.columns))
+            })
             // What the columns were taken for may be why the fit failed.
             .inspect_err(|_| rows.warnings.iter().for_each(|w| console.warn(w)))?;
         let names = rows.classes.names().to_vec();
@@ -333,13 +350,18 @@ impl Fit {
             classes: Some(names),
             absent_classes: absent,
             members: serde_json::to_value(fitted.notes()).ok(),
+            level: sets.as_ref().map(|sets| sets.level.get()),
+            guarantee: sets.as_ref().and_then(|sets| fitted.guarantee(sets.level)).map(|g| g.text),
+            shown_sets: fitted.class_sets().map(shown_sets),
+            sets: fitted.class_sets().map(told_sets),
             warnings,
             ..self.summary("classification", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
         };
         let head = Head::Classification(Box::new(fitted));
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
-        let model = Model { kind: Some(rows.kind), labels: Some(rows.classes.clone()), ..model };
+        let (kind, level) = (Some(rows.kind), sets.map(|sets| sets.level));
+        let model = Model { kind, labels: Some(rows.classes.clone()), level, ..model };
         Ok((model, Summary { fingerprint, ..summary }))
     }
 
@@ -411,6 +433,8 @@ impl Fit {
             guarantee: None,
             weights: None,
             members: None,
+            sets: None,
+            shown_sets: None,
             selected_features: Vec::new(),
             warnings: Vec::new(),
             head: self.output.display().to_string(),

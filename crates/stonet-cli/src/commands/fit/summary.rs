@@ -29,12 +29,17 @@ pub struct Summary {
     pub fingerprint: String,
     pub settings: Value,
     pub seconds: f64,
-    /// Regression: what holds for the intervals at this level.
+    /// What holds for the intervals or prediction sets at this level.
     pub guarantee: Option<String>,
     /// Regression: mean weight of StoNet, skip, ridge and network, per target.
     pub weights: Option<Vec<[f64; 4]>>,
     /// Classification: what became of every member.
     pub members: Option<Value>,
+    /// Classification: the prediction sets, where there are any.
+    pub sets: Option<Value>,
+    /// The same for people.
+    #[serde(skip)]
+    pub shown_sets: Option<String>,
     /// Inputs that at least half of the StoNets select.
     pub selected_features: Vec<String>,
     pub warnings: Vec<String>,
@@ -59,6 +64,9 @@ impl Summary {
             format!("{}: fitted on {}{of} rows with {seen}{then} in {:.1} s\n", self.head, self.rows, self.seconds);
         if !self.class_columns.is_empty() {
             text += &format!("classes    {}\n", shown_columns(&self.class_columns));
+        }
+        if let Some(sets) = &self.shown_sets {
+            text += &format!("sets       {sets}\n");
         }
         if let Some(guarantee) = &self.guarantee {
             text += &format!("guarantee  {guarantee}\n");

@@ -5,8 +5,9 @@ use stonet::base::Work;
 use stonet::classification::MemberNotes;
 use stonet::metrics::JudgeSettings;
 use stonet::network::Likelihood;
-use stonet::{ClassInputs, Error, FittedClassifier, Result, Seed, Ticker};
+use stonet::{ClassInputs, Error, FittedClassifier, Level, Result, Seed, Ticker};
 
+use super::sets::{Kept, SetEvaluation};
 use super::{ClassEvaluation, ClassSettings, Explain, MemberWeight};
 use crate::evaluate::BATCH;
 use crate::evaluate::sample::RowSample;
@@ -75,12 +76,14 @@ pub struct ClassJudge<'a> {
     /// The network's own probabilities; empty where there are none.
     network: Vec<f64>,
     groups: Option<(String, Groups)>,
+    /// Where the head has prediction sets that are to be judged.
+    sets: Option<(Level, Kept)>,
     sample: RowSample,
 }
 
 impl<'a> ClassJudge<'a> {
     /// Without rows yet. `by` names the column of subgroups, whose values come with the rows. Of `settings` only the
-    /// bins, resamples and redraws and the seed are used.
+    /// bins, resamples and redraws, the level of sets and the seed are used.
     pub fn new(
         fitted: &'a FittedClassifier,
         classes: &'a [String],
@@ -98,6 +101,7 @@ impl<'a> ClassJudge<'a> {
             p: Vec::new(),
             network: Vec::new(),
             groups: by.map(|column| (column.to_owned(), Groups::default())),
+            sets: settings.set_level.filter(|_| fitted.class_sets().is_some()).map(|level| (level, Kept::default())),
             sample: RowSample::new(settings.seed),
         }
     }
@@ -109,7 +113,7 @@ impl<'a> ClassJudge<'a> {
 
     /// Bytes that are kept of every row: its label, the probabilities of the head and of the network, and its subgroup.
     pub fn bytes_per_row(&self) -> u64 {
-        8 * (1 + 2 * self.classes.len() as u64 + u64::from(self.groups.is_some()))
+        8 * (1 + 2 * self.classes.len() as u64 + u64::from(self.groups.is_some()) + u64::from(self.sets.is_some()))
     }
 
     /// More rows, their labels and their subgroups. Errors count rows from the first batch on.
@@ -118,6 +122,13 @@ impl<'a> ClassJudge<'a> {
         let p = self.score(rows, labels, by).map_err(|e| e.after_rows(first))?;
         if first == 0 {
             (self.names, self.logits) = (rows.names.to_vec(), rows.logits.map_or(0, |z| z.ncols()));
+        }
+        if let Some((level, kept)) = &mut self.sets {
+            // Randomised sets of every batch draw their own numbers.
+            let seed = self.seed.child(stonet::base::streams::evaluation::SETS).child(first as u64);
+            let sets = self.fitted.sets(&rows.inputs()?, *level, seed).map_err(|e| e.after_rows(first))?;
+            kept.sizes.extend(sets.sizes().into_iter().map(|s| s as u32));
+            kept.covered.extend(sets.covered(labels)?);
         }
         self.p.extend(&p);
         if let Some(z) = rows.logits {
@@ -172,9 +183,12 @@ impl<'a> ClassJudge<'a> {
         let explain = Explain { inputs: values.view(), names: &self.names, predict: &predict, rows: Some(&numbers) };
         let network = network.as_ref().map(|p| p.view());
         let (judge, seed, explain) = (self.judge, self.seed, Some(explain));
-        let settings = ClassSettings { network, by: None, explain, judge, seed, tick: None };
+        let settings = ClassSettings { network, explain, judge, seed, ..ClassSettings::default() };
         let by = self.groups.as_ref().map(|(column, groups)| (column.as_str(), groups));
         let mut evaluation = ClassEvaluation::judged(p.view(), &self.labels, self.classes, by, &settings, steps)?;
+        let sets = self.sets.as_ref();
+        evaluation.sets =
+            sets.map(|(level, kept)| SetEvaluation::new(fitted, *level, kept, &self.labels, self.classes, by));
         evaluation.settings = serde_json::to_value(fitted.settings()).unwrap_or_default();
         evaluation.kappa_paths = fitted.tuning_curves().to_vec();
         let weight = |n: &MemberNotes| MemberWeight { name: n.method.to_string(), weight: n.weight };

@@ -1,6 +1,7 @@
 //! Class probabilities judged on rows whose classes are known.
 
 mod head;
+mod sets;
 mod tables;
 mod words;
 
@@ -10,9 +11,10 @@ use stonet::base::Work;
 use stonet::base::streams::evaluation as streams;
 use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
 use stonet::train::TuningCurve;
-use stonet::{Error, Overlap, Result, Seed, Ticker};
+use stonet::{Error, Level, Overlap, Result, Seed, Ticker};
 
 pub use head::{ClassJudge, HeadInputs};
+pub use sets::{SET_METRICS, SetEvaluation, SetRow};
 
 use super::binomial::{Proportion, binomial_band};
 use super::importance::{Explain, Importance, Loss, permutation};
@@ -35,6 +37,8 @@ pub struct ClassSettings<'a> {
     pub by: Option<(&'a str, &'a [String])>,
     /// Inputs to explain.
     pub explain: Option<Explain<'a>>,
+    /// The level at which a head's prediction sets are judged, where it has any; not judged if not given.
+    pub set_level: Option<Level>,
     /// Bins, resamples and redraws.
     pub judge: JudgeSettings,
     /// Of all randomness.
@@ -46,7 +50,7 @@ pub struct ClassSettings<'a> {
 impl Default for ClassSettings<'_> {
     fn default() -> Self {
         let (judge, seed) = (JudgeSettings::default(), Seed::new(1));
-        ClassSettings { network: None, by: None, explain: None, judge, seed, tick: None }
+        ClassSettings { network: None, by: None, explain: None, set_level: None, judge, seed, tick: None }
     }
 }
 
@@ -166,6 +170,9 @@ pub struct ClassEvaluation {
     /// The column of subgroups, and they.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subgroups: Option<(String, Vec<ClassGroup>)>,
+    /// Prediction sets, where the head has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sets: Option<SetEvaluation>,
     /// What drives the probabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub importance: Option<Importance>,
@@ -246,6 +253,7 @@ impl ClassEvaluation {
             classes: class_rows(p, labels, names, &guesses, bins),
             confused: confusions(labels, names, &guesses),
             subgroups,
+            sets: None,
             importance: settings
                 .explain
                 .map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE), steps))
@@ -279,8 +287,13 @@ impl Metrics for ClassEvaluation {
         &CLASS_METRICS
     }
 
+    fn further_names(&self) -> &'static [&'static str] {
+        if self.sets.is_some() { &SET_METRICS } else { &[] }
+    }
+
     fn metric(&self, name: &str) -> Option<f64> {
-        self.named_scores().into_iter().find(|(n, _)| *n == name).map(|(_, m)| m.value)
+        let own = self.named_scores().into_iter().find(|(n, _)| *n == name).map(|(_, m)| m.value);
+        own.or_else(|| self.sets.as_ref().and_then(|sets| sets.metric(name)))
     }
 }
 

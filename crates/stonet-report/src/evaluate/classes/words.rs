@@ -113,6 +113,9 @@ impl ClassEvaluation {
             }
             out += &format!("\n{}", table.text());
         }
+        if let Some(sets) = &self.sets {
+            out += &format!("\n{}", sets.text());
+        }
         out + &format!("\n{}\n", sentence(self.seen.as_ref()))
     }
 }

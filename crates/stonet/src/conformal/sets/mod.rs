@@ -4,44 +4,64 @@
 //! fraction 1 − α of them. [`SplitSets`] has one model and rows that it has not seen, [`CvPlusSets`] a model per fold
 //! and no row to spare.
 
+mod clusters;
 mod cv_plus;
+mod held;
 mod score;
 mod split;
+mod tune;
 
 use ndarray::{Array2, ArrayView2};
 use rand::RngExt;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use clusters::clusters;
 pub use cv_plus::CvPlusSets;
-pub use score::SetScore;
+pub(crate) use cv_plus::check as check_cv_plus;
+pub use held::SetScores;
+pub use score::{RowScore, SetScore};
 pub use split::SplitSets;
 
 use crate::base::{Result, Seed};
-use crate::metrics::{check_labels, check_probabilities, top_class};
+use crate::metrics::{check_labels, check_probabilities};
 use crate::rows::Level;
+
+/// For whom sets cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum SetBy {
+    /// For all rows together: one threshold.
+    #[default]
+    All,
+    /// Within every class: a threshold per class. A class with too few rows that judge is in every set.
+    Class,
+    /// Within groups of classes whose scores are alike (Ding et al. 2023): a threshold per group, on average over its
+    /// classes. Groups are learned from rows that do not judge; rare classes are one group together.
+    Cluster,
+}
 
 /// Which sets are made. A [`SetScore`] alone is a rule too, with the defaults of the rest.
 ///
 /// | name | default | purpose |
 /// |---|---|---|
 /// | `score` | `Lac` | what the set is cut at |
-/// | `by_class` | false | a threshold per class: the coverage holds within every class, not on average over them |
+/// | `by` | `All` | for whom the coverage holds: for all rows, within every class, or within groups of classes |
 /// | `never_empty` | true | the most probable class is always in the set: coverage can only rise |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SetRule {
     /// What the set is cut at.
     pub score: SetScore,
-    /// A threshold per class.
-    pub by_class: bool,
+    /// For whom the coverage holds.
+    pub by: SetBy,
     /// The most probable class is always in the set.
     pub never_empty: bool,
 }
 
 impl Default for SetRule {
     fn default() -> Self {
-        SetRule { score: SetScore::Lac, by_class: false, never_empty: true }
+        SetRule { score: SetScore::Lac, by: SetBy::All, never_empty: true }
     }
 }
 
@@ -84,57 +104,25 @@ impl PredictionSets {
     }
 }
 
-/// A uniform number per row. Fitting and predicting draw from different children, so that one seed may serve both.
-fn uniforms(rows: usize, seed: Seed) -> Vec<f64> {
+/// A uniform number per row, where the score draws one. Fitting and predicting draw from different children, so that one
+/// seed may serve both.
+fn uniforms(rows: usize, score: SetScore, seed: Seed) -> Vec<f64> {
+    if !score.is_randomised() {
+        return vec![1.0; rows];
+    }
     let mut rng = seed.rng();
     (0..rows).map(|_| rng.random()).collect()
 }
 
 /// The scores of the labels, in the order of rows.
-fn label_scores(p: ArrayView2<'_, f64>, labels: &[usize], score: SetScore, seed: Seed) -> Result<Vec<f64>> {
+pub(crate) fn label_scores(p: ArrayView2<'_, f64>, labels: &[usize], score: RowScore, seed: Seed) -> Result<Vec<f64>> {
     check_probabilities(p)?;
     check_labels(labels, p.nrows(), p.ncols())?;
-    let u = uniforms(p.nrows(), seed);
+    let u = uniforms(p.nrows(), score.kind(), seed);
     let (mut order, mut scores) = (Vec::new(), vec![0.0; p.ncols()]);
     let of = |((row, &y), u): ((ndarray::ArrayView1<'_, f64>, &usize), f64)| {
         score.of_row(&row.to_vec(), u, &mut order, &mut scores);
         scores[y]
     };
     Ok(p.outer_iter().zip(labels).zip(u).map(of).collect())
-}
-
-/// Sets by a test of each class: `keep` gets a row's scores under every model and the class. All models' probabilities
-/// are checked here.
-fn sets(
-    models: &[ArrayView2<'_, f64>],
-    rule: SetRule,
-    level: Level,
-    seed: Seed,
-    keep: impl Fn(&[Vec<f64>], usize) -> bool + Sync,
-) -> Result<PredictionSets> {
-    models.iter().try_for_each(|p| check_probabilities(*p))?;
-    let (n, k) = models[0].dim();
-    let u = uniforms(n, seed);
-    let mut contains = vec![false; n * k];
-    contains.par_chunks_mut(k).enumerate().for_each_init(
-        || (Vec::new(), vec![vec![0.0; k]; models.len()]),
-        |(order, scores), (i, set)| {
-            for (p, scores) in models.iter().zip(scores.iter_mut()) {
-                rule.score.of_row(&p.row(i).to_vec(), u[i], order, scores);
-            }
-            set.iter_mut().enumerate().for_each(|(y, c)| *c = keep(scores, y));
-            if rule.never_empty {
-                set[top_of_mean(models, i)] = true;
-            }
-        },
-    );
-    let contains = Array2::from_shape_vec((n, k), contains).expect("n · K entries");
-    Ok(PredictionSets { contains, level })
-}
-
-/// The most probable class under the mean of the models.
-fn top_of_mean(models: &[ArrayView2<'_, f64>], row: usize) -> usize {
-    let mut sum = models[0].row(row).to_owned();
-    models[1..].iter().for_each(|p| sum += &p.row(row));
-    top_class(sum.view())
 }

@@ -3,18 +3,16 @@
 use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
-use super::{PredictionSets, SetRule, label_scores, sets};
-use crate::base::streams::set_scores as streams;
+use super::{PredictionSets, SetBy, SetRule, SetScores};
 use crate::base::{Error, Result, Seed};
-use crate::conformal::conformal_quantile;
 use crate::rows::Level;
 
 /// The scores of held-out rows, from which sets at any level follow.
 ///
 /// For exchangeable rows the set holds the true class with probability at least 1 − α, and with a continuous score at
-/// most 1 − α + 1/(n + 1), unless `never_empty` adds to it; with `by_class` the same holds within every class. Where
+/// most 1 − α + 1/(n + 1), unless `never_empty` adds to it; with [`SetBy::Class`] the same holds within every class. Where
 /// there are fewer rows than [`rows_needed`](crate::conformal::rows_needed), nothing can be left out: every set holds
-/// all classes; with `by_class`, a class with too few rows is in every set.
+/// all classes; with [`SetBy::Class`], a class with too few rows is in every set.
 ///
 /// ```
 /// use ndarray::Array2;
@@ -29,71 +27,59 @@ use crate::rows::Level;
 /// # Ok::<(), stonet::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(try_from = "Parts", into = "Parts")]
-pub struct SplitSets {
-    rule: SetRule,
-    classes: usize,
-    /// Of all rows, or with `by_class` of the rows of every class.
-    scores: Vec<Vec<f64>>,
-}
+#[serde(try_from = "SetScores", into = "SetScores")]
+pub struct SplitSets(SetScores);
 
-/// What is written to files.
-#[derive(Clone, Serialize, Deserialize)]
-struct Parts {
-    rule: SetRule,
-    classes: usize,
-    scores: Vec<Vec<f64>>,
-}
-
-impl TryFrom<Parts> for SplitSets {
+impl TryFrom<SetScores> for SplitSets {
     type Error = Error;
-    fn try_from(Parts { rule, classes, scores }: Parts) -> Result<Self> {
-        let groups = if rule.by_class { classes } else { 1 };
-        if classes == 0 || scores.len() != groups || !scores.iter().flatten().all(|s| s.is_finite()) {
-            return Err(Error::Inconsistent {
-                what: "scores of prediction sets do not belong to their rule and classes",
-            });
+    fn try_from(scores: SetScores) -> Result<Self> {
+        match scores.scores().len() {
+            1 => Ok(SplitSets(scores)),
+            _ => Err(Error::Inconsistent { what: "split sets have one model" }),
         }
-        Ok(SplitSets { rule, classes, scores })
     }
 }
 
-impl From<SplitSets> for Parts {
-    fn from(SplitSets { rule, classes, scores }: SplitSets) -> Self {
-        Parts { rule, classes, scores }
+impl From<SplitSets> for SetScores {
+    fn from(sets: SplitSets) -> Self {
+        sets.0
     }
 }
 
 impl SplitSets {
-    /// Scores probabilities n × K, of rows that the model has not seen, at their labels.
+    /// Scores probabilities n × K, of rows that the model has not seen, at their labels, with the parameters of a score
+    /// that look at no rows. Groups of classes have to be learned from other rows, as
+    /// [`ClassSets`](crate::ClassSets) does, and are refused.
     pub fn fit(p: ArrayView2<'_, f64>, labels: &[usize], rule: impl Into<SetRule>, seed: Seed) -> Result<Self> {
         let rule = rule.into();
-        let all = label_scores(p, labels, rule.score, seed.child(streams::CALIBRATION))?;
-        let mut scores = vec![Vec::new(); if rule.by_class { p.ncols() } else { 1 }];
-        for (score, &y) in all.into_iter().zip(labels) {
-            scores[if rule.by_class { y } else { 0 }].push(score);
-        }
-        Ok(SplitSets { rule, classes: p.ncols(), scores })
+        let groups = match rule.by {
+            SetBy::All => vec![0; p.ncols()],
+            SetBy::Class => (0..p.ncols()).collect(),
+            SetBy::Cluster => {
+                let range = "`all` or `class`; `ClassSets` learns groups of classes from rows that do not judge";
+                return Err(Error::Setting { name: "by", value: "cluster".into(), range });
+            }
+        };
+        let scores = vec![rule.score.untuned()];
+        Ok(SplitSets(SetScores::fit(&[(p, labels)], rule, scores, groups, seed)?))
     }
 
     /// The rule.
     pub fn rule(&self) -> SetRule {
-        self.rule
+        self.0.rule()
     }
 
     /// The largest score that a class of a set has at this level: one for all classes, or one per class; +∞ where there
     /// are too few rows.
     pub fn thresholds(&self, level: Level) -> Vec<f64> {
-        self.scores.iter().map(|scores| conformal_quantile(scores, level)).collect()
+        let ranks = self.0.ranks(level).into_iter().enumerate();
+        ranks
+            .map(|(g, r)| r.checked_sub(1).and_then(|r| self.0.held(0, g).get(r)).map_or(f64::INFINITY, |s| *s))
+            .collect()
     }
 
     /// Sets for new rows of probabilities by the same model.
     pub fn sets(&self, p: ArrayView2<'_, f64>, level: Level, seed: Seed) -> Result<PredictionSets> {
-        if p.ncols() != self.classes {
-            return Err(Error::shape("columns of the probabilities", self.classes, p.ncols()));
-        }
-        let thresholds = self.thresholds(level);
-        let threshold = |y: usize| thresholds[if self.rule.by_class { y } else { 0 }];
-        sets(&[p], self.rule, level, seed.child(streams::NEW), |scores, y| scores[0][y] <= threshold(y))
+        self.0.sets(&[p], None, level, seed)
     }
 }
