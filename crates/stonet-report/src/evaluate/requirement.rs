@@ -62,7 +62,9 @@ impl Requirement {
     fn check_range(&self, text: &str) -> Result<()> {
         let (most, range) = match self.name.as_str() {
             "coverage" | "worst_fifth" | "worst_slice" | "worst_slab" | "accuracy" | "ece" | "cece"
-            | "adaptive_ece" => (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %"),
+            | "adaptive_ece" | "smooth_ece" | "aurc" | "excess_aurc" | "p_top" | "p_classes" => {
+                (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %")
+            }
             "brier" => (2.0, "this measure lies between 0 and 2"),
             "nll" | "mean_length" | "median_length" | "winkler" | "rmse" => {
                 (f64::INFINITY, "this measure is never below 0")

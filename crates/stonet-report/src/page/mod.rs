@@ -5,6 +5,7 @@ mod comparison;
 mod html;
 mod regression;
 mod shared;
+mod trust;
 
 use std::collections::HashSet;
 use std::fmt::Write;
