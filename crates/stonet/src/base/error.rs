@@ -465,6 +465,14 @@ pub enum NoInterval {
         /// The most that intervals are given for.
         limit: usize,
     },
+    /// Several members, whose joint covariance needs the inverse.
+    #[error(
+        "intervals for one class are for a single method, and this pool has {members} members; fit one, such as `vector`"
+    )]
+    Pool {
+        /// The members of the pool.
+        members: usize,
+    },
     /// An information matrix that would not fit.
     #[error(
         "they depend on {parameters} parameters, above the limit of {limit} for a dense information matrix; choose a method with fewer, such as `vector`, or larger `kappas`"

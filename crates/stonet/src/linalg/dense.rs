@@ -135,6 +135,23 @@ pub(crate) fn spd_inverse(a: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
     Some(inverse)
 }
 
+/// The Cholesky factor of a symmetric positive definite matrix.
+pub(crate) struct Cholesky(faer::linalg::solvers::Llt<f64>);
+
+impl Cholesky {
+    /// Nothing where the matrix is not positive definite.
+    pub fn new(a: ArrayView2<'_, f64>) -> Option<Self> {
+        faer_view(a).llt(Side::Lower).ok().map(Cholesky)
+    }
+
+    /// gᵀ A⁻¹ g of every row g.
+    pub fn inverse_forms(&self, g: Array2<f64>) -> Array1<f64> {
+        let mut solved = g.t().as_standard_layout().into_owned();
+        self.0.solve_in_place(faer_view_mut(solved.view_mut()));
+        (solved.t().to_owned() * g).sum_axis(Axis(1))
+    }
+}
+
 /// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; nothing if the iteration
 /// fails.
 pub(crate) fn symmetric_eigen(a: ArrayView2<'_, f64>) -> Option<(Array1<f64>, Array2<f64>)> {

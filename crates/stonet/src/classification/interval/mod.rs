@@ -10,8 +10,10 @@
 //! The complete-data variance of Eve's law is not used: it does not know what the latents do not tell, and covers 60–71
 //! % at 95 %.
 
+mod accuracy;
 mod curvature;
 mod information;
+mod one_class;
 
 use std::fmt;
 
@@ -26,7 +28,9 @@ use crate::calibration::tangent::Estimated;
 use crate::linalg::dense::spd_inverse;
 use crate::network::Likelihood;
 use crate::rows::{ClassInputs, ClassRows, Level};
+pub use accuracy::{AccuracyBounds, AccuracyInterval};
 use information::{Member, Odds};
+pub use one_class::{ClassInterval, OneClass};
 
 /// Coverage was measured for 3 and for 10 classes, and nothing that was tried covers for 100. Twice the larger is as
 /// far as we go.
@@ -190,7 +194,7 @@ impl ProbabilityCovariance {
             return Err(Error::shape("classes of the calibration rows", fitted.classes(), rows.classes()));
         }
         let members = members(fitted)?;
-        check(fitted, rows, &members)?;
+        check(fitted, rows, &members, MAX_CLASSES)?;
         let mut breads = Vec::with_capacity(members.len());
         for (member, notes) in members.iter().zip(fitted.notes()) {
             let penalty = curvature::of(member, notes, &fitted.settings().skip, wald.training, rows);
@@ -248,7 +252,7 @@ impl ProbabilityCovariance {
             let odds = Odds::new(&members, &tangents);
             let mut variance = Array2::zeros(odds.log_p.raw_dim());
             for (k, mut v) in variance.columns_mut().into_iter().enumerate() {
-                let gradient = odds.gradient(k, &members, &tangents);
+                let gradient = odds.gradient(&vec![k; v.len()], &members, &tangents);
                 v.assign(&information::quadratic_forms(&gradient, &self.covariance));
             }
             Ok(wald_ends(&odds, &variance, scale, level))
@@ -292,8 +296,8 @@ fn members(fitted: &FittedClassifier) -> Result<Vec<Member>> {
     fitted.members().into_iter().zip(fitted.notes()).map(one).collect()
 }
 
-/// Refuses what no honest interval is known for.
-fn check(fitted: &FittedClassifier, rows: &ClassRows<'_>, members: &[Member]) -> Result<()> {
+/// Refuses what no honest interval is known for, and more than so many classes.
+fn check(fitted: &FittedClassifier, rows: &ClassRows<'_>, members: &[Member], limit: usize) -> Result<()> {
     let refuse = |why| Err(Error::NoInterval(why));
     if matches!(fitted.model, Model::Isotonic(_)) {
         return refuse(NoInterval::Isotonic);
@@ -305,8 +309,8 @@ fn check(fitted: &FittedClassifier, rows: &ClassRows<'_>, members: &[Member]) ->
     if let Some(class) = absent {
         return refuse(NoInterval::AbsentClass { class });
     }
-    if fitted.classes() > MAX_CLASSES {
-        return refuse(NoInterval::ManyClasses { classes: fitted.classes(), limit: MAX_CLASSES });
+    if fitted.classes() > limit {
+        return refuse(NoInterval::ManyClasses { classes: fitted.classes(), limit });
     }
     match members.iter().map(|m| m.model.parameters()).sum() {
         0 => refuse(NoInterval::NothingEstimated),
