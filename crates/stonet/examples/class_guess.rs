@@ -30,7 +30,7 @@ fn replicate(method: ClassMethod, k: usize, n: usize, bent: bool, seed: Seed) ->
     let fitted = PostStoNetClassifier { method, ..Default::default() }.fit(&rows, seed.child(2), &|_, _| true)?;
     let (new, truth, _) = draw(TEST_ROWS, k, bent, seed.child(1));
     let inputs = ClassInputs::logits(new.view())?;
-    let found = OneClass::fit(&fitted, &rows, Wald::default())
+    let found = OneClass::study(&fitted, &rows, Wald::default())
         .and_then(|one| one.intervals(&fitted, &inputs, None, level))
         .map(|found| {
             let held = |(i, c): (usize, &stonet::classification::ClassInterval)| {

@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
-use stonet::classification::{AccuracyBounds, OneClass};
+use stonet::classification::{AccuracyBounds, OneClass, SkipSettings};
 use stonet::metrics::top_class;
 use stonet::network::Likelihood;
 use stonet::*;
@@ -30,8 +30,9 @@ fn one_solve_gives_the_interval_that_the_covariance_of_all_classes_gives() {
     let (z, _, labels) = sample(4, 800, Seed::new(1));
     let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 4).unwrap();
     let level = Level::new(0.9).unwrap();
-    for method in [ClassMethod::Temperature, ClassMethod::Vector, ClassMethod::MatrixOdir] {
-        let settings = PostStoNetClassifier { method, ..Default::default() };
+    for method in [ClassMethod::Temperature, ClassMethod::Vector, ClassMethod::MatrixOdir, ClassMethod::Skip] {
+        let skip = SkipSettings { hidden: 10, kappas: Some(vec![1e-3]), ..Default::default() };
+        let settings = PostStoNetClassifier { method, skip, ..Default::default() };
         let fitted = settings.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
         let all = ProbabilityCovariance::fit(&fitted, &rows, Wald::default()).unwrap();
         let all = all.intervals(&fitted, &rows.inputs(), level).unwrap();
@@ -81,4 +82,14 @@ fn accuracies_of_all_bins_are_held_at_once_for_a_hundred_classes() {
     let held = (0..REPLICATIONS).into_par_iter().filter(|r| held(*r)).count();
     let least = 0.9 - 4.5 * (0.9f64 * 0.1 / REPLICATIONS as f64).sqrt();
     assert!(held as f64 / REPLICATIONS as f64 >= least, "{held} of {REPLICATIONS}");
+}
+
+#[test]
+fn beyond_twenty_classes_the_error_says_what_to_do() {
+    let (z, _, labels) = sample(21, 1500, Seed::new(5));
+    let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 21).unwrap();
+    let settings = PostStoNetClassifier { method: ClassMethod::Temperature, ..Default::default() };
+    let fitted = settings.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+    let e = OneClass::fit(&fitted, &rows, Wald::default()).err().unwrap().to_string();
+    assert!(e.contains("21 classes, and beyond 20") && e.contains("accuracy_bounds"), "{e}");
 }

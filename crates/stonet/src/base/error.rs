@@ -457,7 +457,7 @@ pub enum Error {
 pub enum NoInterval {
     /// More classes than intervals have been seen to cover for.
     #[error(
-        "there are {classes} classes, and beyond {limit} no interval known to us has been seen to cover as it says; report the probabilities without"
+        "there are {classes} classes, and beyond {limit} no interval known to us has been seen to cover as it says; report the probabilities without, or the accuracy among rows of similar confidence with its bounds (`AccuracyBounds`, in Python `stonet.metrics.accuracy_bounds`)"
     )]
     ManyClasses {
         /// The number of classes, K.

@@ -144,6 +144,19 @@ impl Cholesky {
         faer_view(a).llt(Side::Lower).ok().map(Cholesky)
     }
 
+    /// The diagonal of A⁻¹ for A of this order, some columns at a time.
+    pub fn inverse_diagonal(&self, order: usize) -> Vec<f64> {
+        const COLUMNS: usize = 64;
+        let mut diagonal = Vec::with_capacity(order);
+        for first in (0..order).step_by(COLUMNS) {
+            let width = COLUMNS.min(order - first);
+            let mut part = Array2::from_shape_fn((order, width), |(i, j)| f64::from(u8::from(i == first + j)));
+            self.0.solve_in_place(faer_view_mut(part.view_mut()));
+            diagonal.extend((0..width).map(|j| part[[first + j, j]]));
+        }
+        diagonal
+    }
+
     /// gᵀ A⁻¹ g of every row g.
     pub fn inverse_forms(&self, g: Array2<f64>) -> Array1<f64> {
         let mut solved = g.t().as_standard_layout().into_owned();

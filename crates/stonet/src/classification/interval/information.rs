@@ -171,7 +171,7 @@ pub(super) fn information(member: &Member, rows: &ClassRows<'_>) -> Result<Array
 pub(super) fn bread(member: &Member, penalty: Array1<f64>, method: ClassMethod, rows: &ClassRows<'_>) -> Result<Bread> {
     let h = information(member, rows)?;
     let bread = Bread::new(&h, penalty, method)?;
-    bread.check(method, rows)?;
+    super::enough(method, bread.df, rows)?;
     Ok(bread)
 }
 

@@ -2,14 +2,13 @@
 //!
 //! The target of a row is one number, logit p_k with gradient g, so its variance is V = gᵀ (H + P)⁻¹ g: one triangular
 //! solve with the Cholesky factor of H + P, which is computed once. Neither the inverse nor the gradients of other
-//! classes are formed. Several members are joined by their weights at most: B M B would need the inverse, so a pool is
-//! refused.
+//! classes are kept. The joint covariance B M B of several members would need the inverse, so a pool is refused.
 
 use ndarray::{Array1, Array2, Axis};
 use rayon::prelude::*;
 
 use super::information::{self, Member, Odds};
-use super::{LEAST_SCALE, OUTCOMES_PER_PARAMETER, RIDGE, Trust, Wald, check, curvature, members, trust};
+use super::{LEAST_SCALE, MAX_CLASSES, RIDGE, Trust, Wald, check, curvature, enough, members, trust};
 use crate::base::{Error, NoInterval, Result};
 use crate::classification::FittedClassifier;
 use crate::linalg::dense::Cholesky;
@@ -22,6 +21,11 @@ pub struct OneClass {
     /// Roots of the diagonal, by which parameters are scaled.
     scale: Array1<f64>,
     trust: Trust,
+}
+
+/// q − Σ d_i (A⁻¹)_ii.
+fn df(factor: &Cholesky, held: &[f64]) -> f64 {
+    held.len() as f64 - factor.inverse_diagonal(held.len()).iter().zip(held).map(|(a, d)| a * d).sum::<f64>()
 }
 
 /// The interval of one row.
@@ -38,21 +42,25 @@ pub struct ClassInterval {
 }
 
 impl OneClass {
-    /// The information on the rows that the classifier was fitted on. Any number of classes is taken; how often the
-    /// intervals cover is for simulations to say.
+    /// The information on the rows that the classifier was fitted on. Beyond 20 classes it is refused, because no
+    /// method covered in simulations (`docs/results/class-intervals` in the repository).
     pub fn fit(fitted: &FittedClassifier, rows: &ClassRows<'_>, wald: Wald) -> Result<Self> {
+        Self::of_classes(fitted, rows, wald, MAX_CLASSES)
+    }
+
+    /// The same for any number of classes, for simulations of how often the intervals cover.
+    #[doc(hidden)]
+    pub fn study(fitted: &FittedClassifier, rows: &ClassRows<'_>, wald: Wald) -> Result<Self> {
+        Self::of_classes(fitted, rows, wald, usize::MAX)
+    }
+
+    fn of_classes(fitted: &FittedClassifier, rows: &ClassRows<'_>, wald: Wald, most: usize) -> Result<Self> {
         Error::check((0.0..=1.0).contains(&wald.training), "training", wald.training, "from 0 to 1")?;
         let members = members(fitted)?;
-        check(fitted, rows, &members, usize::MAX)?;
+        check(fitted, rows, &members, most)?;
         let ([member], [notes]) = (&members[..], fitted.notes()) else {
             return Err(Error::NoInterval(NoInterval::Pool { members: members.len() }));
         };
-        // tr(H B) is at most the number of parameters, and needs no inverse.
-        let (df, outcomes) = (member.model.parameters() as f64, (rows.rows() * (rows.classes() - 1)) as f64);
-        if df > outcomes / OUTCOMES_PER_PARAMETER {
-            let why = NoInterval::FewRows { member: notes.method.name(), df, rows: rows.rows() };
-            return Err(Error::NoInterval(why));
-        }
         let penalty = curvature::of(member, notes, &fitted.settings().skip, wald.training, rows);
         let mut h = information::information(member, rows)?;
         h.diag_mut().iter_mut().zip(&penalty).for_each(|(h, p)| *h += p);
@@ -63,6 +71,9 @@ impl OneClass {
         h.diag_mut().mapv_inplace(|v| v + RIDGE);
         let singular = Error::NoInterval(NoInterval::Singular { member: notes.method.name() });
         let factor = Cholesky::new(h.view()).ok_or(singular)?;
+        // tr(H B) is the order less what the ridge and P hold.
+        let held = penalty.iter().zip(&scale).map(|(p, s)| RIDGE + p / (s * s)).collect::<Vec<f64>>();
+        enough(notes.method, df(&factor, &held), rows)?;
         Ok(OneClass { factor, scale, trust: trust(fitted.notes()) })
     }
 
