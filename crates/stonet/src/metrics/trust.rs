@@ -313,19 +313,24 @@ impl Resampled {
         let n = labels.len();
         let top = &rows.binned.top;
         let wrong: Vec<bool> = rows.order.rows.iter().map(|&i| top[i].class != labels[i]).collect();
+        // What is read of a row, side by side and in the order of the loop.
+        let hit = |wrong: bool| if wrong { 0.0 } else { 1.0 };
+        let read = |(&i, &wrong): (&usize, &bool)| {
+            (rows.places[i], top[i].confidence - hit(wrong), hit(wrong), top[i].mass_bin)
+        };
+        let sorted: Vec<(Place, f64, f64, usize)> = rows.order.rows.iter().zip(&wrong).map(read).collect();
         let one = |r: usize| {
             let mut rng = seed.child(r as u64).rng();
             let mut counts = vec![0u16; n];
             (0..n).for_each(|_| counts[rng.random_range(0..n)] += 1);
             let mut sums = [(); 3].map(|()| vec![0.0; CELLS + 1]);
             let mut bins = vec![Residuals::default(); rows.binned.bins];
-            for (j, &i) in rows.order.rows.iter().enumerate().filter(|(j, _)| counts[*j] > 0) {
-                let (count, hit) = (f64::from(counts[j]), if wrong[j] { 0.0 } else { 1.0 });
-                let residual = top[i].confidence - hit;
-                bins[top[i].mass_bin].add(residual, count);
-                rows.places[i].add(&mut sums[0], count * residual);
-                rows.places[i].add(&mut sums[1], count);
-                rows.places[i].add(&mut sums[2], count * hit);
+            for (&(place, residual, hit, bin), &count) in sorted.iter().zip(&counts).filter(|(_, c)| **c > 0) {
+                let count = f64::from(count);
+                bins[bin].add(residual, count);
+                place.add(&mut sums[0], count * residual);
+                place.add(&mut sums[1], count);
+                place.add(&mut sums[2], count * hit);
             }
             let (aurc, excess) = rows.order.drawn(&counts, &wrong);
             (Drawn { aurc, excess, debiased: debiased(&bins) }, sums)
