@@ -69,7 +69,7 @@ pub struct SmoothPoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrustReport {
     /// The scores. Intervals of both areas are the bootstrap's, symmetric on the scale of log odds. That of smooth ECE covers the value that infinitely
-    /// many rows would show, at least, by the bounds that [`judge`](super::judge) uses for binned errors. That of the
+    /// many rows would show, at least, by the bounds that [`judge`](fn@super::judge) uses for binned errors. That of the
     /// debiased error may begin below 0; it then does not exclude perfect calibration.
     #[serde(flatten)]
     pub scores: TrustScores<Measured>,
