@@ -42,7 +42,8 @@ mod _core {
     use crate::load::load;
     #[pymodule_export]
     use crate::metrics::{
-        class_scores, crps, interval_scores, judge_classes, pinball, pit_distance, reliability, rows_needed,
+        accuracy_bounds, class_scores, crps, interval_scores, judge_classes, judge_trust, pinball, pit_distance,
+        reliability, risk_coverage, rows_needed, trust_scores,
     };
     #[pymodule_export]
     use crate::network::OnnxRunner;

@@ -3,6 +3,7 @@
 use ndarray::Array2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use stonet::classification::AccuracyBounds;
 use stonet::metrics::{self, JudgeSettings};
 use stonet::{Intervals, Level, Seed};
 
@@ -66,6 +67,51 @@ pub fn judge_classes(py: Python<'_>, p: Matrix<'_>, labels: Numbers<'_>, bins: u
     let judged =
         work::follow(py, None, None, move |_| metrics::judge(p.view(), &labels, &wanted, Seed::new(seed)).raise())?;
     settings::text(&judged)
+}
+
+/// smooth_ece, debiased_ece, aurc and excess_aurc, as JSON.
+#[pyfunction]
+pub fn trust_scores(p: Matrix<'_>, labels: Numbers<'_>, bins: usize) -> PyResult<String> {
+    settings::text(&metrics::trust_scores(p.as_array(), &indices(&labels)?, bins).raise()?)
+}
+
+/// The same with confidence intervals, noise floors, tests of calibration and both curves, as JSON.
+#[pyfunction]
+pub fn judge_trust(
+    py: Python<'_>,
+    p: Matrix<'_>,
+    labels: Numbers<'_>,
+    bins: usize,
+    redraws: usize,
+    seed: u64,
+) -> PyResult<String> {
+    let (p, labels) = (Held::new(&p), indices(&labels)?);
+    let wanted = JudgeSettings { bins, redraws, ..JudgeSettings::default() };
+    let judged = work::follow(py, None, None, move |_| {
+        metrics::judge_trust(p.view(), &labels, &wanted, Seed::new(seed)).raise()
+    })?;
+    settings::text(&judged)
+}
+
+/// The risk–coverage curve, as JSON.
+#[pyfunction]
+pub fn risk_coverage(p: Matrix<'_>, labels: Numbers<'_>) -> PyResult<String> {
+    settings::text(&metrics::risk_coverage(p.as_array(), &indices(&labels)?).raise()?)
+}
+
+/// Bounds for the accuracy in bins of confidence, as JSON.
+#[pyfunction]
+pub fn accuracy_bounds(
+    edges: Matrix<'_>,
+    p: Matrix<'_>,
+    labels: Numbers<'_>,
+    bins: usize,
+    level: f64,
+) -> PyResult<String> {
+    let level = Level::new(level).raise()?;
+    let labels = indices(&labels)?;
+    let bounds = AccuracyBounds::fit(edges.as_array(), p.as_array(), &labels, bins, level).raise()?;
+    settings::text(&bounds.bins())
 }
 
 /// The bars of a reliability diagram, as JSON.

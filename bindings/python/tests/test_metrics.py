@@ -60,3 +60,40 @@ def test_classes(classes: Any) -> None:
         metrics.nll(np.where(y == 0, "fox", names[y]), p, classes=names)
     with pytest.raises(ValueError, match="not a probability"):
         metrics.nll(y, 2 * p)
+
+
+def test_smooth_errors_tests_and_risk() -> None:
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet([0.6, 0.6, 0.6], 800)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    sharp = p**3 / (p**3).sum(1, keepdims=True)
+    assert metrics.smooth_ece(y, p) < 0.05 < 0.1 < metrics.smooth_ece(y, sharp)
+    assert metrics.debiased_ece(y, p) < 0.06 < 0.1 < metrics.debiased_ece(y, sharp)
+    wrong = metrics.calibration_test(y, sharp, redraws=99)
+    assert wrong == {"top": 0.01, "classes": 0.01}
+    right = metrics.calibration_test(y, p, redraws=99)
+    assert all(value >= 0.01 for value in right.values())
+    with pytest.raises(ValueError, match="redraws is 0"):
+        metrics.calibration_test(y, p, redraws=0)
+    order = np.argsort(-p.max(1))
+    risk = np.cumsum(p.argmax(1)[order] != y[order]) / np.arange(1, 801)
+    np.testing.assert_allclose(metrics.aurc(y, p), risk.mean())
+    best = np.cumsum(np.sort(p.argmax(1) != y)) / np.arange(1, 801)
+    np.testing.assert_allclose(metrics.excess_aurc(y, p), risk.mean() - best.mean())
+    curve = metrics.risk_coverage(y, p)
+    np.testing.assert_allclose(curve["risk"], risk[curve["rows"].astype(int) - 1])
+    smooth = metrics.smooth_reliability(y, p)
+    assert np.all((smooth["low"] <= smooth["accuracy"]) & (smooth["accuracy"] <= smooth["high"]))
+    assert metrics.judge(y, p)["smooth_ece"]["value"] == metrics.smooth_ece(y, p)
+
+
+def test_bounds_for_the_accuracy_of_bins() -> None:
+    rng = np.random.default_rng(6)
+    p = rng.dirichlet(np.full(40, 0.05), 2000)
+    y = np.array([rng.choice(40, p=row) for row in p])
+    bounds = metrics.accuracy_bounds(y[500:], p[500:], edges=p[:500], bins=5)
+    assert bounds["rows"].sum() == 1500 and len(bounds["to"]) == 5 and bounds["to"][-1] == 1
+    assert np.all(bounds["lower"] < bounds["right"] / bounds["rows"])
+    assert np.all(bounds["right"] / bounds["rows"] < bounds["upper"])
+    with pytest.raises(ValueError, match="level"):
+        metrics.accuracy_bounds(y, p, edges=p, level=95)

@@ -219,6 +219,26 @@ fn class_verdicts_turn_at_the_limit_of_chance() {
     assert!(e.verdict().contains(": not calibrated;"), "{}", e.verdict());
 }
 
+#[test]
+fn trust_is_told_in_words_numbers_and_figures() {
+    let e = common::classes();
+    let trust = e.trust.as_ref().unwrap();
+    assert_eq!(e.metric("smooth_ece"), Some(trust.scores.smooth_ece.value));
+    assert_eq!(e.metric("p_classes"), trust.p_classes);
+    assert!(e.network_trust.unwrap().smooth_ece > trust.scores.smooth_ece.high);
+    let last = trust.risk.last().unwrap();
+    assert!(last.rows == 1500 && (last.risk + e.scores.accuracy.value - 1.0).abs() < 1e-12, "{last:?}");
+    let (text, page) = (e.text(), class_report(&e, &common::about("Classes")));
+    for told in ["smooth_ece", "excess_aurc", "Tests of calibration: confidence in the guess", "surest rows"] {
+        assert!(text.contains(told), "{told}\n{text}");
+    }
+    for told in ["Smooth reliability", "Risk and coverage", "Debiased calibration error"] {
+        assert!(page.contains(told), "{told}");
+    }
+    assert!("p_top>=0.05".parse::<Requirement>().unwrap().holds(&e).is_ok());
+    assert!("p_top>=5".parse::<Requirement>().is_err() && "debiased_ece<=-0.01".parse::<Requirement>().is_ok());
+}
+
 /// Chance is chance: labels drawn from the probabilities are found calibrated in about 97.5 % of all cases.
 #[test]
 fn honest_probabilities_are_called_calibrated() {

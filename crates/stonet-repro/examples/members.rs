@@ -74,8 +74,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                     continue;
                 }
                 let (nll, seconds, weights) = fold(&rows, held_out, members)?;
-                let line =
-                    Line { network: network.file.clone(), fold: held_out, members: members.clone(), nll, seconds, weights };
+                let line = Line {
+                    network: network.file.clone(),
+                    fold: held_out,
+                    members: members.clone(),
+                    nll,
+                    seconds,
+                    weights,
+                };
                 writeln!(file, "{}", serde_json::to_string(&line)?)?;
                 lines.push(line);
             }
@@ -89,8 +95,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let seconds = lines.iter().map(|l| l.seconds).sum::<f64>() / lines.len() as f64;
         let mut weights: BTreeMap<ClassMethod, f64> = BTreeMap::new();
         lines.iter().flat_map(|l| &l.weights).for_each(|(m, w)| *weights.entry(*m).or_default() += w);
-        let weights: Vec<String> =
-            weights.iter().map(|(m, w)| format!("{m} {:.2}", w / lines.len() as f64)).collect();
+        let weights: Vec<String> = weights.iter().map(|(m, w)| format!("{m} {:.2}", w / lines.len() as f64)).collect();
         let se = sd / (lines.len() as f64).sqrt();
         println!("| {network} | {members} | {mean:.5} ({se:.5}) | {seconds:.1} | {} |", weights.join(", "));
     }

@@ -83,7 +83,9 @@ fn structured_scaling_has_the_published_likelihood() {
     let file = |data: PathBuf| data.join("published").join("calibration-vision.csv");
     let data = std::env::var_os("STONET_DATA").map(PathBuf::from).filter(|data| file(data.clone()).is_file());
     let Some(data) = data else {
-        eprintln!("skipped: set STONET_DATA to a directory with logits and published/calibration-vision.csv to run this test");
+        eprintln!(
+            "skipped: set STONET_DATA to a directory with logits and published/calibration-vision.csv to run this test"
+        );
         return;
     };
     let text = std::fs::read_to_string(file(data.clone())).unwrap();
@@ -91,7 +93,8 @@ fn structured_scaling_has_the_published_likelihood() {
     let row: Vec<&str> = text.lines().find(|l| l.starts_with("c10,densenet40,")).unwrap().split(',').collect();
     let published = |column: &str| -> f64 { row[header.iter().position(|c| *c == column).unwrap()].parse().unwrap() };
     let dir = tempfile::tempdir().unwrap();
-    let options = options(data, "densenet40_c10", &[ClassMethod::TemperatureSmooth, ClassMethod::Svs, ClassMethod::Sms]);
+    let options =
+        options(data, "densenet40_c10", &[ClassMethod::TemperatureSmooth, ClassMethod::Svs, ClassMethod::Sms]);
     let report = cifar(&CifarSpec::shipped(), &options, dir.path(), &|_, _| true).unwrap();
     let found: Vec<f64> = report.networks[0].methods.iter().map(|m| m.nll[0]).collect();
     assert!((found[0] - published("ts_logloss")).abs() < 1e-6, "{found:?}");

@@ -24,13 +24,18 @@ from . import _validate as check
 
 __all__ = [
     "accuracy",
+    "accuracy_bounds",
     "adaptive_ece",
+    "aurc",
     "brier",
+    "calibration_test",
     "class_wise_ece",
     "coverage",
     "coverage_by_width",
     "crps",
+    "debiased_ece",
     "ece",
+    "excess_aurc",
     "judge",
     "mean_length",
     "median_length",
@@ -38,6 +43,9 @@ __all__ = [
     "pinball",
     "pit_distance",
     "reliability",
+    "risk_coverage",
+    "smooth_ece",
+    "smooth_reliability",
     "winkler",
 ]
 
@@ -208,6 +216,101 @@ def adaptive_ece(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -
     return _class_score(y_true, proba, bins, classes, "adaptive_ece")
 
 
+def _trust_score(y_true: Any, proba: Any, bins: int, classes: Any, which: str) -> float:
+    scores: dict[str, float] = json.loads(_core.trust_scores(*_labels(y_true, proba, classes), bins))
+    return scores[which]
+
+
+def smooth_ece(y_true: Any, proba: Any, classes: Any = None) -> float:
+    """Return the smooth calibration error of the guessed class (Błasiok & Nakkiran 2023), which needs no bins.
+
+    Residuals confidence - hit are smoothed by a Gaussian that is reflected at 0 and 1; the error is the bandwidth at which
+    their mean absolute value equals it.
+    """
+    return _trust_score(y_true, proba, 15, classes, "smooth_ece")
+
+
+def debiased_ece(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -> float:
+    """Return the root of the squared calibration error of the guessed class, less its sampling variance, sign kept.
+
+    Bins have equal mass; the estimator is that of Kumar, Liang & Ma (2019). Below 0 bins differ by less than chance
+    would make them.
+    """
+    return _trust_score(y_true, proba, bins, classes, "debiased_ece")
+
+
+def aurc(y_true: Any, proba: Any, classes: Any = None) -> float:
+    """Return the area under the risk-coverage curve: the share of wrong guesses among the surest rows, over all coverages.
+
+    >>> from stonet.metrics import aurc
+    >>> aurc([0, 0], [[0.8, 0.2], [0.4, 0.6]])
+    0.25
+    """
+    return _trust_score(y_true, proba, 15, classes, "aurc")
+
+
+def excess_aurc(y_true: Any, proba: Any, classes: Any = None) -> float:
+    """Return how far the area under the risk-coverage curve lies above that of the best order of the same guesses."""
+    return _trust_score(y_true, proba, 15, classes, "excess_aurc")
+
+
+def calibration_test(
+    y_true: Any, proba: Any, classes: Any = None, redraws: int = 999, random_state: int = 1
+) -> dict[str, float]:
+    """Return p-values of the hypothesis that the probabilities are right.
+
+    ``top`` tests the confidence of the guess by smooth ECE, ``classes`` the probabilities of all classes by a kernel
+    statistic. Labels are drawn from the probabilities ``redraws`` times; the p-value
+    (1 + draws that show at least as much) / (1 + redraws) is exact on any number of rows.
+    """
+    if redraws < 1:
+        raise ValueError(f"redraws is {redraws}; it must be at least 1, such as 999")
+    found = json.loads(_core.judge_trust(*_labels(y_true, proba, classes), 15, redraws, random_state))
+    return {"top": found["p_top"], "classes": found["p_classes"]}
+
+
+def _columns(rows: list[dict[str, float]], names: tuple[str, ...]) -> dict[str, NDArray[np.float64]]:
+    return {name: np.asarray([row[name] for row in rows]) for name in names}
+
+
+def smooth_reliability(
+    y_true: Any, proba: Any, classes: Any = None, random_state: int = 1
+) -> dict[str, NDArray[np.float64]]:
+    """Return a reliability curve without bins: confidence, accuracy, and the ends low and high of pointwise 95 % intervals."""
+    found = json.loads(_core.judge_trust(*_labels(y_true, proba, classes), 15, 0, random_state))
+    return _columns(found["smooth"], ("confidence", "accuracy", "low", "high"))
+
+
+def risk_coverage(y_true: Any, proba: Any, classes: Any = None) -> dict[str, NDArray[np.float64]]:
+    """Return the risk-coverage curve at most at 100 points: coverage, confidence, rows, wrong, risk.
+
+    Each point keeps all rows down to a confidence, the surest first.
+    """
+    rows: list[dict[str, float]] = json.loads(_core.risk_coverage(*_labels(y_true, proba, classes)))
+    return _columns(rows, ("coverage", "confidence", "rows", "wrong", "risk"))
+
+
+def accuracy_bounds(
+    y_true: Any, proba: Any, edges: Any, bins: int = 10, level: float = 0.95, classes: Any = None
+) -> dict[str, NDArray[np.float64]]:
+    """Return bounds for the accuracy among rows of similar confidence, for any classifier and any number of classes.
+
+    ``edges`` are probabilities of other rows, without labels, whose confidences fix the bins; neither they nor ``proba``
+    may be of rows that the classifier was fitted on. With probability ``level`` all bounds hold at once: Clopper-Pearson
+    with a Bonferroni correction. They are for the accuracy in a bin, not for the probability of a class in one row.
+
+    Returns
+    -------
+    dict
+        Arrays with one entry per bin: ``from`` and ``to`` (of confidence), ``rows``, ``right``, ``lower``, ``upper``.
+    """
+    p, labels = _labels(y_true, proba, classes)
+    rows: list[dict[str, float]] = json.loads(
+        _core.accuracy_bounds(check.matrix(edges, "edges"), p, labels, bins, level)
+    )
+    return _columns(rows, ("from", "to", "rows", "right", "lower", "upper"))
+
+
 def judge(y_true: Any, proba: Any, bins: int = 15, classes: Any = None, random_state: int = 1) -> dict[str, Any]:
     """Return every score with a 95 % confidence interval and its noise floor: what a perfectly calibrated model would show.
 
@@ -215,12 +318,13 @@ def judge(y_true: Any, proba: Any, bins: int = 15, classes: Any = None, random_s
     always holds the ``value``, which is the plain binned error; ``low == 0`` means that the rows do not exclude perfect
     calibration.
     """
-    found: dict[str, Any] = json.loads(_core.judge_classes(*_labels(y_true, proba, classes), bins, random_state))
-    return found
+    p, labels = _labels(y_true, proba, classes)
+    found: dict[str, Any] = json.loads(_core.judge_classes(p, labels, bins, random_state))
+    trust: dict[str, Any] = json.loads(_core.judge_trust(p, labels, bins, 200, random_state))
+    return found | {name: trust[name] for name in ("smooth_ece", "debiased_ece", "aurc", "excess_aurc")}
 
 
 def reliability(y_true: Any, proba: Any, bins: int = 15, classes: Any = None) -> dict[str, NDArray[np.float64]]:
     """Return the bars of a reliability diagram: low, high, count, confidence, accuracy of every bin that has rows."""
     rows: list[dict[str, float]] = json.loads(_core.reliability(*_labels(y_true, proba, classes), bins))
-    names = ("low", "high", "count", "confidence", "accuracy")
-    return {name: np.asarray([row[name] for row in rows]) for name in names}
+    return _columns(rows, ("low", "high", "count", "confidence", "accuracy"))

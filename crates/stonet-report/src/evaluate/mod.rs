@@ -14,11 +14,11 @@ mod text;
 mod variance;
 
 pub use binomial::{CONFIDENCE, Judgement, Proportion, binomial_band};
-pub(crate) use classes::named;
 pub use classes::{
     CLASS_METRICS, ClassEvaluation, ClassGroup, ClassJudge, ClassRow, ClassSettings, ConfidenceBin, Confusion,
     HeadInputs, MemberWeight, ReliabilityRow, SET_METRICS, SetEvaluation, SetRow,
 };
+pub(crate) use classes::{REJECTED, named};
 pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};
 pub use regression::{
@@ -28,6 +28,7 @@ pub use regression::{
 };
 pub use requirement::{Metrics, Requirement};
 pub use seen::sentence as overlap_sentence;
+pub(crate) use stonet::metrics::TrustReport;
 pub use strata::{MOST_GROUPS, Stratum};
 pub use variance::{Part, VarianceSplit};
 

@@ -74,6 +74,11 @@ impl Requirement {
             | "ece"
             | "cece"
             | "adaptive_ece"
+            | "smooth_ece"
+            | "aurc"
+            | "excess_aurc"
+            | "p_top"
+            | "p_classes"
             | "set_coverage"
             | "worst_class_coverage"
             | "worst_size_coverage" => (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %"),

@@ -18,6 +18,14 @@ const SCORES: [(&str, &str); 6] = [
     ("ECE, bins of equal mass", "near chance is good"),
 ];
 
+/// Scores without bins or without their bias, and of the order of guesses.
+const TRUST: [(&str, &str); 4] = [
+    ("Smooth calibration error", "near chance is good"),
+    ("Debiased calibration error", "near 0 is good; below 0 is chance"),
+    ("Area under risk and coverage", "smaller is better"),
+    ("The same above the best order", "smaller is better"),
+];
+
 pub fn add(report: &mut Report, e: &ClassEvaluation) {
     let (tone, word) = match (e.calibrated(), e.judgement()) {
         _ if voids(e.seen.as_ref()) => (Tone::Bad, "Not new rows"),
@@ -30,7 +38,9 @@ pub fn add(report: &mut Report, e: &ClassEvaluation) {
     tiles(report, e);
     report.notes(&e.weak_spots());
     report.heading("Can its confidence be believed?", "");
-    let mut figures = vec![reliability(report, e), confidence(report, e), scores(report, e)];
+    let mut figures = vec![reliability(report, e), confidence(report, e)];
+    figures.extend(super::trust::figures(report, e));
+    figures.push(scores(report, e));
     report.figures(&figures);
     report.heading("Class by class", "");
     figures = vec![classes(report, e)];
@@ -146,6 +156,16 @@ fn scores(report: &mut Report, e: &ClassEvaluation) -> Figure {
             format!("{}–{}", text(m.low).replace(" %", ""), text(m.high)).into(),
             m.floor.map_or("–".into(), |f| text(f.mean)).into(),
             own.map_or("–".into(), |o| text(o[i].1.value)).into(),
+        ]);
+    }
+    for (i, (_, m, own)) in e.trust_scores().into_iter().enumerate() {
+        let text = |v: f64| if i < 2 { percent(v) } else { shown(v) };
+        table.row(vec![
+            Cell::text(TRUST[i].0).with(TRUST[i].1),
+            text(m.value).into(),
+            format!("{}–{}", text(m.low).replace(" %", ""), text(m.high)).into(),
+            m.floor.map_or("–".into(), |f| text(f.mean)).into(),
+            own.map_or("–".into(), text).into(),
         ]);
     }
     let caption = "By chance: what the same probabilities would score on as many rows if they were exactly right. \

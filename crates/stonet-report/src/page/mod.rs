@@ -6,6 +6,7 @@ mod html;
 mod regression;
 mod sets;
 mod shared;
+mod trust;
 
 use std::collections::HashSet;
 use std::fmt::Write;

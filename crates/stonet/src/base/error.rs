@@ -471,13 +471,21 @@ pub enum Error {
 pub enum NoInterval {
     /// More classes than intervals have been seen to cover for.
     #[error(
-        "there are {classes} classes, and beyond {limit} no interval known to us has been seen to cover as it says; report the probabilities without"
+        "there are {classes} classes, and beyond {limit} no interval known to us has been seen to cover as it says; report the probabilities without, or the accuracy among rows of similar confidence with its bounds (`AccuracyBounds`, in Python `stonet.metrics.accuracy_bounds`)"
     )]
     ManyClasses {
         /// The number of classes, K.
         classes: usize,
         /// The most that intervals are given for.
         limit: usize,
+    },
+    /// Several members, whose joint covariance needs the inverse.
+    #[error(
+        "intervals for one class are for a single method, and this pool has {members} members; fit one, such as `vector`"
+    )]
+    Pool {
+        /// The members of the pool.
+        members: usize,
     },
     /// An information matrix that would not fit.
     #[error(

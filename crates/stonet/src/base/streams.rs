@@ -220,6 +220,10 @@ scopes! {
         RESAMPLES: One = 0;
         /// Labels redrawn from the probabilities.
         REDRAWS: One = 1;
+        /// The bootstrap of smooth, debiased and selective scores.
+        TRUST_RESAMPLES: One = 2;
+        /// Labels redrawn for them and for the tests of calibration.
+        TRUST_REDRAWS: One = 3;
     }
     /// Of an evaluation: its sample of rows, and all that follows of a classifier. A regression numbers the shuffles of
     /// its columns from 0, so the sample has a number above every column.

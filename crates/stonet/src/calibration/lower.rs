@@ -4,8 +4,8 @@
 use ndarray::Array2;
 
 use super::isotonic::IsotonicOvr;
-use super::venn_abers::VennAbers;
 use super::skip::{Base, SkipModel, View};
+use super::venn_abers::VennAbers;
 use crate::base::{Error, Result};
 use crate::network::{Layer, StoNet};
 use crate::rows::{ClassInputs, ClassOutput, InputKind};

@@ -174,8 +174,7 @@ impl SkipModel {
                     && view.sound()
             }
         };
-        let possible =
-            |b: Base| b.temperature > 0.0 && b.temperature.is_finite() && (0.0..=1.0).contains(&b.uniform);
+        let possible = |b: Base| b.temperature > 0.0 && b.temperature.is_finite() && (0.0..=1.0).contains(&b.uniform);
         if !sound || classes < 2 || base.is_some_and(|b| !possible(b)) {
             return Err(Error::Inconsistent { what: "the parts of a calibrator do not belong together" });
         }

@@ -76,7 +76,9 @@ impl Beginnings {
         let mut all: Vec<(Pool, Option<usize>)> = Vec::new();
         for (i, mut pool) in points.enumerate() {
             let mut before = i.checked_sub(1);
-            while let Some((last, further)) = before.map(|b| all[b]).filter(|(last, _)| merges(last.mean(), pool.mean())) {
+            while let Some((last, further)) =
+                before.map(|b| all[b]).filter(|(last, _)| merges(last.mean(), pool.mean()))
+            {
                 (pool, before) = (last.with(pool), further);
             }
             all.push((pool, before));
@@ -199,7 +201,8 @@ mod tests {
             let (z, labels) = draw(60, discrete, seed);
             let fitted = VennAbers::fit(z.view(), &labels).unwrap();
             let scores: Vec<f64> = z.outer_iter().map(|z| z[1] - z[0]).collect();
-            let more = [-9.0, -1.1, 0.0, 0.3, 2.0, 9.0].into_iter().chain(scores.iter().flat_map(|s| [*s, s.next_up()]));
+            let more =
+                [-9.0, -1.1, 0.0, 0.3, 2.0, 9.0].into_iter().chain(scores.iter().flat_map(|s| [*s, s.next_up()]));
             for new in more {
                 let found = fitted.intervals(ndarray::array![[0.0, new]].view());
                 for label in [0, 1] {

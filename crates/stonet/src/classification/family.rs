@@ -45,7 +45,9 @@ impl Candidate {
 impl Family {
     pub(super) fn new(method: ClassMethod, settings: &PostStoNetClassifier, rows: &ClassRows<'_>) -> Result<Self> {
         let runs = match method {
-            ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::SkipFeatures | ClassMethod::StoNet => settings.skip.kappas(rows.classes()),
+            ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::SkipFeatures | ClassMethod::StoNet => {
+                settings.skip.kappas(rows.classes())
+            }
             _ => vec![0.0],
         };
         let lambdas = match method {
@@ -65,7 +67,10 @@ impl Family {
     /// Whether its runs are what is chosen from, each the best of its own candidates, and not the candidates of one
     /// run.
     pub(super) fn runs_differ(&self) -> bool {
-        matches!(self.method, ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::SkipFeatures | ClassMethod::StoNet)
+        matches!(
+            self.method,
+            ClassMethod::Skip | ClassMethod::SkipProb | ClassMethod::SkipFeatures | ClassMethod::StoNet
+        )
     }
 
     /// What is chosen.
@@ -137,7 +142,9 @@ impl Family {
                 let all: Vec<usize> = (0..rows.rows()).collect();
                 forms::skip(rows, View::Features(Clip::fit(x, &all)?), &settings.skip, (kappa, last), seed, work)
             }
-            ClassMethod::Isotonic | ClassMethod::Stack | ClassMethod::Ets | ClassMethod::VennAbers => Err(Error::Inconsistent { what: "not a family of networks" }),
+            ClassMethod::Isotonic | ClassMethod::Stack | ClassMethod::Ets | ClassMethod::VennAbers => {
+                Err(Error::Inconsistent { what: "not a family of networks" })
+            }
         }
     }
 }

@@ -18,7 +18,10 @@ use serde::{Deserialize, Serialize};
 
 pub use columns::{ClassAsked, ClassColumns, ClassNote, Interface};
 pub use forms::SkipSettings;
-pub use interval::{Covariance, IntervalScale, ProbabilityCovariance, ProbabilityIntervals, Trust, Wald};
+pub use interval::{
+    AccuracyBounds, AccuracyInterval, ClassInterval, Covariance, IntervalScale, OneClass, ProbabilityCovariance,
+    ProbabilityIntervals, Trust, Wald,
+};
 pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 

@@ -135,6 +135,36 @@ pub(crate) fn spd_inverse(a: ArrayView2<'_, f64>) -> Option<Array2<f64>> {
     Some(inverse)
 }
 
+/// The Cholesky factor of a symmetric positive definite matrix.
+pub(crate) struct Cholesky(faer::linalg::solvers::Llt<f64>);
+
+impl Cholesky {
+    /// Nothing where the matrix is not positive definite.
+    pub fn new(a: ArrayView2<'_, f64>) -> Option<Self> {
+        faer_view(a).llt(Side::Lower).ok().map(Cholesky)
+    }
+
+    /// The diagonal of A⁻¹ for A of this order, some columns at a time.
+    pub fn inverse_diagonal(&self, order: usize) -> Vec<f64> {
+        const COLUMNS: usize = 64;
+        let mut diagonal = Vec::with_capacity(order);
+        for first in (0..order).step_by(COLUMNS) {
+            let width = COLUMNS.min(order - first);
+            let mut part = Array2::from_shape_fn((order, width), |(i, j)| f64::from(u8::from(i == first + j)));
+            self.0.solve_in_place(faer_view_mut(part.view_mut()));
+            diagonal.extend((0..width).map(|j| part[[first + j, j]]));
+        }
+        diagonal
+    }
+
+    /// gᵀ A⁻¹ g of every row g.
+    pub fn inverse_forms(&self, g: Array2<f64>) -> Array1<f64> {
+        let mut solved = g.t().as_standard_layout().into_owned();
+        self.0.solve_in_place(faer_view_mut(solved.view_mut()));
+        (solved.t().to_owned() * g).sum_axis(Axis(1))
+    }
+}
+
 /// Eigenvalues (ascending) and orthonormal eigenvectors (columns) of a symmetric matrix; nothing if the iteration
 /// fails.
 pub(crate) fn symmetric_eigen(a: ArrayView2<'_, f64>) -> Option<(Array1<f64>, Array2<f64>)> {

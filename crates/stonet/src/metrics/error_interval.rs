@@ -26,7 +26,7 @@ pub(super) struct Moves {
 }
 
 /// The bins of one calibration error on the rows as they are.
-struct Signs {
+pub(super) struct Signs {
     /// Σ (probability − label) in every bin.
     sums: Vec<f64>,
     sign: Vec<f64>,
@@ -36,7 +36,7 @@ struct Signs {
 }
 
 impl Signs {
-    fn new(sums: &[f64], spread: &Spread, rows: usize, unit: f64) -> Self {
+    pub fn new(sums: &[f64], spread: &Spread, rows: usize, unit: f64) -> Self {
         let n = rows as f64;
         let limit = 2.0 * n.max(2.0).ln();
         let certain = |b: usize| {
@@ -52,7 +52,7 @@ impl Signs {
     }
 
     /// Both bounds for noise ε = `noise(bin)`, as a sum over rows.
-    fn moves(&self, noise: impl Fn(usize) -> f64) -> Moves {
+    pub fn moves(&self, noise: impl Fn(usize) -> f64) -> Moves {
         let (mut below, mut above) = (0.0, 0.0);
         for (b, sign) in self.sign.iter().enumerate() {
             let noise = noise(b);
@@ -64,11 +64,11 @@ impl Signs {
 }
 
 /// Sums over the rows of a bin that its standard error is made of.
-struct Spread {
+pub(super) struct Spread {
     /// Σ (probability − label)².
-    squares: Vec<f64>,
+    pub squares: Vec<f64>,
     /// Σ p (1 − p): the variance if the probabilities were right.
-    model: Vec<f64>,
+    pub model: Vec<f64>,
 }
 
 impl Spread {

@@ -85,7 +85,7 @@ pub fn judge(p: ArrayView2<'_, f64>, labels: &[usize], settings: &JudgeSettings,
     let errors = ErrorBins::new(&binned, labels, &tally);
     let resampled = resampled(&binned, labels, &errors, settings.resamples, seed.child(streams::RESAMPLES));
     let of_labels = |t: &Tally<'_>| Draw { scores: t.scores(), moves: errors.of_labels(t.sums()) };
-    let redrawn = redrawn(&binned, settings.redraws, seed.child(streams::REDRAWS), of_labels);
+    let redrawn = redrawn(&binned.p, settings.redraws, seed.child(streams::REDRAWS), || binned.tally(), of_labels);
     let mut measured = tally.scores().map(&scores(&resampled), |&value, draws| {
         let Band { low, high, .. } = band(draws);
         Measured { value, low: low.min(value), high: high.max(value), floor: None }
@@ -124,19 +124,38 @@ fn reach(draws: &[Draw]) -> [Moves; ERRORS] {
 pub fn noise_floor(p: ArrayView2<'_, f64>, bins: usize, redraws: usize, seed: Seed) -> Result<ClassScores<Band>> {
     let binned = Binned::new(p, bins)?;
     Error::check(redraws >= 1, "redraws", redraws, "at least 1, such as 200")?;
-    let redrawn = redrawn(&binned, redraws, seed.child(streams::REDRAWS), |t: &Tally<'_>| t.scores());
+    let redrawn =
+        redrawn(&binned.p, redraws, seed.child(streams::REDRAWS), || binned.tally(), |t: &Tally<'_>| t.scores());
     Ok(redrawn[0].map(&redrawn, |_, draws| band(draws)))
 }
 
-/// What `of` makes of labels drawn from the probabilities, so many times. A batch of replicates goes through the rows
-/// together, while a row's cumulative sums are at hand; each has its own stream.
-fn redrawn<T: Send>(binned: &Binned, redraws: usize, seed: Seed, of: impl Fn(&Tally<'_>) -> T + Sync) -> Vec<T> {
-    let of = &of;
+/// Sums that a row's label is added to.
+pub(super) trait Labelled {
+    /// Row `i` has label `y`.
+    fn add(&mut self, i: usize, y: usize);
+}
+
+impl Labelled for Tally<'_> {
+    fn add(&mut self, i: usize, y: usize) {
+        Tally::add(self, i, y);
+    }
+}
+
+/// What `of` makes of labels drawn from the probabilities and added to the sums of `make`, so many times. A batch of
+/// replicates goes through the rows together, while a row's cumulative sums are at hand; each has its own stream.
+pub(super) fn redrawn<A: Labelled, T: Send>(
+    p: &Array2<f64>,
+    redraws: usize,
+    seed: Seed,
+    make: impl Fn() -> A + Sync,
+    of: impl Fn(&A) -> T + Sync,
+) -> Vec<T> {
+    let (make, of) = (&make, &of);
     let one_batch = |b: usize| {
         let batch = b * BATCH..((b + 1) * BATCH).min(redraws);
-        let mut replicates: Vec<_> = batch.map(|r| (seed.child(r as u64).rng(), binned.tally())).collect();
-        let mut cumulative = vec![0.0; binned.classes()];
-        for (i, row) in binned.p.outer_iter().enumerate() {
+        let mut replicates: Vec<_> = batch.map(|r| (seed.child(r as u64).rng(), make())).collect();
+        let mut cumulative = vec![0.0; p.ncols()];
+        for (i, row) in p.outer_iter().enumerate() {
             let mut sum = 0.0;
             for (c, p) in cumulative.iter_mut().zip(row) {
                 sum += p;
@@ -243,7 +262,7 @@ impl Rows {
 }
 
 /// Mean and quantiles of at least one draw; between two draws a quantile is interpolated.
-fn band(draws: &mut dyn Iterator<Item = &f64>) -> Band {
+pub(super) fn band(draws: &mut dyn Iterator<Item = &f64>) -> Band {
     let mut draws: Vec<f64> = draws.copied().collect();
     draws.sort_by(f64::total_cmp);
     let mean = draws.iter().sum::<f64>() / draws.len() as f64;

@@ -2,11 +2,16 @@
 
 mod bins;
 mod check;
+mod class_kernel;
 mod classes;
+mod debiased;
 mod distribution;
 mod error_interval;
 mod intervals;
 mod judge;
+mod selective;
+mod smooth;
+mod trust;
 
 pub use crate::base::binomial::{beta_quantile, binomial_cdf, binomial_upper_tail};
 pub use bins::{ReliabilityBin, bin_of, reliability};
@@ -20,3 +25,7 @@ pub use intervals::{
     winkler_scores,
 };
 pub use judge::{Band, ClassReport, JudgeSettings, Measured, judge, noise_floor};
+pub use selective::{RiskPoint, risk_coverage};
+pub use trust::{
+    SmoothPoint, TrustReport, TrustScores, aurc, debiased_ece, judge_trust, smooth_ece, smooth_ece_at, trust_scores,
+};

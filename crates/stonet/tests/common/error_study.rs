@@ -31,7 +31,7 @@ pub const MODELS: [Model; 5] = [
 
 impl Model {
     /// Reported probabilities and true ones.
-    fn rows(&self, n: usize, k: usize, seed: Seed) -> (Array2<f64>, Array2<f64>) {
+    pub fn rows(&self, n: usize, k: usize, seed: Seed) -> (Array2<f64>, Array2<f64>) {
         let mut rng = seed.rng();
         let z = Array2::from_shape_simple_fn((n, k), || {
             let v: f64 = StandardNormal.sample(&mut rng);
@@ -84,7 +84,8 @@ impl Model {
     }
 }
 
-fn drawn(q: ArrayView1<'_, f64>, u: f64) -> usize {
+/// The class below which the uniform number lies.
+pub fn drawn(q: ArrayView1<'_, f64>, u: f64) -> usize {
     let mut sum = 0.0;
     let below = |p: &&f64| {
         sum += **p;

@@ -3,18 +3,22 @@
 mod head;
 mod sets;
 mod tables;
+mod trust;
 mod words;
 
 use ndarray::{ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::base::Work;
 use stonet::base::streams::evaluation as streams;
-use stonet::metrics::{ClassReport, JudgeSettings, Measured, class_scores, judge, noise_floor, reliability};
+use stonet::metrics::{
+    ClassReport, JudgeSettings, Measured, TrustReport, TrustScores, class_scores, judge, noise_floor, reliability,
+};
 use stonet::train::TuningCurve;
 use stonet::{Error, Level, Overlap, Result, Seed, Ticker};
 
 pub use head::{ClassJudge, HeadInputs};
 pub use sets::{SET_METRICS, SetEvaluation, SetRow};
+pub(crate) use trust::REJECTED;
 
 use super::binomial::{Proportion, binomial_band};
 use super::importance::{Explain, Importance, Loss, permutation};
@@ -23,7 +27,20 @@ use super::strata::Groups;
 use tables::{class_rows, confidence_bins, confusions, guesses};
 
 /// Numbers of a [`ClassEvaluation`] that can be required.
-pub const CLASS_METRICS: [&str; 6] = ["accuracy", "nll", "brier", "ece", "cece", "adaptive_ece"];
+pub const CLASS_METRICS: [&str; 12] = [
+    "accuracy",
+    "nll",
+    "brier",
+    "ece",
+    "cece",
+    "adaptive_ece",
+    "smooth_ece",
+    "debiased_ece",
+    "aurc",
+    "excess_aurc",
+    "p_top",
+    "p_classes",
+];
 /// What importance is measured by.
 const MEASURE: &str = "growth of the negative log-likelihood, in nats";
 
@@ -152,6 +169,12 @@ pub struct ClassEvaluation {
     /// The same of the network's own probabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<ClassReport>,
+    /// Smooth and debiased calibration errors, tests of calibration, and risk against coverage.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<TrustReport>,
+    /// Their scores for the network's own probabilities.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_trust: Option<TrustScores<f64>>,
     /// Mean confidence of the guess.
     pub mean_confidence: f64,
     /// Right guesses.
@@ -228,6 +251,7 @@ impl ClassEvaluation {
         if network.is_some() {
             steps.advance()?;
         }
+        let (trust, network_trust) = trust::judged(p, settings.network, labels, &settings.judge, seed)?;
         let guesses = guesses(p);
         let rows = labels.len();
         let right = guesses.iter().zip(labels).filter(|((k, _), y)| k == *y).count();
@@ -242,6 +266,8 @@ impl ClassEvaluation {
             names: names.to_vec(),
             scores,
             network,
+            trust: Some(trust),
+            network_trust,
             mean_confidence: guesses.iter().map(|g| g.1).sum::<f64>() / rows as f64,
             accuracy: Proportion::new(right as f64, rows),
             reliability: reliability_rows(p, labels, bins)?,
@@ -292,7 +318,9 @@ impl Metrics for ClassEvaluation {
     }
 
     fn metric(&self, name: &str) -> Option<f64> {
-        let own = self.named_scores().into_iter().find(|(n, _)| *n == name).map(|(_, m)| m.value);
+        let binned = self.named_scores().into_iter().map(|(n, m)| (n, m.value));
+        let further = self.trust_scores().into_iter().map(|(n, m, _)| (n, m.value));
+        let own = binned.chain(further).chain(self.p_values()).find(|(n, _)| *n == name).map(|(_, v)| v);
         own.or_else(|| self.sets.as_ref().and_then(|sets| sets.metric(name)))
     }
 }

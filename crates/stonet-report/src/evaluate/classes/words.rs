@@ -83,7 +83,17 @@ impl ClassEvaluation {
                 network.map_or("–".into(), |n| shown(n[i].1.value)),
             ]);
         }
+        for (name, m, network) in self.trust_scores() {
+            table.row(vec![
+                name.to_owned(),
+                shown(m.value),
+                format!("{}–{}", shown(m.low), shown(m.high)),
+                m.floor.map_or("–".into(), |f| shown(f.mean)),
+                network.map_or("–".into(), shown),
+            ]);
+        }
         out += &table.text();
+        out += &self.trust_text();
         let mut table = Columns::new(&["class", "rows", "frequency", "mean p", "recall", "precision", "error"]);
         let optional = |v: Option<f64>| v.map_or("–".into(), percent);
         for c in &self.classes {

@@ -123,22 +123,30 @@ impl Odds {
         Odds { members: logs, log_p, log_rest }
     }
 
-    /// ∂ logit p_k / ∂θ at every row, for class k.
+    /// ∂ logit p_k / ∂θ at every row, for the class k that the row has in `classes`.
     ///
     /// With r_m = w_m p_mk / p_k it is Σ_m r_m Σ_{j≠k} p_mj (J_mk − J_mj) / (1 − p_k): nothing cancels, however sure
     /// the pool is.
-    pub(super) fn gradient(&self, k: usize, members: &[Member], tangents: &[Tangent]) -> Array2<f64> {
+    pub(super) fn gradient(&self, classes: &[usize], members: &[Member], tangents: &[Tangent]) -> Array2<f64> {
         let parts: Vec<Array2<f64>> = (members.iter().zip(tangents).zip(&self.members))
             .map(|((member, tangent), log)| {
-                let scale = &log.column(k) - &self.log_p.column(k) - self.log_rest.column(k) + member.weight.ln();
-                let mut own = Array1::zeros(scale.len());
-                let mut gradient = Array2::zeros(tangent.jacobians[k].raw_dim().f());
-                for (j, jacobian) in tangent.jacobians.iter().enumerate().filter(|(j, _)| *j != k) {
-                    let share = (&scale + &log.column(j)).mapv_into(f64::exp);
-                    gradient -= &(jacobian * &share.view().insert_axis(Axis(1)));
-                    own += &share;
+                // What each class's Jacobian counts by in each row.
+                let mut factor = Array2::zeros(log.raw_dim());
+                for (i, &k) in classes.iter().enumerate() {
+                    let scale = log[[i, k]] - self.log_p[[i, k]] - self.log_rest[[i, k]] + member.weight.ln();
+                    let mut own = 0.0;
+                    for j in (0..log.ncols()).filter(|j| *j != k) {
+                        let share = (scale + log[[i, j]]).exp();
+                        factor[[i, j]] = -share;
+                        own += share;
+                    }
+                    factor[[i, k]] = own;
                 }
-                gradient + &tangent.jacobians[k] * &own.insert_axis(Axis(1))
+                let mut gradient = Array2::zeros(tangent.jacobians[0].raw_dim().f());
+                for (jacobian, factor) in tangent.jacobians.iter().zip(factor.columns()) {
+                    gradient += &(jacobian * &factor.insert_axis(Axis(1)));
+                }
+                gradient
             })
             .collect();
         side_by_side(&parts)
@@ -150,15 +158,20 @@ pub(super) fn quadratic_forms(g: &Array2<f64>, covariance: &Array2<f64>) -> Arra
     (matmul(g.view(), covariance.view()) * g).sum_axis(Axis(1))
 }
 
-/// (H + P)⁻¹ of one member, once its rows are seen to be enough.
-pub(super) fn bread(member: &Member, penalty: Array1<f64>, method: ClassMethod, rows: &ClassRows<'_>) -> Result<Bread> {
+/// H of one member.
+pub(super) fn information(member: &Member, rows: &ClassRows<'_>) -> Result<Array2<f64>> {
     let inputs = rows.inputs();
-    let h = gram_of_blocks(rows.rows(), rows.classes(), member.model.parameters(), |part| {
+    gram_of_blocks(rows.rows(), rows.classes(), member.model.parameters(), |part| {
         let tangent = member.model.tangent(&inputs.slice(part))?;
         Ok(weighted(&tangent.jacobians, softmax(&tangent.logits).view()))
-    })?;
+    })
+}
+
+/// (H + P)⁻¹ of one member, once its rows are seen to be enough.
+pub(super) fn bread(member: &Member, penalty: Array1<f64>, method: ClassMethod, rows: &ClassRows<'_>) -> Result<Bread> {
+    let h = information(member, rows)?;
     let bread = Bread::new(&h, penalty, method)?;
-    bread.check(method, rows)?;
+    super::enough(method, bread.df, rows)?;
     Ok(bread)
 }
 
@@ -248,7 +261,7 @@ mod tests {
         let (members, h) = (pool(), 1e-5);
         let (here, tangents) = odds(&members, &inputs);
         for k in 0..3 {
-            let gradient = here.gradient(k, &members, &tangents);
+            let gradient = here.gradient(&[k; 3], &members, &tangents);
             let mut column = 0;
             for m in 0..members.len() {
                 for at in 0..members[m].model.parameters() {
