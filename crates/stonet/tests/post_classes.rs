@@ -254,8 +254,9 @@ fn a_stack_of_many_classes_tells_what_it_leaves_out() {
     quick.skip.hidden = 4;
     quick.skip.asghmc.epochs = 4;
     let fitted = fit(&quick, &logits, &labels).unwrap();
-    let [left] = fitted.left_out() else { panic!("{:?}", fitted.left_out()) };
-    assert!(left.to_string().starts_with("sms is left out of the stack"), "{left}");
+    let [sms, linear] = fitted.left_out() else { panic!("{:?}", fitted.left_out()) };
+    assert!(sms.to_string().starts_with("sms is left out of the stack"), "{sms}");
+    assert_eq!((linear.method, linear.limit), (ClassMethod::PostLinear, 100));
     let back: FittedClassifier = serde_json::from_str(&serde_json::to_string(&fitted).unwrap()).unwrap();
     assert_eq!(back.left_out(), fitted.left_out());
 }

@@ -23,8 +23,8 @@ const LARGEST_LOGIT: f64 = 1e100;
 /// Classes beyond which the stack has no full matrix: its penalty grows with K², so that it comes out as 0, and its
 /// cost with K².
 const MATRIX_CLASSES: usize = 200;
-/// The same of sparse regressions on features, whose path costs most of a fit from here on.
-const LINEAR_CLASSES: usize = 50;
+/// The same of sparse regressions, whose path costs most of a fit from here on.
+const LINEAR_CLASSES: usize = 100;
 
 /// A fold: the rows that fit and those held out, with their numbers.
 struct Fold {
@@ -111,18 +111,16 @@ impl PostStoNetClassifier {
         if inputs.logits.is_none() {
             return (vec![PostLinear, StoNet], Vec::new());
         }
-        let (mut members, mut left_out) = (vec![TemperatureSmooth, Vector, Svs, Sms, Skip, SkipProb], Vec::new());
+        let mut members = vec![TemperatureSmooth, Vector, Svs, Sms, PostLinear, Skip, SkipProb];
         if inputs.features.is_some() {
-            members.extend([PostLinear, SkipFeatures]);
+            members.push(SkipFeatures);
         }
-        let k = rows.classes();
-        if k > MATRIX_CLASSES {
-            members.retain(|m| *m != Sms);
-            left_out.push(LeftOut { method: Sms, classes: k, limit: MATRIX_CLASSES });
-        }
-        if k > LINEAR_CLASSES && members.contains(&PostLinear) {
-            members.retain(|m| *m != PostLinear);
-            left_out.push(LeftOut { method: PostLinear, classes: k, limit: LINEAR_CLASSES });
+        let (classes, mut left_out) = (rows.classes(), Vec::new());
+        for (method, limit) in [(Sms, MATRIX_CLASSES), (PostLinear, LINEAR_CLASSES)] {
+            if classes > limit {
+                members.retain(|m| *m != method);
+                left_out.push(LeftOut { method, classes, limit });
+            }
         }
         (members, left_out)
     }

@@ -37,7 +37,7 @@ use crate::train::TuningCurve;
 /// | name | default | purpose | range |
 /// |---|---|---|---|
 /// | `method` | stack | how probabilities are made | |
-/// | `members` | temperature-smooth, vector, svs, sms, skip, skip-prob | what the stack is made of; also post-linear and skip-features where there are features, and post-linear and stonet where there is nothing else | 1 to 8 |
+/// | `members` | temperature-smooth, vector, svs, sms, post-linear, skip, skip-prob | what the stack is made of; also skip-features where there are features, and post-linear and stonet where there is nothing else | 1 to 8 |
 /// | `folds` | 3, from 50 classes on 2 | of every cross-validation | ≥ 2 |
 /// | `skip` | 100 units | the StoNets and their training | |
 /// | `paper_epochs` | 100, 300, 900 | lengths of training that `paper` chooses from | ≥ 1 |
