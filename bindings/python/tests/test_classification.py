@@ -79,7 +79,7 @@ def test_frames_have_the_commands_columns(classes: Any) -> None:
 
 def test_sets_hold_the_true_class(classes: Any) -> None:
     z, y = classes
-    for sets in ("cv+", "split", {"rule": {"score": {"aps": {"randomised": True}}}}):
+    for sets in ("cv+", "split", {"rule": {"score": {"aps": {"part": "random"}}}}):
         head = PostStoNetClassifier(method="temperature", sets=sets).fit(z[:300], y[:300])
         guess, found = head.predict_set(z[300:], confidence_level=[0.5, 0.9])
         assert found.shape == (300, 3, 2) and found.dtype == bool and guess.shape == (300,)

@@ -91,7 +91,7 @@ def test_what_cannot_be_is_refused_in_words(classes: Classes) -> None:
         stonet.score(table, fit(classes), sets=True)
     with pytest.raises(ValueError, match="sets is 'rows'"):
         stonet.score(table, fit(classes, sets="split"), sets="rows")
-    random = fit(classes, sets={"rule": {"score": {"aps": {"randomised": True}}}})
+    random = fit(classes, sets={"rule": {"score": {"aps": {"part": "random"}}}})
     with pytest.raises(ValueError, match="drawn at random"):
         stonet.score(table, random, sets=True)
     for text, more in [

@@ -8,7 +8,7 @@ use std::path::Path;
 use heads::{classification, level, noise};
 use ndarray::Array2;
 use stonet::classification::SetScheme;
-use stonet::conformal::{SetBy, SetRule, SetScore};
+use stonet::conformal::{LabelPart, SetBy, SetRule, SetScore};
 use stonet::{ClassInputs, ClassMethod, ClassRows, ClassSets, InputKind, Labels, Seed};
 use stonet_io::{Cells, Head, Model, ModelScorer, ScoreSettings, SetColumns, Table};
 
@@ -46,9 +46,8 @@ fn text(cells: &Cells<'_>) -> Vec<String> {
 fn files_keep_sets_and_predict_what_the_library_says() {
     let new = noise(50, 3, 0.4) * 3.0;
     let inputs = ClassInputs::logits(new.view()).unwrap();
-    let randomised = false;
-    let scores =
-        [SetScore::Lac, SetScore::Aps { randomised }, SetScore::Raps { randomised }, SetScore::Saps { randomised }];
+    let part = LabelPart::None;
+    let scores = [SetScore::Lac, SetScore::Aps { part }, SetScore::Raps { part }, SetScore::Saps { part }];
     for score in scores {
         for (by, scheme) in [(SetBy::All, CV), (SetBy::All, SPLIT), (SetBy::Class, SPLIT), (SetBy::Cluster, SPLIT)] {
             let model = with_sets(score, by, scheme);

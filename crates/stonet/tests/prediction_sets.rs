@@ -3,11 +3,11 @@
 use ndarray::{Array2, ArrayView2, array};
 use rand::RngExt;
 use rayon::prelude::*;
-use stonet::conformal::{CvPlusSets, PredictionSets, SetBy, SetRule, SetScore, SplitSets};
+use stonet::conformal::{CvPlusSets, LabelPart, PredictionSets, SetBy, SetRule, SetScore, SplitSets};
 use stonet::{Error, Level, Seed};
 
 const REPLICATIONS: usize = 2000;
-const SCORES: [SetScore; 3] = [SetScore::Lac, SetScore::APS, SetScore::Aps { randomised: false }];
+const SCORES: [SetScore; 3] = [SetScore::Lac, SetScore::APS, SetScore::Aps { part: LabelPart::Whole }];
 
 fn level(l: f64) -> Level {
     Level::new(l).unwrap()
@@ -89,7 +89,7 @@ fn split_sets_cover_at_their_level() {
             };
             // 90 of 100 ranks, exactly; without randomisation the last class of a row always scores 1, and ties only
             // add.
-            let above = if score == (SetScore::Aps { randomised: false }) { 0.1 } else { 0.0 };
+            let above = if score == (SetScore::Aps { part: LabelPart::Whole }) { 0.1 } else { 0.0 };
             assert_coverage(hits(covers), REPLICATIONS, 0.9, above, &format!("{score:?}, K = {k}, power {power}"));
         }
     }
@@ -154,7 +154,7 @@ fn cv_plus_is_its_definition() {
         assert_eq!(sets.contains, by_counting(&folds, &new, alpha), "α = {alpha}");
     }
     // One fold is a split.
-    for score in [SetScore::Lac, SetScore::Aps { randomised: false }] {
+    for score in [SetScore::Lac, SetScore::Aps { part: LabelPart::Whole }] {
         let (p, labels) = &folds[2];
         let split = SplitSets::fit(p.view(), labels, score, Seed::new(3)).unwrap();
         let single = CvPlusSets::fit(&views(&folds[2..]), score, Seed::new(3)).unwrap();

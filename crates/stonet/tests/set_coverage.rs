@@ -6,16 +6,16 @@ use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use stonet::classification::SetScheme;
-use stonet::conformal::{SetBy, SetRule, SetScore};
+use stonet::conformal::{LabelPart, SetBy, SetRule, SetScore};
 use stonet::metrics::beta_quantile;
 use stonet::{ClassInputs, ClassMethod, ClassRows, ClassSets, FittedClassifier, Level, PostStoNetClassifier, Seed};
 
 const REPLICATIONS: usize = 120;
 const SCORES: [SetScore; 4] = [
     SetScore::Lac,
-    SetScore::Aps { randomised: false },
-    SetScore::Raps { randomised: false },
-    SetScore::Saps { randomised: false },
+    SetScore::Aps { part: LabelPart::None },
+    SetScore::Raps { part: LabelPart::None },
+    SetScore::Saps { part: LabelPart::None },
 ];
 
 /// How rows are drawn.
@@ -168,7 +168,8 @@ fn a_thousand_classes_most_of_them_rare_are_covered() {
 #[test]
 fn randomised_scores_cover() {
     let mut all = Vec::new();
-    for score in [SetScore::Raps { randomised: true }, SetScore::Saps { randomised: true }, SetScore::APS] {
+    for score in [SetScore::Raps { part: LabelPart::Random }, SetScore::Saps { part: LabelPart::Random }, SetScore::APS]
+    {
         for scheme in [SPLIT, CV] {
             all.extend(excess(PLAIN, &sets(score, SetBy::All, scheme), 120, 100));
         }

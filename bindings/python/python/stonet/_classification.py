@@ -46,7 +46,7 @@ class PostStoNetClassifier(Calibrator):
         Whether prediction sets are fitted too, and which rows calibrate them: all rows, fold by fold (``cv+``, five
         more fits; the probabilities are those without sets), or 30 % of the rows (``split``; the probabilities are
         fitted on the others). A dict has the settings of Rust's ``ClassSets``, such as
-        ``{"rule": {"score": {"aps": {"randomised": True}}}}``.
+        ``{"rule": {"score": {"aps": {"part": "random"}}}}``.
     intervals : bool, default=False
         Whether the probabilities get intervals. Where no valid interval is known, ``fit`` warns and
         `predict_proba_interval` raises an error that gives the reason.
@@ -171,7 +171,7 @@ class PostStoNetClassifier(Calibrator):
                 raise ValueError(
                     f'set_by is {by!r}, which needs sets="split": with cv+ a threshold of each class has no guarantee'
                 )
-            kind: Any = "lac" if score == "lac" else {score: {"randomised": False}}
+            kind: Any = "lac" if score == "lac" else {score: {"part": "none"}}
             return {**SETS[sets], "rule": {"score": kind, "by": by, "never_empty": never_empty}}
         raise ValueError(f"sets is {sets!r}; it must be None, {', '.join(map(repr, SETS))} or a dict")
 

@@ -1,7 +1,7 @@
 //! Kinds of prediction sets side by side, on the probabilities of the default method.
 
 use serde::Serialize;
-use stonet::conformal::{SetRule, SetScore};
+use stonet::conformal::{LabelPart, SetRule, SetScore};
 use stonet::{ClassRows, ClassSets, Level, PostStoNetClassifier, Seed, Ticker};
 use stonet_report::{Proportion, SetEvaluation};
 
@@ -44,9 +44,8 @@ pub fn compare_sets(
     seed: u64,
     tick: Ticker<'_>,
 ) -> Result<SetComparison> {
-    let randomised = false;
-    let scores =
-        [SetScore::Lac, SetScore::Aps { randomised }, SetScore::Raps { randomised }, SetScore::Saps { randomised }];
+    let part = LabelPart::None;
+    let scores = [SetScore::Lac, SetScore::Aps { part }, SetScore::Raps { part }, SetScore::Saps { part }];
     let rules = scores.map(SetRule::from);
     let sets = ClassSets { classifier: PostStoNetClassifier::default(), level, ..ClassSets::default() };
     let seed = Seed::new(seed);

@@ -4,7 +4,7 @@
 //! holds at most such classes more whose score lies that close behind the cut.
 
 use stonet::Level;
-use stonet::conformal::{RowScore, SetScores};
+use stonet::conformal::{LabelPart, RowScore, SetScores};
 use stonet::score::{Node, Op};
 
 use super::lowering::Lowering;
@@ -34,15 +34,23 @@ impl Lowering<'_> {
             _ => graph.ranked(p, classes),
         };
         let by_rank = match score {
-            RowScore::Aps { randomised: false } => graph.running_sum(sorted),
-            RowScore::Raps { randomised: false, weight, free } => {
-                let sums = graph.running_sum(sorted);
+            RowScore::Aps { part } => graph.sums_with(sorted, part)?,
+            RowScore::Raps { part, weight, free } => {
+                let sums = graph.sums_with(sorted, part)?;
                 let added = ranked(graph, &|place| weight * (place + 1).saturating_sub(free) as f64);
                 graph.op("Add", &[sums, added])
             }
-            RowScore::Saps { randomised: false, weight } => {
+            RowScore::Saps { part: LabelPart::Whole, weight } => {
                 let top = graph.columns(sorted, &[0]);
                 let added = ranked(graph, &|place| weight * place as f64);
+                graph.op("Add", &[top, added])
+            }
+            RowScore::Saps { part: LabelPart::None, weight } => {
+                let top = graph.columns(sorted, &[0]);
+                // Nothing for the first class, the largest probability and λ per rank for the others.
+                let counts = ranked(graph, &|place| if place == 0 { 0.0 } else { 1.0 });
+                let top = graph.op("Mul", &[top, counts]);
+                let added = ranked(graph, &|place| weight * place.saturating_sub(1) as f64);
                 graph.op("Add", &[top, added])
             }
             _ => return Err(random()),
@@ -130,9 +138,15 @@ impl Graph {
         (sorted, places)
     }
 
-    fn running_sum(&mut self, x: Tensor) -> Tensor {
+    /// Running sums, with or without the last summand.
+    fn sums_with(&mut self, x: Tensor, part: LabelPart) -> Result<Tensor> {
         let axis = self.ints([1]);
-        self.op("CumSum", &[x, axis])
+        let sums = self.op("CumSum", &[x, axis]);
+        match part {
+            LabelPart::Whole => Ok(sums),
+            LabelPart::None => Ok(self.op("Sub", &[sums, x])),
+            LabelPart::Random => Err(random()),
+        }
     }
 
     /// 1 where a is below b, and 0 elsewhere.

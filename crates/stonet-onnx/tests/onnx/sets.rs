@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use rand_distr::{Distribution, StandardNormal};
 use stonet::classification::SetScheme;
-use stonet::conformal::{SetBy, SetRule, SetScore};
+use stonet::conformal::{LabelPart, SetBy, SetRule, SetScore};
 use stonet::{ClassInputs, ClassMethod, ClassRows, ClassSets, InputKind, Level, PostStoNetClassifier, Seed};
 use stonet_onnx::{ClassOutput, classifier_with_sets};
 
@@ -58,9 +58,8 @@ fn agrees(classes: usize, score: SetScore, by: SetBy, scheme: SetScheme, never_e
 
 #[test]
 fn sets_of_every_score_scheme_and_group() {
-    let randomised = false;
-    let scores =
-        [SetScore::Lac, SetScore::Aps { randomised }, SetScore::Raps { randomised }, SetScore::Saps { randomised }];
+    let part = LabelPart::None;
+    let scores = [SetScore::Lac, SetScore::Aps { part }, SetScore::Raps { part }, SetScore::Saps { part }];
     let (cv, split) = (SetScheme::CvPlus { folds: 3 }, SetScheme::Split { share: 0.5 });
     for score in scores {
         for (by, scheme, never_empty) in [
@@ -73,7 +72,7 @@ fn sets_of_every_score_scheme_and_group() {
         }
         agrees(2, score, SetBy::All, cv, false);
     }
-    agrees(300, SetScore::Raps { randomised }, SetBy::All, split, true);
+    agrees(300, SetScore::Raps { part }, SetBy::All, split, true);
     agrees(300, SetScore::Lac, SetBy::All, cv, true);
 }
 

@@ -11,5 +11,5 @@ mod stored;
 
 pub use conditional::{ConditionalScores, Cutoffs, Steps};
 pub use ranks::{Scores, conformal_quantile, conformal_rank, cv_plus_guarantee, rows_needed};
-pub use sets::{CvPlusSets, PredictionSets, RowScore, SetBy, SetRule, SetScore, SetScores, SplitSets};
+pub use sets::{CvPlusSets, LabelPart, PredictionSets, RowScore, SetBy, SetRule, SetScore, SetScores, SplitSets};
 pub(crate) use sets::{check_cv_plus, clusters, label_scores};

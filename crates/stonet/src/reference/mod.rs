@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use crate::calibration::skip::Base;
 use crate::calibration::{IsotonicOvr, SkipModel};
 use crate::conformal::ranks::reference::ends;
-use crate::conformal::{RowScore, SetScores};
+use crate::conformal::{LabelPart, RowScore, SetScores};
 use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::linalg::dense::matmul;
 use crate::network::Likelihood;
@@ -217,13 +217,19 @@ fn set(scores: &SetScores, folds: &[Vec<f64>], guess: usize, level: Level) -> Ve
         let above = |k: &usize| p[*k] > own || (p[*k] == own && *k < class);
         let mut before: Vec<usize> = (0..p.len()).filter(above).collect();
         before.sort_by(|a, b| p[*b].total_cmp(&p[*a]).then(a.cmp(b)));
-        let (mass, rank) = (before.iter().map(|k| p[*k]).sum::<f64>() + own, before.len() + 1);
-        let mass = if mass > 1.0 - 1e-12 { 1.0 } else { mass };
+        let (above, rank) = (before.iter().map(|k| p[*k]).sum::<f64>(), before.len() + 1);
+        let share = |part: LabelPart| if part == LabelPart::Whole { 1.0 } else { 0.0 };
+        let mass = |part: LabelPart| match above + share(part) * own {
+            mass if mass > 1.0 - 1e-12 => 1.0,
+            mass => mass,
+        };
+        let largest = p.iter().fold(0.0, |a: f64, b| a.max(*b));
         match scores.scores()[fold] {
             RowScore::Lac => 1.0 - own,
-            RowScore::Aps { .. } => mass,
-            RowScore::Raps { weight, free, .. } => mass + weight * rank.saturating_sub(free) as f64,
-            RowScore::Saps { weight, .. } => p.iter().fold(0.0, |a: f64, b| a.max(*b)) + (rank - 1) as f64 * weight,
+            RowScore::Aps { part } => mass(part),
+            RowScore::Raps { part, weight, free } => mass(part) + weight * rank.saturating_sub(free) as f64,
+            RowScore::Saps { part, .. } if rank == 1 => share(part) * largest,
+            RowScore::Saps { part, weight } => largest + ((rank - 2) as f64 + share(part)) * weight,
         }
     };
     let holds = |class: usize| {

@@ -8,7 +8,7 @@ use super::{eve, eve_moments, isotonic, pool, set, stacks, stacks_below};
 use crate::base::{Error, Result, Seed};
 use crate::calibration::IsotonicOvr;
 use crate::classification::{ClassMethod, ClassSets, FittedClassifier, PostStoNetClassifier, SetScheme, SkipSettings};
-use crate::conformal::{SetBy, SetRule, SetScore};
+use crate::conformal::{LabelPart, SetBy, SetRule, SetScore};
 use crate::eve::{Estimate, EveIntervals};
 use crate::linalg::simd::{InstructionSet, forced};
 use crate::network::{Activation, Layer, StoNet};
@@ -509,10 +509,10 @@ fn prediction_sets_of_every_score_scheme_and_group() {
     let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 4).unwrap();
     let levels = [0.5, 0.9, 0.999].map(|l| Level::new(l).unwrap());
     let classifier = PostStoNetClassifier { method: ClassMethod::Vector, ..Default::default() };
-    let scores = [SetScore::Lac]
-        .into_iter()
-        .chain([SetScore::Aps { randomised: false }, SetScore::Raps { randomised: false }])
-        .chain([SetScore::Saps { randomised: false }]);
+    let parts = [LabelPart::None, LabelPart::Whole].into_iter();
+    let scores = parts
+        .flat_map(|part| [SetScore::Aps { part }, SetScore::Raps { part }, SetScore::Saps { part }])
+        .chain([SetScore::Lac]);
     for score in scores {
         for (by, scheme) in [
             (SetBy::All, SetScheme::CvPlus { folds: 3 }),

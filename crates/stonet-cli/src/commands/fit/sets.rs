@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use stonet::classification::{FittedClassSets, SetScheme};
-use stonet::conformal::{SetBy, SetRule, SetScore};
+use stonet::conformal::{LabelPart, SetBy, SetRule, SetScore};
 use stonet::{ClassSets, Level, PostStoNetClassifier};
 use stonet_io::default_level;
 
@@ -78,12 +78,12 @@ impl SetArgs {
             let why = "class and cluster need --sets split: with cv+ a threshold of each class has no guarantee";
             return Err(Error::flag("--set-by", why));
         }
-        let randomised = false;
+        let part = LabelPart::None;
         let score = match self.set_score.unwrap_or(Score::Lac) {
             Score::Lac => SetScore::Lac,
-            Score::Aps => SetScore::Aps { randomised },
-            Score::Raps => SetScore::Raps { randomised },
-            Score::Saps => SetScore::Saps { randomised },
+            Score::Aps => SetScore::Aps { part },
+            Score::Raps => SetScore::Raps { part },
+            Score::Saps => SetScore::Saps { part },
         };
         let by = match by {
             By::All => SetBy::All,

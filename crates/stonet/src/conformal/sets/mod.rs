@@ -19,7 +19,7 @@ pub(crate) use clusters::clusters;
 pub use cv_plus::CvPlusSets;
 pub(crate) use cv_plus::check as check_cv_plus;
 pub use held::SetScores;
-pub use score::{RowScore, SetScore};
+pub use score::{LabelPart, RowScore, SetScore};
 pub use split::SplitSets;
 
 use crate::base::{Result, Seed};

@@ -2,11 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How much of a class's own probability its score counts, beside that of all classes above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LabelPart {
+    /// Nothing: the most probable class of every row scores least, so sure rows have small sets, and no set is empty.
+    #[default]
+    None,
+    /// All of it, as other programs do without randomisation: the surest rows score high, so that at usual levels many
+    /// sets would be empty and the others are large.
+    Whole,
+    /// A share u, uniform, one per row: exact coverage, but the set of a row depends on the seed. What a plan predicts,
+    /// and so what files predict, is never random.
+    Random,
+}
+
+impl LabelPart {
+    fn share(self, u: f64) -> f64 {
+        match self {
+            LabelPart::None => 0.0,
+            LabelPart::Whole => 1.0,
+            LabelPart::Random => u,
+        }
+    }
+}
+
 /// The kind of score that a prediction set is cut at; the larger, the less the class conforms. Of two equal
 /// probabilities the first class counts as the larger.
-///
-/// Scores with `randomised` add u · p_y with u uniform, one per row, instead of p_y: without it sets are wider than the
-/// level asks for. What is predicted by a plan, and so by files, is never random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -15,34 +37,34 @@ pub enum SetScore {
     /// rows.
     #[default]
     Lac,
-    /// The probability of all classes above y, plus p_y (Romano, Sesia & Candès 2020): larger sets, whose coverage is
-    /// more even over rows.
+    /// The probability of all classes above y, plus a part of p_y (Romano, Sesia & Candès 2020): larger sets, whose
+    /// coverage is more even over rows.
     Aps {
-        /// Whether p_y is added in part, at random.
-        randomised: bool,
+        /// How much of p_y is added.
+        part: LabelPart,
     },
     /// APS plus λ · max(0, rank − k) (Angelopoulos et al. 2021): no long tails of improbable classes.
     Raps {
-        /// Whether p_y is added in part, at random.
-        randomised: bool,
+        /// How much of p_y is added.
+        part: LabelPart,
     },
     /// The largest probability, plus λ for every rank below the first (Huang et al. 2024): small probabilities, which
     /// are the least certain, do not count.
     Saps {
-        /// Whether the last summand is added in part, at random.
-        randomised: bool,
+        /// How much of the last summand is added.
+        part: LabelPart,
     },
 }
 
 impl SetScore {
-    /// The randomised adaptive score of the paper.
-    pub const APS: SetScore = SetScore::Aps { randomised: true };
+    /// The part adaptive score of the paper.
+    pub const APS: SetScore = SetScore::Aps { part: LabelPart::Random };
 
     /// Whether a uniform number is drawn for every row.
     pub fn is_randomised(self) -> bool {
         match self {
             SetScore::Lac => false,
-            SetScore::Aps { randomised } | SetScore::Raps { randomised } | SetScore::Saps { randomised } => randomised,
+            SetScore::Aps { part } | SetScore::Raps { part } | SetScore::Saps { part } => part == LabelPart::Random,
         }
     }
 
@@ -60,9 +82,9 @@ impl SetScore {
     pub(super) fn untuned(self) -> RowScore {
         match self {
             SetScore::Lac => RowScore::Lac,
-            SetScore::Aps { randomised } => RowScore::Aps { randomised },
-            SetScore::Raps { randomised } => RowScore::Raps { randomised, weight: 0.01, free: 5 },
-            SetScore::Saps { randomised } => RowScore::Saps { randomised, weight: 0.1 },
+            SetScore::Aps { part } => RowScore::Aps { part },
+            SetScore::Raps { part } => RowScore::Raps { part, weight: 0.01, free: 5 },
+            SetScore::Saps { part } => RowScore::Saps { part, weight: 0.1 },
         }
     }
 }
@@ -77,15 +99,15 @@ const ROUNDING: f64 = 1e-12;
 pub enum RowScore {
     /// 1 − p_y.
     Lac,
-    /// The probability of all classes above y, plus p_y.
+    /// The probability of all classes above y, plus a part of p_y.
     Aps {
-        /// Whether p_y is added in part, at random.
-        randomised: bool,
+        /// How much of p_y is added.
+        part: LabelPart,
     },
     /// The same plus λ · max(0, rank − k).
     Raps {
-        /// Whether p_y is added in part, at random.
-        randomised: bool,
+        /// How much of p_y is added.
+        part: LabelPart,
         /// λ.
         weight: f64,
         /// k, the ranks that cost nothing.
@@ -93,8 +115,8 @@ pub enum RowScore {
     },
     /// The largest probability, plus λ for every rank below the first.
     Saps {
-        /// Whether the last summand is added in part, at random.
-        randomised: bool,
+        /// How much of the last summand is added.
+        part: LabelPart,
         /// λ.
         weight: f64,
     },
@@ -105,9 +127,9 @@ impl RowScore {
     pub fn kind(self) -> SetScore {
         match self {
             RowScore::Lac => SetScore::Lac,
-            RowScore::Aps { randomised } => SetScore::Aps { randomised },
-            RowScore::Raps { randomised, .. } => SetScore::Raps { randomised },
-            RowScore::Saps { randomised, .. } => SetScore::Saps { randomised },
+            RowScore::Aps { part } => SetScore::Aps { part },
+            RowScore::Raps { part, .. } => SetScore::Raps { part },
+            RowScore::Saps { part, .. } => SetScore::Saps { part },
         }
     }
 
@@ -130,7 +152,10 @@ impl RowScore {
         order.extend(0..p.len());
         // In place: a stable order without room of its own.
         order.sort_unstable_by(|&a, &b| p[b].total_cmp(&p[a]).then(a.cmp(&b)));
-        let share = if self.kind().is_randomised() { u } else { 1.0 };
+        let share = match self {
+            RowScore::Lac => 1.0,
+            RowScore::Aps { part } | RowScore::Raps { part, .. } | RowScore::Saps { part, .. } => part.share(u),
+        };
         let (mut above, top) = (0.0, order.first().map_or(0.0, |&k| p[k]));
         for (place, &k) in order.iter().enumerate() {
             let mass = above + share * p[k];
@@ -160,16 +185,19 @@ mod tests {
             scores
         };
         assert_eq!(of(RowScore::Lac), [0.75, 0.5, 0.75]);
-        assert_eq!(of(SetScore::Aps { randomised: false }.untuned()), [0.75, 0.5, 1.0]);
+        assert_eq!(of(SetScore::Aps { part: LabelPart::Whole }.untuned()), [0.75, 0.5, 1.0]);
         assert_eq!(of(SetScore::APS.untuned()), [0.625, 0.25, 0.875]);
-        assert_eq!(of(RowScore::Raps { randomised: false, weight: 0.25, free: 1 }), [1.0, 0.5, 1.5]);
-        assert_eq!(of(RowScore::Raps { randomised: true, weight: 0.25, free: 2 }), [0.625, 0.25, 1.125]);
-        assert_eq!(of(RowScore::Saps { randomised: false, weight: 0.25 }), [0.75, 0.5, 1.0]);
-        assert_eq!(of(RowScore::Saps { randomised: true, weight: 0.25 }), [0.625, 0.25, 0.875]);
+        assert_eq!(of(RowScore::Raps { part: LabelPart::Whole, weight: 0.25, free: 1 }), [1.0, 0.5, 1.5]);
+        assert_eq!(of(RowScore::Raps { part: LabelPart::Random, weight: 0.25, free: 2 }), [0.625, 0.25, 1.125]);
+        assert_eq!(of(RowScore::Saps { part: LabelPart::Whole, weight: 0.25 }), [0.75, 0.5, 1.0]);
+        assert_eq!(of(RowScore::Saps { part: LabelPart::Random, weight: 0.25 }), [0.625, 0.25, 0.875]);
+        assert_eq!(of(SetScore::Aps { part: LabelPart::None }.untuned()), [0.5, 0.0, 0.75]);
+        assert_eq!(of(RowScore::Raps { part: LabelPart::None, weight: 0.25, free: 1 }), [0.75, 0.0, 1.25]);
+        assert_eq!(of(RowScore::Saps { part: LabelPart::None, weight: 0.25 }), [0.5, 0.0, 0.75]);
         // The last class scores 1, however its probabilities round.
         for p in [[0.1, 0.7, 0.2], [0.3, 0.6, 0.1], [1.0 / 3.0; 3], [0.9, 0.1, 1e-20]] {
             let mut scores = [0.0; 3];
-            RowScore::Aps { randomised: false }.of_row(&p, 1.0, &mut Vec::new(), &mut scores);
+            RowScore::Aps { part: LabelPart::Whole }.of_row(&p, 1.0, &mut Vec::new(), &mut scores);
             assert_eq!(scores.iter().fold(0.0, |a: f64, b| a.max(*b)), 1.0);
         }
     }

@@ -19,13 +19,11 @@ impl SetScore {
     pub(crate) fn tuned(self, p: ArrayView2<'_, f64>, labels: &[usize], level: Level) -> RowScore {
         let candidates: Vec<RowScore> = match self {
             SetScore::Lac | SetScore::Aps { .. } => return self.untuned(),
-            SetScore::Raps { randomised } => {
+            SetScore::Raps { part } => {
                 let free = usual_rank(p, labels, level);
-                WEIGHTS.iter().map(|&weight| RowScore::Raps { randomised, weight, free }).collect()
+                WEIGHTS.iter().map(|&weight| RowScore::Raps { part, weight, free }).collect()
             }
-            SetScore::Saps { randomised } => {
-                WEIGHTS.iter().map(|&weight| RowScore::Saps { randomised, weight }).collect()
-            }
+            SetScore::Saps { part } => WEIGHTS.iter().map(|&weight| RowScore::Saps { part, weight }).collect(),
         };
         let sizes = candidates.iter().map(|&score| (total_size(score, p, labels, level), score));
         let best = sizes.min_by_key(|(size, _)| *size);
@@ -65,6 +63,7 @@ fn usual_rank(p: ArrayView2<'_, f64>, labels: &[usize], level: Level) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conformal::LabelPart;
     use ndarray::Array2;
 
     #[test]
@@ -78,17 +77,17 @@ mod tests {
         let labels: Vec<usize> = (0..200).map(|i| usize::from(i % 5 == 0)).collect();
         let level = Level::new(0.9).unwrap();
         let RowScore::Raps { free, weight, .. } =
-            (SetScore::Raps { randomised: false }).tuned(p.view(), &labels, level)
+            (SetScore::Raps { part: LabelPart::Whole }).tuned(p.view(), &labels, level)
         else {
             panic!("another score")
         };
         assert_eq!(free, 2);
         let size = |score| total_size(score, p.view(), &labels, level);
-        let best = size(RowScore::Raps { randomised: false, weight, free });
+        let best = size(RowScore::Raps { part: LabelPart::Whole, weight, free });
         for other in WEIGHTS {
-            assert!(best <= size(RowScore::Raps { randomised: false, weight: other, free }));
+            assert!(best <= size(RowScore::Raps { part: LabelPart::Whole, weight: other, free }));
         }
-        let saps = (SetScore::Saps { randomised: false }).tuned(p.view(), &labels, level);
+        let saps = (SetScore::Saps { part: LabelPart::Whole }).tuned(p.view(), &labels, level);
         assert!(size(saps) <= 400);
         assert_eq!(SetScore::Lac.tuned(p.view(), &labels, level), RowScore::Lac);
     }
