@@ -165,3 +165,14 @@ def test_bad_classes_are_named(classes: Any) -> None:
         with pytest.raises(ValueError) as found:  # noqa: PT011
             act()
         assert words in str(found.value), (words, str(found.value))
+
+
+def test_venn_abers_has_bounds_of_its_own(classes: Any) -> None:
+    z, y = classes
+    two, label = z[:, :2], (y > 0).astype(int)
+    head = stonet.VennAbers(kind="logits").fit(two[:400], label[:400])
+    p, bounds = head.predict_proba(two[400:]), head.predict_bounds(two[400:])
+    assert bounds.shape == (200, 2) and (bounds[:, 0] < bounds[:, 1]).all()
+    np.testing.assert_allclose(p[:, 1], bounds[:, 1] / (1 - bounds[:, 0] + bounds[:, 1]))
+    with pytest.raises(ValueError, match="2 for Venn-Abers prediction"):
+        stonet.VennAbers(kind="logits").fit(z, y)
