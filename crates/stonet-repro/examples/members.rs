@@ -40,7 +40,10 @@ fn part(rows: &Validation, held_out: usize, inside: bool) -> (Array2<f64>, Array
     (pick(&rows.logits), pick(&rows.features), chosen.iter().map(|&i| rows.labels[i]).collect())
 }
 
-fn fold(rows: &Validation, fold: usize, members: &str) -> Result<(f64, f64, Vec<(ClassMethod, f64)>), Box<dyn Error>> {
+/// Two numbers of a fold, and the weights of its members.
+type Fold = (f64, f64, Vec<(ClassMethod, f64)>);
+
+fn fold(rows: &Validation, fold: usize, members: &str) -> Result<Fold, Box<dyn Error>> {
     let (names, features) = members.strip_suffix("+features").map_or((members, false), |names| (names, true));
     let members: Vec<ClassMethod> = names.split(',').map(str::parse).collect::<Result<_, _>>()?;
     let (z, x, labels) = part(rows, fold, false);

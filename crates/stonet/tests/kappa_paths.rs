@@ -164,7 +164,7 @@ fn members_of_a_classification_with_something_to_choose() {
     classifier.method = ClassMethod::Paper;
     let [path] = &fit(&classifier).tuning_curves().to_vec()[..] else { panic!("one path") };
     assert_eq!((&path.values[..], &*path.setting), (&[5.0, 10.0][..], "epochs"));
-    classifier.method = ClassMethod::Temperature;
+    classifier.method = Temperature;
     assert!(fit(&classifier).tuning_curves().is_empty());
 }
 

@@ -119,8 +119,8 @@ impl Shape {
         let matrix = self.matrix.then(|| weights.into_shape_with_order((k, k)).expect("k² weights"));
         let run = |(x, labels): (ArrayView2<'_, f64>, &[usize])| {
             let mut f = match matrix {
-                Some(w) => matmul(x, w.t()) + &b,
-                None => &x * &weights + &b,
+                Some(w) => matmul(x, w.t()) + b,
+                None => &x * &weights + b,
             };
             let value = residuals(&mut f, labels);
             let gw: Array1<f64> = match matrix {

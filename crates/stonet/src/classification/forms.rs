@@ -77,7 +77,7 @@ impl SkipSettings {
         let whole = Asghmc { kappa: vec![kappa], ..self.trainer(rows) };
         match last {
             // Rates do not fall and windows are alike, so that a shorter training is the beginning of the whole one.
-            Some(last) if whole.decay.to == 1.0 && whole.epochs % whole.averages == 0 => {
+            Some(last) if whole.decay.to == 1.0 && whole.epochs.is_multiple_of(whole.averages) => {
                 let averages = (last + 1).min(whole.averages);
                 Asghmc { epochs: whole.epochs / whole.averages * averages, averages, ..whole }
             }

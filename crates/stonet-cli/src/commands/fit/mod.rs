@@ -37,7 +37,8 @@ pub use summary::{class_columns, shown_columns, shown_labels, weights};
 /// Fit a head on rows that the network was not trained on, and save it
 ///
 /// The head turns the last hidden layer of a network into prediction intervals, or its logits into calibrated
-/// probabilities: of one class per row, or of many labels, each with a column of 0 and 1 and an output of its own. Rows that the network was trained on void every guarantee.
+/// probabilities: of one class per row, or of many labels, each with a column of 0 and 1 and an output of its own. Rows
+/// that the network was trained on void every guarantee.
 ///
 /// A folder of Parquet files may be larger than memory: rows drawn at random are fitted, and for intervals all others
 /// calibrate them, which reads the folder twice.
