@@ -129,10 +129,19 @@ fn bad_rows_and_flags_are_named() {
         .enumerate()
         .map(|(i, l)| if i == 0 { l.clone() } else { l.rsplit_once(',').unwrap().0.to_owned() + ",0" })
         .collect();
-    desk.write("never.csv", never.join("\n")).write("always.csv", never.join("\n").replace(",0\n", ",1\n") + "\n");
+    let always = (never.join("\n") + "\n").replace(",0\n", ",1\n");
+    desk.write("never.csv", never.join("\n"))
+        .write("always.csv", always.clone())
+        .write("rare.csv", always.replacen(",1\n", ",0\n", 1));
     let fit = |rows: &str, more: &str| FIT.replace("val.csv", rows) + more;
     desk.refuses(&fit("two.csv", ""), &["two.csv: row 3 (from 0) of column `y_car` is `2`", "--target"]);
     desk.refuses(&fit("always.csv", ""), &["always.csv", "`y_car`", "is present in every row"]);
+    desk.refuses(
+        &fit("rare.csv", ""),
+        &["rare.csv", "`y_car`", "label `car` is present in 299 of 300 rows", "--method"],
+    );
+    desk.run(&fit("rare.csv", " --method temperature"));
+    std::fs::remove_file(desk.at("head.stonet")).unwrap();
     desk.refuses(&fit("never.csv", ""), &["never.csv", "`y_car`", "label `car` is present in no row", "--target"]);
     desk.refuses(
         "fit val.csv --task labels --inputs z_d*,z_cat --target y_* -o head.stonet",

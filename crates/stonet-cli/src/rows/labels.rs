@@ -148,6 +148,21 @@ impl LabelFile {
             .map_err(Error::labels(&self.path, &self.columns))
     }
 
+    /// Why the fit of some label has no rows with it, or none without it, on one side of a division into folds: the label
+    /// with the fewest such rows.
+    pub fn too_rare(&self) -> Error {
+        let counts = self.present.columns().into_iter().map(|c| c.iter().filter(|p| **p).count());
+        let rows = self.present.nrows();
+        let fewest = counts.enumerate().min_by_key(|(_, count)| *count.min(&(rows - count)));
+        let (k, count) = fewest.unwrap_or_default();
+        let (column, label) = (&self.columns.targets[k], &self.names[k]);
+        let why = format!(
+            "column `{column}`: label `{label}` is present in {count} of {rows} rows, which is too one-sided to divide into folds; add rows, \
+             leave the column out of --target and its output out of --inputs, or pass --method temperature"
+        );
+        Error::Labels { path: self.path.clone(), why }
+    }
+
     /// The share of rows in which each label is present.
     pub fn base_rates(&self) -> Vec<f64> {
         let share = |c: ndarray::ArrayView1<'_, bool>| c.iter().filter(|p| **p).count() as f64 / c.len() as f64;
