@@ -176,7 +176,7 @@ class MultiLabelClassifier(Estimator):
         ndarray of shape (n_samples, n_labels)
             The probabilities, each label by itself: a row need not sum to one.
         """
-        head = self._fitted()
+        head: _core.ManyLabels = self._fitted()
         values = check.matrix(X)
         check.check_columns(self, X, values.shape[1])
         return head.probabilities(np.asarray(values, dtype=np.float64), arguments.jobs(self.n_jobs))
