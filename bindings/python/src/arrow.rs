@@ -213,7 +213,7 @@ impl Scorer {
             (false, Head::Classification(_)) if model.columns.logits.is_empty() => {
                 BatchInputs::Head { features: wanted.inputs.or(wanted.features), prediction: None, logits: None }
             }
-            (false, Head::Classification(_)) => {
+            (false, Head::Classification(_) | Head::Labels(_)) => {
                 BatchInputs::Head { features: wanted.features, prediction: None, logits: wanted.inputs }
             }
         };

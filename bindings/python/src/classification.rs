@@ -173,13 +173,14 @@ impl Classification {
         match &model.head {
             Head::Classification(_) => Ok(Classification { model, covariance, refused: Refused::default() }),
             Head::Regression(_) => Err(PyValueError::new_err("this head gives intervals")),
+            Head::Labels(_) => Err(PyValueError::new_err(crate::labels::MANY)),
         }
     }
 
     fn head(&self) -> &FittedClassifier {
         match &self.model.head {
             Head::Classification(head) => head,
-            Head::Regression(_) => unreachable!("no such model is let in"),
+            Head::Regression(_) | Head::Labels(_) => unreachable!("no such model is let in"),
         }
     }
 

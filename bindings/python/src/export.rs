@@ -82,5 +82,6 @@ fn graph(model: &Model, settings: &ScoreSettings) -> PyResult<HeadGraph> {
     match model.resolve_as(settings, argument).raise()?.of(model).raise()? {
         HeadAsked::Intervals(head, asked) => stonet_onnx::intervals(head, asked).raise(),
         HeadAsked::Classes(head, output, levels) => classifier_with_sets(head, output, levels).raise(),
+        HeadAsked::Labels(..) => Err(PyValueError::new_err("heads of many labels have no ONNX export yet")),
     }
 }

@@ -13,6 +13,7 @@ mod export;
 mod seen;
 mod metrics;
 mod model;
+mod labels;
 mod ready;
 mod regression;
 mod classification;
@@ -38,6 +39,8 @@ mod _core {
     use crate::classification::Classification;
     #[pymodule_export]
     use crate::command::cli;
+    #[pymodule_export]
+    use crate::labels::ManyLabels;
     #[pymodule_export]
     use crate::load::load;
     #[pymodule_export]

@@ -7,15 +7,18 @@ use stonet_io::{Head, Model};
 
 use crate::classification::Classification;
 use crate::error::Raise;
+use crate::labels::ManyLabels;
 use crate::regression::Regression;
 
-/// A saved head of either kind.
+/// A saved head of any kind.
 #[derive(IntoPyObject)]
 pub enum Loaded {
     /// Intervals.
     Regression(Regression),
     /// Probabilities.
     Classification(Classification),
+    /// Probabilities of many labels.
+    ManyLabels(ManyLabels),
 }
 
 /// Reads a `.stonet` file.
@@ -25,5 +28,6 @@ pub fn load(path: PathBuf) -> PyResult<Loaded> {
     Ok(match model.head {
         Head::Regression(_) => Loaded::Regression(Regression::of(model)?),
         Head::Classification(_) => Loaded::Classification(Classification::of(model, None)?),
+        Head::Labels(_) => Loaded::ManyLabels(ManyLabels::of(model)?),
     })
 }

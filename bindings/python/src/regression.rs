@@ -39,6 +39,7 @@ impl Regression {
         match &model.head {
             Head::Regression(_) => Ok(Regression { model }),
             Head::Classification(_) => Err(PyValueError::new_err("this head gives class probabilities")),
+            Head::Labels(_) => Err(PyValueError::new_err(crate::labels::MANY)),
         }
     }
 
@@ -88,7 +89,7 @@ impl Regression {
     fn head(&self) -> &FittedRegressor {
         match &self.model.head {
             Head::Regression(head) => head,
-            Head::Classification(_) => unreachable!("no such model is let in"),
+            Head::Classification(_) | Head::Labels(_) => unreachable!("no such model is let in"),
         }
     }
 }

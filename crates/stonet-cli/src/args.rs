@@ -26,6 +26,17 @@ pub enum Task {
     Classification,
 }
 
+/// What a head predicts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum HeadTask {
+    /// Numbers, with prediction intervals
+    Regression,
+    /// Calibrated class probabilities
+    Classification,
+    /// Calibrated probabilities of many labels, of which a row may have any number
+    Labels,
+}
+
 /// Which columns stand beside the features where a command runs the network itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Also {

@@ -52,6 +52,12 @@ pub enum Error {
     /// A row that belongs neither to the validation nor to the test part.
     #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
     Part { path: PathBuf, row: usize, column: String, text: String },
+    /// Labels or their outputs that the mathematics refuses.
+    #[error("{path}: {why}", path = path.display())]
+    Labels { path: PathBuf, why: String },
+    /// An entry of a column of labels that is none.
+    #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`, and a label is 1 (or true) where it is present and 0 (or false) elsewhere; correct the entry, or leave the column out of --target", path = path.display())]
+    LabelValue { path: PathBuf, row: usize, column: String, text: String },
     /// A part without rows.
     #[error("{path}: no row of column `{column}` is {part}; write 0 or `validation`, and 1 or `test`", path = path.display())]
     EmptyPart { path: PathBuf, column: String, part: &'static str },
@@ -106,6 +112,8 @@ impl Error {
             | Error::OutOfRange { .. }
             | Error::MissingGroup { .. }
             | Error::Part { .. }
+            | Error::Labels { .. }
+            | Error::LabelValue { .. }
             | Error::EmptyPart { .. }
             | Error::Seen { .. }
             | Error::InputNumber { .. } => "data",
@@ -136,6 +144,7 @@ impl Error {
             Error::MissingGroup { path, row, column, text } => {
                 Error::MissingGroup { path, row: row + rows, column, text }
             }
+            Error::LabelValue { path, row, column, text } => Error::LabelValue { path, row: row + rows, column, text },
             Error::NotPositive { path, row, column, value } => {
                 Error::NotPositive { path, row: row + rows, column, value }
             }
@@ -170,6 +179,38 @@ impl Error {
                 _ => return Error::rows(path)(source),
             };
             Error::Classes { path: path.to_owned(), source, remedy }
+        }
+    }
+
+    /// The same of many labels, with the columns by their names and the flags that help.
+    pub fn labels<'a>(
+        path: &'a std::path::Path,
+        columns: &'a stonet_io::ModelColumns,
+    ) -> impl Fn(stonet::Error) -> Error + 'a {
+        move |source| {
+            let named = |source: &stonet::Error| match source {
+                stonet::Error::ConstantLabel { label, rows } => {
+                    let place =
+                        stonet::classification::label_names(&columns.targets).iter().position(|n| n == label)?;
+                    let column = columns.targets.get(place)?;
+                    Some(format!(
+                        "column `{column}`: label `{label}` is present in {rows}, so there is nothing to learn about it; leave the column \
+                         out of --target, and its output out of --inputs"
+                    ))
+                }
+                &stonet::Error::NotAProbability { row, column, value } => {
+                    let column = columns.logits.get(column)?;
+                    Some(format!(
+                        "row {row} (from 0) of column `{column}` is {value}, and a probability lies between 0 and 1; correct the entry, or \
+                         fit with --kind logits if these are logits"
+                    ))
+                }
+                _ => None,
+            };
+            match named(&source) {
+                Some(why) => Error::Labels { path: path.to_owned(), why },
+                None => Error::columns(path, columns)(source),
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
+use stonet::classification::FittedLabels;
 use stonet::rows::{LabelKind, OwnKind};
 use stonet::{Fingerprints, FittedClassifier, FittedRegressor, InputKind, Labels, Level};
 
@@ -30,6 +31,8 @@ pub enum Head {
     Regression(Box<FittedRegressor>),
     /// Class probabilities.
     Classification(Box<FittedClassifier>),
+    /// The probability of each of many labels.
+    Labels(Box<FittedLabels>),
 }
 
 /// The names of the columns, each list in the order of the fitted head's inputs.
@@ -52,9 +55,9 @@ pub struct ModelColumns {
     /// The network's own standard deviations, one per target; regression only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sd: Vec<String>,
-    /// The network's output per class, of the model's [`kind`](Model::kind); classification only.
+    /// The network's output per class or per label, of the model's [`kind`](Model::kind); not for regression.
     pub logits: Vec<String>,
-    /// The targets; for classification one column with the class.
+    /// The targets; for classification one column with the class, for many labels one column of 0 and 1 each.
     pub targets: Vec<String>,
     /// The groups within which intervals are to cover, read as text; regression only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -149,11 +152,12 @@ fn is_zero(count: &usize) -> bool {
 ///
 /// | section | required | contents |
 /// |---|---|---|
-/// | `about` | yes | JSON: `task` (`regression` or `classification`), `columns` (its `also`, where there is one, counts the further columns at the end of `features`), `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
+/// | `about` | yes | JSON: `task` (`regression`, `classification` or `labels`), `columns` (its `also`, where there is one, counts the further columns at the end of `features`), `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
 /// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::rows::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
 /// | `within` | yes | there where intervals cover within groups; JSON: the names of the columns that tell a row's group, which `columns` of `about` does not have |
 /// | `conditional` | yes | there where intervals cover for functions of a row; JSON: the names of their columns, which `columns` of `about` does not have |
 /// | `sets` | yes | there where a classifier has prediction sets; JSON: the [`FittedClassSets`](stonet::FittedClassSets), with tensors as those of `head` |
+/// | `labels` | yes | there where a head is one of many labels; JSON: their names. `head` is then a list with the [`FittedClassifier`] of each label |
 /// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedRegressor`] or [`FittedClassifier`] |
 ///
 /// In `head` every array of at least 16 numbers is a tensor instead: `{"$tensor": "head.0"}` stands for an array with
@@ -171,9 +175,9 @@ pub struct Model {
     pub head: Head,
     /// The names of the columns.
     pub columns: ModelColumns,
-    /// What the columns of a classifier's output are; none for regression.
+    /// What the columns of a network's output per class or label are; none for regression.
     pub kind: Option<InputKind>,
-    /// The classes; none for regression.
+    /// The classes; none for regression and for many labels.
     pub labels: Option<Labels>,
     /// The level to predict at where none is asked for.
     pub level: Option<Level>,
@@ -225,6 +229,7 @@ impl About {
 enum Task {
     Regression,
     Classification,
+    Labels,
 }
 
 impl Model {
@@ -381,6 +386,15 @@ impl Model {
                     return Err("its head reads logits, and its kind of input is features".into());
                 }
                 head.features().map_or(Ok(()), |wanted| count("features", wanted, features.len()))
+            }
+            Head::Labels(head) => {
+                let outputs = |kind: &InputKind| *kind != InputKind::Features;
+                self.kind.filter(outputs).ok_or("a head of many labels needs the kind of the network's outputs")?;
+                count("classes", 0, self.labels.as_ref().map_or(0, Labels::classes))?;
+                count("columns of outputs", head.names().len(), logits.len())?;
+                count("targets", head.names().len(), targets.len())?;
+                let others = [features, prediction, lower, upper, sd, within, conditional];
+                count("other columns", 0, others.iter().map(|c| c.len()).sum())
             }
         }
     }

@@ -124,6 +124,14 @@ impl Table {
         })
     }
 
+    /// The names of the columns of text with these names or patterns, in the order asked for, a pattern's matches in the
+    /// order of the file, none twice.
+    pub fn text_names(&self, patterns: &[String]) -> Result<Vec<String>> {
+        let names: Vec<String> = self.texts.iter().map(|(name, _)| name.clone()).collect();
+        let header = Header::new(&self.header.source, names)?;
+        Ok(header.columns(patterns)?.into_iter().map(|i| header.names[i].clone()).collect())
+    }
+
     /// The columns with these names or patterns (`*` any characters, `?` one), by number: in the order asked for, a
     /// pattern's matches in the order of the file, none twice. A column of exactly that name comes before any reading
     /// as a pattern.

@@ -121,6 +121,10 @@ fn try_predict(model: &Model) -> stonet::Result<Vec<Vec<f64>>> {
             };
             Ok(rows(head.probabilities(&inputs)?.view()))
         }
+        Head::Labels(head) => {
+            let (z, _) = class_rows(9, 2.0);
+            Ok(rows(head.probabilities(model.kind.unwrap_or_default(), z.view())?.view()))
+        }
     }
 }
 
@@ -448,6 +452,7 @@ fn is_sound(model: &Model, rows: &[Vec<f64>]) -> bool {
     let finite = match &model.head {
         Head::Regression(head) => head.outputs(),
         Head::Classification(head) => head.classes(),
+        Head::Labels(head) => head.names().len(),
     };
     rows.iter().all(|r| r.iter().take(finite).all(|v| v.is_finite()) && r.iter().all(|v| !v.is_nan()))
 }
@@ -582,7 +587,7 @@ fn tolerance(model: &Model, expected: &[f64], i: usize) -> f64 {
             let length = expected[2 * targets + i % targets] - expected[targets + i % targets];
             if plan.values().iter().any(|v| v.single) { 1e-5 * length } else { exact }
         }
-        Head::Classification(_) => exact,
+        Head::Classification(_) | Head::Labels(_) => exact,
     }
 }
 

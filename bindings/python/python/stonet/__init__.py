@@ -44,6 +44,7 @@ from ._distribution import Distribution
 from ._files import load
 from ._fits import Fits
 from ._local import benchmark, fit_many
+from ._multilabel import MultiLabelClassifier
 from ._network import PostStoNet
 from ._onnx import OnnxNetwork
 from ._regression import Guarantee, PostStoNetRegressor
@@ -61,6 +62,7 @@ __all__ = [
     "LastLayerLaplace",
     "MatrixScaling",
     "MatrixScalingODIR",
+    "MultiLabelClassifier",
     "NormalisedConformal",
     "NormalisedOwn",
     "OnnxNetwork",

@@ -261,6 +261,8 @@ class PostStoNetClassifier(Calibrator):
             Fitted, without intervals of probabilities.
         """
         head = _core.load(fspath(path))
+        if isinstance(head, _core.ManyLabels):
+            raise ValueError(f"{fspath(path)} holds probabilities of many labels; read it with stonet.load")
         if not isinstance(head, _core.Classification):
             raise ValueError(f"{fspath(path)} holds intervals; read it with PostStoNetRegressor.load")
         return cls._of(head)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ from ._classification import PostStoNetClassifier
 from ._compat import not_fitted, outside
 from ._files import load
 from ._further import named, table_of
+from ._multilabel import MultiLabelClassifier
 from ._onnx import OnnxNetwork, Tapped
 from ._regression import PostStoNetRegressor
 from ._report import report
@@ -347,6 +348,10 @@ class PostStoNet:
             Fitted; its parameters are those of the head in the file.
         """
         head = load(path)
+        if isinstance(head, MultiLabelClassifier):
+            raise ValueError(
+                f"{fspath(path)} holds probabilities of many labels, which have no PostStoNet yet; read it with stonet.load"
+            )
         task: Task = "regression" if isinstance(head, PostStoNetRegressor) else "classification"
         both = cls(*network, **{"task": task, **more, **head.get_params()})
         both.head_ = head

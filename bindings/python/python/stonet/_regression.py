@@ -513,6 +513,8 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             Fitted.
         """
         head = _core.load(fspath(path))
+        if isinstance(head, _core.ManyLabels):
+            raise ValueError(f"{fspath(path)} holds probabilities of many labels; read it with stonet.load")
         if not isinstance(head, _core.Regression):
             raise ValueError(f"{fspath(path)} holds class probabilities; read it with PostStoNetClassifier.load")
         return cls._of(head)

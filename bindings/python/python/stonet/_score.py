@@ -109,11 +109,12 @@ def head_bytes(head: Any) -> tuple[Head, Any]:
         head, network = head._fitted(), head._network()
     fitted = getattr(head, "_fitted", None)
     core = fitted() if fitted is not None else None
-    if isinstance(core, _core.Regression | _core.Classification):
+    if isinstance(core, _core.Regression | _core.Classification | _core.ManyLabels):
         # A fitted core never changes; it is kept beside its bytes, so that no other object gets its id.
         return _heads.get(id(core), lambda: (core, Head.of(core.to_bytes())))[1], network
     raise TypeError(
-        f"head is a {type(head).__name__}; give a fitted PostStoNetRegressor or PostStoNetClassifier, "
+        f"head is a {type(head).__name__}; give a fitted PostStoNetRegressor, PostStoNetClassifier or "
+        "MultiLabelClassifier, "
         "or the path of a .stonet file"
     )
 

@@ -1,5 +1,7 @@
 //! `stonet evaluate`: a head judged on rows with known answers, with thresholds and a page of figures.
 
+mod labels;
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -109,6 +111,7 @@ impl Evaluate {
         match asked::resolve(&model, &wanted)?.of(&model)? {
             HeadAsked::Intervals(head, asked) => self.regression(&model, head, asked.levels[0], console),
             HeadAsked::Classes(head, output, _) => self.classification(&model, head, (output.kind, set_level), console),
+            HeadAsked::Labels(head, kind) => self.labels(&model, head, kind, console),
         }
     }
 
@@ -188,13 +191,24 @@ impl Evaluate {
         self.tell(model, &evaluation, console)
     }
 
+    /// The same for people.
+    fn outcomes(&self, evaluation: &dyn Metrics) -> String {
+        let outcomes = self.require.iter().filter_map(|r| r.outcome(evaluation).ok());
+        outcomes.map(|o| format!("required   {o}\n")).collect()
+    }
+
+    /// What became of every condition.
+    fn checked(&self, evaluation: &dyn Metrics) -> Result<Vec<Checked>> {
+        let one = |r: &Requirement| {
+            let met = r.holds(evaluation)?;
+            Ok(Checked { condition: r.to_string(), found: evaluation.metric(r.name()), met })
+        };
+        self.require.iter().map(one).collect()
+    }
+
     /// The page, the result, and whether all conditions are met.
     fn tell<T: Told>(&self, model: &Model, evaluation: &T, console: &Console) -> Result<Outcome> {
-        let mut requirements = Vec::new();
-        for r in &self.require {
-            let met = r.holds(evaluation)?;
-            requirements.push(Checked { condition: r.to_string(), found: evaluation.metric(r.name()), met });
-        }
+        let requirements = self.checked(evaluation)?;
         let missed = requirements.iter().any(|c| !c.met);
         let [head, input] = [&self.head, &self.rows].map(|p| p.display().to_string());
         if let Some(path) = &self.report.report {
@@ -219,11 +233,7 @@ impl Evaluate {
             report: self.report.report.as_ref().map(|p| p.display().to_string()),
             evaluation,
         };
-        console.result(&summary, || {
-            let outcomes = self.require.iter().filter_map(|r| r.outcome(evaluation).ok());
-            let outcomes: String = outcomes.map(|o| format!("required   {o}\n")).collect();
-            format!("{}{outcomes}", evaluation.text())
-        })?;
+        console.result(&summary, || format!("{}{}", evaluation.text(), self.outcomes(evaluation)))?;
         Ok(if missed { Outcome::Missed } else { Outcome::Done })
     }
 }

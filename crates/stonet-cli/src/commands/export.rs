@@ -86,6 +86,11 @@ impl Export {
         let head = match resolved.of(&model)? {
             HeadAsked::Intervals(head, asked) => intervals(head, asked)?,
             HeadAsked::Classes(head, output, levels) => classifier_with_sets(head, output, levels)?,
+            HeadAsked::Labels(..) => {
+                let why = "has many labels, and such heads have no ONNX export yet; use `stonet predict`, or fit and export one label at a \
+                           time with --task classification";
+                return Err(Error::flag("HEAD", why));
+            }
         };
         let levels: Vec<f64> = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
         let bytes = match &self.network {

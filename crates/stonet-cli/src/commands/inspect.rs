@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stonet_io::{Head, Model};
 use stonet_onnx::Network;
 
-use super::fit::{class_columns, shown_columns, weights};
+use super::fit::{class_columns, shown_columns, shown_labels, weights};
 use crate::console::Console;
 use crate::error::Result;
 
@@ -45,6 +45,8 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
     let (task, settings) = match &model.head {
         Head::Regression(f) => ("regression", serde_json::to_value(f.settings())),
         Head::Classification(f) => ("classification", serde_json::to_value(f.settings())),
+        // The settings are those of every label.
+        Head::Labels(f) => ("labels", serde_json::to_value(f.heads().first().map(|head| head.settings()))),
     };
     let settings = settings.unwrap_or(Value::Null);
     let mut value = json!({
@@ -132,6 +134,21 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
                     value["guarantee"] = json!(guarantee);
                 }
             }
+        }
+        Head::Labels(f) => {
+            text += &format!("inputs       {} ({})\n", list(&columns.logits), model.kind.unwrap_or_default());
+            text += &format!("labels       {}\n", shown_labels(columns.logits.iter().zip(f.names())));
+            let mut labels = Vec::new();
+            for (k, (name, head)) in f.names().iter().zip(f.heads()).enumerate() {
+                let members: Vec<String> =
+                    head.notes().iter().map(|n| format!("{} {:.2}", n.method, n.weight)).collect();
+                text += &format!("label        {name}: {} ({})\n", head.settings().method, members.join(", "));
+                labels.push(json!({
+                    "label": name, "target": columns.targets[k], "column": columns.logits[k],
+                    "method": head.settings().method, "members": head.notes(), "left_out": head.left_out(),
+                }));
+            }
+            value["labels"] = json!(labels);
         }
     }
     if let Some(level) = model.level {

@@ -17,7 +17,7 @@ use crate::output;
 /// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
 ///
 /// Quantiles stand in columns such as `q05`, and probabilities P(y <= 100) in columns such as `below_100`. Prediction sets
-/// stand in columns `set` and `set_size`.
+/// stand in columns `set` and `set_size`. A head of many labels gives a column `p_<label>` for each.
 ///
 /// Columns are found by name: their order does not matter, and other columns are ignored. Files may be larger than
 /// memory.

@@ -3,11 +3,13 @@
 mod classification;
 pub mod hints;
 pub mod kept;
+mod labels;
 mod parts;
 mod regression;
 mod stream;
 
 pub use classification::ClassFile;
+pub use labels::LabelFile;
 pub use parts::{Part, Source, dropped, left_out, tell};
 pub use regression::RegressionFile;
 pub use stream::Batch;

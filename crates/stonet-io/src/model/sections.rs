@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
+use stonet::classification::FittedLabels;
 use stonet::{FittedClassifier, FittedRegressor};
 
 use super::container::{self, Parts};
@@ -24,13 +25,15 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 6] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL, SETS];
+const KNOWN: [&str; 7] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL, SETS, LABELS];
 /// The section of heads that cover within groups, which a reader has to understand too.
 const WITHIN: &str = "within";
 /// The same of heads that cover for functions of a row.
 const CONDITIONAL: &str = "conditional";
 /// The same of heads with prediction sets.
 const SETS: &str = "sets";
+/// The same of heads of many labels: their names.
+const LABELS: &str = "labels";
 /// Keys of the header that are no sections.
 const KEYS: [&str; 5] = ["checksum", "format", "format_version", "needs", "required"];
 
@@ -43,6 +46,11 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     let (task, mut head) = match &model.head {
         Head::Regression(head) => (Task::Regression, sound::<FittedRegressor>(serde_json::to_value(head))?),
         Head::Classification(head) => (Task::Classification, sound::<FittedClassifier>(serde_json::to_value(head))?),
+        Head::Labels(head) => (Task::Labels, sound::<Vec<FittedClassifier>>(serde_json::to_value(head.heads()))?),
+    };
+    let labels = match &model.head {
+        Head::Labels(head) => Some((LABELS, serde_json::to_string(head.names()).map_err(text)?)),
+        _ => None,
     };
     let mut tensors = Tensors::default();
     tensors.section("head");
@@ -56,8 +64,11 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
         model.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose().map_err(text)?;
     let further = [(WITHIN, &model.columns.within), (CONDITIONAL, &model.columns.conditional)];
     let further: Vec<(&str, &Vec<String>)> = further.into_iter().filter(|(_, names)| !names.is_empty()).collect();
-    let required: Vec<&str> =
-        REQUIRED.into_iter().chain(further.iter().map(|f| f.0)).chain(sets.iter().map(|s| s.0)).collect();
+    let required: Vec<&str> = REQUIRED
+        .into_iter()
+        .chain(further.iter().map(|f| f.0))
+        .chain(sets.iter().chain(&labels).map(|s| s.0))
+        .collect();
     let mut metadata: Vec<(&str, String)> = vec![
         ("format", "stonet".into()),
         ("format_version", VERSION.to_string()),
@@ -70,6 +81,7 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
         metadata.push((section, serde_json::to_string(names).map_err(text)?));
     }
     metadata.extend(sets);
+    metadata.extend(labels);
     metadata.extend(fingerprints.map(|text| ("fingerprints", text)));
     container::write(&metadata, &tensors.all)
 }
@@ -158,7 +170,15 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
     let head = match about.task {
         Task::Regression => Head::Regression(serde_json::from_value(head).map_err(plain)?),
         Task::Classification => Head::Classification(serde_json::from_value(head).map_err(plain)?),
+        Task::Labels => {
+            let names = serde_json::from_str(text(metadata, LABELS)?).map_err(plain)?;
+            let heads = serde_json::from_value(head).map_err(plain)?;
+            Head::Labels(Box::new(FittedLabels::new(names, heads).map_err(|e| e.to_string())?))
+        }
     };
+    if metadata.contains_key(LABELS) && !matches!(head, Head::Labels(_)) {
+        return Err("its names of labels belong to no head of many labels".into());
+    }
     let labels = about.labels()?;
     let About { mut columns, kind, level, seed, fingerprint, version, .. } = about;
     let names = |section: &str| match metadata.get(section) {

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use stonet::InputKind;
+use stonet::classification::FittedLabels;
 use stonet::rows::{ClassOutput, LabelKind};
 use stonet::score::{Asked, Quantity, Scorer};
 use stonet::{FittedClassifier, FittedRegressor, Labels, Level, PostStoNetRegressor, Side};
@@ -17,6 +19,9 @@ pub const UNUSED_PREDICTION: &str =
 /// Why prediction sets are refused by a head that was fitted without them.
 pub const NO_SETS: &str = "asks for prediction sets, and this head was fitted without them; fit it with them (`stonet fit --sets cv+`, or \
                            sets=\"cv+\" in Python)";
+
+/// Why a head of many labels refuses every setting.
+const MANY_LABELS: &str = "is not for heads of many labels, which give one probability for each label; leave it out";
 
 /// A setting that some heads have no use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +99,13 @@ pub enum Resolved {
         /// Whether numbers are written with 32 bits.
         single: bool,
     },
+    /// The probability of each label.
+    Labels {
+        /// What the network's outputs are.
+        kind: InputKind,
+        /// Whether numbers are written with 32 bits.
+        single: bool,
+    },
 }
 
 /// Prediction sets that are asked for.
@@ -112,6 +124,8 @@ pub enum HeadAsked<'a> {
     Intervals(&'a FittedRegressor, &'a Asked),
     /// Class probabilities from this output of a network, and prediction sets at these levels.
     Classes(&'a FittedClassifier, ClassOutput, &'a [Level]),
+    /// The probability of each label from a network's outputs of this kind.
+    Labels(&'a FittedLabels, InputKind),
 }
 
 impl Model {
@@ -140,6 +154,7 @@ impl Model {
         use Setting::{Below, Features, Joint, Level, Prediction, Quantiles, Sets, Side};
         match (&self.head, setting) {
             (Head::Classification(head), Level | Sets) if head.class_sets().is_some() => None,
+            (Head::Labels(_), _) => Some(MANY_LABELS),
             (Head::Classification(_), Sets) => Some(NO_SETS),
             (Head::Regression(_), Sets) => Some("is for class probabilities, and this head gives intervals"),
             (Head::Classification(_), Quantiles | Below) => {
@@ -224,6 +239,10 @@ impl Model {
                 }
                 Ok(Resolved::Classes { output, sets: Some(AskedSets { levels, columns }), single })
             }
+            Head::Labels(_) => match self.kind {
+                Some(kind) => Ok(Resolved::Labels { kind, single }),
+                None => Err(Error::Unsound { why: "a head of many labels needs the kind of its inputs".into() }),
+            },
         }
     }
 }
@@ -234,6 +253,7 @@ impl Resolved {
         match self {
             Resolved::Intervals { asked, .. } => Some(&asked.levels),
             Resolved::Classes { sets, .. } => sets.as_ref().map(|sets| &sets.levels[..]),
+            Resolved::Labels { .. } => None,
         }
     }
 
@@ -245,7 +265,7 @@ impl Resolved {
     /// The prediction sets that are asked for.
     pub fn sets(&self) -> Option<&AskedSets> {
         match self {
-            Resolved::Intervals { .. } => None,
+            Resolved::Intervals { .. } | Resolved::Labels { .. } => None,
             Resolved::Classes { sets, .. } => sets.as_ref(),
         }
     }
@@ -266,28 +286,39 @@ impl Resolved {
             (Head::Classification(head), Resolved::Classes { output, .. }) => {
                 Ok(HeadAsked::Classes(head, *output, self.levels().unwrap_or_default()))
             }
+            (Head::Labels(head), Resolved::Labels { kind, .. }) => Ok(HeadAsked::Labels(head, *kind)),
             _ => Err(Error::Unsound { why: "what is asked was resolved for a head of the other task".into() }),
         }
     }
 
     /// The model's head, ready to compute this. A one-sided bound of Eve's law at a level of 0.5 and below is an error,
-    /// as is a model of the other task.
+    /// as is a model of the other task, and a head of many labels, which has one scorer for each.
     pub fn scorer(&self, model: &Model) -> Result<Arc<Scorer>> {
         Ok(match self.of(model)? {
             HeadAsked::Intervals(head, asked) => head.scorer(asked)?,
             HeadAsked::Classes(head, output, levels) => head.scorer_with(output, levels)?,
+            HeadAsked::Labels(..) => {
+                return Err(Error::Unsound { why: "a head of many labels has a scorer for each label".into() });
+            }
         })
     }
 
     /// The columns that come out: `prediction`, then `lower_90`, `upper_90`, … for every level, `q05` for a quantile and
     /// `below_100` for P(y ≤ 100), with the target's name in front where there are several; or `class` and `p_<label>` for
-    /// every class, and the columns of [`SetColumns`], with the level behind them where there are several.
+    /// every class, and the columns of [`SetColumns`], with the level behind them where there are several; or `p_<label>`
+    /// for each of many labels.
     pub fn outputs(&self, model: &Model) -> Vec<Column> {
         match self {
             Resolved::Intervals { asked, single } => {
                 let columns = interval_columns(&model.columns.targets, asked);
                 columns.into_iter().map(|(name, _)| Column::new(name, number(*single))).collect()
             }
+            Resolved::Labels { single, .. } => match &model.head {
+                Head::Labels(head) => {
+                    head.names().iter().map(|n| Column::new(format!("p_{n}"), number(*single))).collect()
+                }
+                _ => Vec::new(),
+            },
             Resolved::Classes { single, sets, .. } => model.labels.as_ref().map_or_else(Vec::new, |labels| {
                 let probabilities = labels.names().iter().map(|n| Column::new(format!("p_{n}"), number(*single)));
                 let sets = sets.iter().flat_map(|sets| set_columns(sets, labels, number(*single)));

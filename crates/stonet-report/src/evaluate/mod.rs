@@ -4,6 +4,7 @@ mod binomial;
 mod classes;
 mod importance;
 mod kappa;
+mod labels;
 mod regression;
 mod requirement;
 mod sample;
@@ -21,6 +22,7 @@ pub use classes::{
 pub(crate) use classes::{REJECTED, named};
 pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};
+pub use labels::{LabelRow, LabelScores, LabelsEvaluation};
 pub use regression::{
     CurvePoint, Diagnosis, DistributionScores, EvaluateSettings, FoundPart, IntervalScores, LEVELS, MemberWeights,
     PooledSubgroup, QUANTILES, QuantilePoint, REGRESSION_METRICS, Ranking, RegressionEvaluation, RegressionJudge,

@@ -321,6 +321,14 @@ pub enum Error {
         /// What it should be.
         kind: &'static str,
     },
+    /// A label that every row has, or none.
+    #[error("label `{label}` is present in {rows}, so there is nothing to learn about it; leave it out")]
+    ConstantLabel {
+        /// Its name.
+        label: String,
+        /// Which rows have it: `no row` or `every row`.
+        rows: &'static str,
+    },
     /// Two classes of one name.
     #[error("classes {first} and {second} (from 0) are both called `{name}`; give each class a name of its own")]
     DuplicateClass {
@@ -592,6 +600,17 @@ impl Error {
         | Error::UnknownLabel { row, .. } = &mut self
         {
             *row += rows;
+        }
+        self
+    }
+
+    /// The same error about a column of many outputs, where it is about the one output of a binary classifier.
+    pub fn of_column(mut self, k: usize) -> Self {
+        if let Error::NotAProbability { column, .. }
+        | Error::NotFinite { column, .. }
+        | Error::Magnitude { column, .. } = &mut self
+        {
+            *column = k;
         }
         self
     }

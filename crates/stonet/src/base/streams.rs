@@ -180,6 +180,13 @@ scopes! {
         /// The rows that `stonet fit --sample` draws.
         SAMPLE: One = super::regression::SAMPLE;
     }
+    /// Of the seed of a head of many labels.
+    labels {
+        /// The binary head of each label.
+        HEADS: Family = Family::new(0, SAMPLE);
+        /// The rows that `stonet fit --sample` draws.
+        SAMPLE: One = super::regression::SAMPLE;
+    }
     /// Of a method's fit by run: all rows, then each fold.
     class_fit {
         /// All rows.

@@ -299,7 +299,7 @@ fn by_column_names(seen: &Labels, columns: &[String]) -> Option<Labels> {
 }
 
 /// Bytes that all names begin with.
-fn common_prefix(names: &[String]) -> usize {
+pub(super) fn common_prefix(names: &[String]) -> usize {
     let Some(first) = names.first() else { return 0 };
     let shared = |other: &String| first.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count();
     let mut length = names.iter().map(shared).min().unwrap_or(0);

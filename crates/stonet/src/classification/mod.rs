@@ -7,6 +7,7 @@ mod family;
 mod fit;
 mod forms;
 mod interval;
+mod labels;
 mod method;
 mod pool;
 mod sets;
@@ -22,6 +23,7 @@ pub use interval::{
     AccuracyBounds, AccuracyInterval, ClassInterval, Covariance, IntervalScale, OneClass, ProbabilityCovariance,
     ProbabilityIntervals, Trust, Wald,
 };
+pub use labels::{FittedLabels, LabelRows, label_names, outputs_by_name};
 pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 

@@ -1,5 +1,6 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
+mod labels;
 mod sampled;
 mod sets;
 mod settings;
@@ -20,7 +21,7 @@ use stonet::{
 };
 use stonet_io::{Head, Model};
 
-use crate::args::{ColumnArgs, FORMATS, SeedArg, Task};
+use crate::args::{ColumnArgs, FORMATS, HeadTask, SeedArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
@@ -31,19 +32,20 @@ use sets::SetArgs;
 use summary::Summary;
 
 pub use sets::{shown_sets, told_sets};
-pub use summary::{class_columns, shown_columns, weights};
+pub use summary::{class_columns, shown_columns, shown_labels, weights};
 
 /// Fit a head on rows that the network was not trained on, and save it
 ///
 /// The head turns the last hidden layer of a network into prediction intervals, or its logits into calibrated
-/// probabilities. Rows that the network was trained on void every guarantee.
+/// probabilities: of one class per row, or of many labels, each with a column of 0 and 1 and an output of its own. Rows
+/// that the network was trained on void every guarantee.
 ///
 /// A folder of Parquet files may be larger than memory: rows drawn at random are fitted, and for intervals all others
 /// calibrate them, which reads the folder twice.
 #[derive(Args)]
 #[command(
     override_usage = "stonet fit [OPTIONS] --task <TASK> --output <HEAD> <ROWS>\n       stonet fit --task <TASK> --print-settings",
-    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label --sets cv+ -o head.stonet",
+    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label --sets cv+ -o head.stonet\n  stonet fit validation.csv --task labels --inputs 'z_*' --target 'y_*' -o head.stonet",
     after_long_help = None
 )]
 pub struct Fit {
@@ -51,7 +53,7 @@ pub struct Fit {
     rows: PathBuf,
     /// What to predict
     #[arg(long, value_enum)]
-    task: Task,
+    task: HeadTask,
     /// The head, a file that ends in .stonet
     #[arg(
         short,
@@ -71,7 +73,7 @@ pub struct Fit {
     /// a folder, all of a file]
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// Classification: calibration method: none, temperature, temperature-smooth, ets, vector, svs, sms, matrix,
+    /// Classification and labels: calibration method: none, temperature, temperature-smooth, ets, vector, svs, sms, matrix,
     /// matrix-odir, isotonic, venn-abers, post-linear, paper, stonet, skip-linear, skip, skip-prob, skip-features, stack
     /// [default: stack]
     #[arg(long, value_name = "NAME")]
@@ -151,8 +153,8 @@ impl Fit {
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
-                Task::Regression => settings::printed(&self.regression_settings(level)?.resolved()),
-                Task::Classification => settings::printed(&self.class_settings()?),
+                HeadTask::Regression => settings::printed(&self.regression_settings(level)?.resolved()),
+                HeadTask::Classification | HeadTask::Labels => settings::printed(&self.class_settings()?),
             };
             return console.result(&json!({ "schema": "stonet.settings/1", "settings": value }), || text);
         }
@@ -161,8 +163,9 @@ impl Fit {
         output::check_named("--output", &self.output, "stonet", "head.stonet", &read)?;
         let begin = Instant::now();
         let (model, mut summary) = match self.task {
-            Task::Regression => self.regression(level, console)?,
-            Task::Classification => self.classification(level, console)?,
+            HeadTask::Regression => self.regression(level, console)?,
+            HeadTask::Classification => self.classification(level, console)?,
+            HeadTask::Labels => self.labels(console)?,
         };
         model.save(&self.output)?;
         summary.seconds = begin.elapsed().as_secs_f64();
@@ -424,6 +427,7 @@ impl Fit {
             targets: columns.targets.clone(),
             classes: None,
             class_columns: Vec::new(),
+            labels: None,
             absent_classes: Vec::new(),
             level: None,
             seed: self.seed.seed,

@@ -10,7 +10,7 @@ use stonet::{Kind, Seed};
 use stonet_io::{ModelColumns, Reading, Sample, Sampling, Table};
 
 use super::Fit;
-use crate::args::Task;
+use crate::args::HeadTask;
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::{RegressionFile, Source, hints, tell};
@@ -65,7 +65,7 @@ impl Fit {
         (most, share): (usize, f64),
         console: &Console,
     ) -> Result<(Table, Drawn)> {
-        let regression = self.task == Task::Regression;
+        let regression = self.task == HeadTask::Regression;
         let stdin = |path: &Path| path == Path::new("-");
         if regression && (stdin(&source.path) || source.beside.iter().any(|b| stdin(&b.path))) {
             return Err(Error::flag(

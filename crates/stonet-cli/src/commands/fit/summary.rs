@@ -22,6 +22,9 @@ pub struct Summary {
     pub classes: Option<Vec<String>>,
     /// The class of every output of the network, where there are outputs.
     pub class_columns: Vec<ClassColumn>,
+    /// Many labels, where a head is fitted for each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<Vec<LabelSummary>>,
     /// Classes without a row to learn from.
     pub absent_classes: Vec<String>,
     pub level: Option<f64>,
@@ -65,6 +68,9 @@ impl Summary {
         if !self.class_columns.is_empty() {
             text += &format!("classes    {}\n", shown_columns(&self.class_columns));
         }
+        if let Some(labels) = &self.labels {
+            text += &format!("labels     {}\n", shown_labels(labels.iter().map(|l| (&l.column, &l.label))));
+        }
         if let Some(sets) = &self.shown_sets {
             text += &format!("sets       {sets}\n");
         }
@@ -92,6 +98,24 @@ const LISTED: usize = 12;
 pub struct ClassColumn {
     pub column: String,
     pub class: String,
+}
+
+/// A label, its column of 0 and 1, its output of the network, and what became of its head.
+#[derive(Serialize)]
+pub struct LabelSummary {
+    pub label: String,
+    pub target: String,
+    pub column: String,
+    /// The share of rows in which it is present.
+    pub base_rate: f64,
+    pub members: Value,
+}
+
+/// The outputs of a network with their labels, for people.
+pub fn shown_labels<'a>(pairs: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    let pairs: Vec<ClassColumn> =
+        pairs.map(|(column, label)| ClassColumn { column: column.clone(), class: label.clone() }).collect();
+    shown_columns(&pairs)
 }
 
 /// The outputs of a network with their classes; none where a head was fitted on features alone. The single output of a

@@ -1,0 +1,223 @@
+"""Calibrated probabilities of many labels, of which a row may have any number."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from os import PathLike, fspath
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _arguments as arguments
+from . import _core
+from . import _validate as check
+from ._arguments import Kind, Method
+from ._base import Estimator, seed_of, to_json
+from ._progress import reporter
+from ._regression import known_columns
+
+
+class MultiLabelClassifier(Estimator):
+    """Calibrated probabilities of many labels from a network with one output per label.
+
+    Each label has a binary head of its own. Fit it on rows that the network was **not** trained on: on rows it has seen
+    it is right too often.
+
+    Parameters
+    ----------
+    method : str, default="stack"
+        How probabilities are made, as in `PostStoNetClassifier`.
+    kind : {"auto", "logits", "log-probabilities", "probabilities"}, default="auto"
+        What the columns of X are. ``auto``: probabilities where all numbers lie between 0 and 1, otherwise logits.
+    labels : sequence of str, optional
+        The names of the labels; if not given, the names of the columns of Y, or ``y0``, ``y1``, ….
+    folds : int, optional
+        Folds of every cross-validation.
+    settings : dict, optional
+        Any other setting, by the names of the TOML files of the command.
+    progress : bool or callable, optional
+        True for a bar (by tqdm if it is installed), or a function of (done, total); what it raises ends the fit.
+    n_jobs : int, optional
+        Threads; all cores if None or -1. Results do not depend on it.
+    random_state : int, RandomState or Generator, optional
+        Random seed; None is 1, so that results can always be repeated.
+    fingerprints : bool, default=True
+        Whether the head keeps 32-bit fingerprints of its rows, also in files.
+
+    Attributes
+    ----------
+    labels_ : list of str
+        The names of the labels.
+    kind_ : str
+        What X was taken for.
+    members_ : list of list of dict
+        For each label what became of every member.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, where X was a frame with names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from stonet import MultiLabelClassifier
+    >>> rng = np.random.default_rng(1)
+    >>> z = rng.normal(size=(400, 2))
+    >>> Y = (rng.random((400, 2)) < 1 / (1 + np.exp(-z))).astype(int)
+    >>> head = MultiLabelClassifier(method="temperature").fit(3 * z, Y)   # logits that are far too sure
+    >>> head.predict_proba(3 * z).shape
+    (400, 2)
+    """
+
+    _type: ClassVar[str] = "classifier"
+    _multi_output: ClassVar[bool] = True
+    _head: _core.ManyLabels
+    n_features_in_: int
+
+    def __init__(
+        self,
+        method: Method = "stack",
+        kind: Kind = "auto",
+        labels: Sequence[str] | None = None,
+        folds: int | None = None,
+        settings: dict[str, Any] | None = None,
+        progress: bool | Callable[[int, int], Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        fingerprints: bool = True,
+    ) -> None:
+        self.method = method
+        self.kind = kind
+        self.labels = labels
+        self.folds = folds
+        self.settings = settings
+        self.progress = progress
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.fingerprints = fingerprints
+
+    def fit(self, X: Any, Y: Any) -> MultiLabelClassifier:
+        """Fit on rows that the network has not seen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_labels)
+            The network's outputs, one column per label in the order of the columns of Y.
+        Y : array-like of shape (n_samples, n_labels)
+            1 or True where a label is present, and 0 or False elsewhere.
+
+        Returns
+        -------
+        MultiLabelClassifier
+            Itself.
+        """
+        values = check.matrix(X, min_rows=2)
+        check.remember_columns(self, X, values.shape[1])
+        present = check.matrix(Y, name="Y")
+        check.same_rows(len(values), len(present))
+        count = present.shape[1]
+        if values.shape[1] != count:
+            raise ValueError(
+                f"X has {values.shape[1]} columns and Y has {count}; give one output of the network for every label"
+            )
+        wrong = np.argwhere((present != 0) & (present != 1))
+        if len(wrong):
+            row, column = wrong[0]
+            raise ValueError(
+                f"Y: row {row}, column {column} is {present[row, column]}; "
+                "a label is 1 where it is present and 0 elsewhere (rows and columns count from 0)"
+            )
+        targets = check.column_names(Y) or [f"y{i}" for i in range(count)]
+        names = targets if self.labels is None else [str(name) for name in self.labels]
+        if len(names) != count:
+            raise ValueError(f"labels has {len(names)} names and Y has {count} columns; give one name for every label")
+        given = arguments.settings(self.settings)
+        for name in {"method", "folds"} & given.keys():
+            raise ValueError(f"settings has {name!r}, which the argument {name}= is for")
+        method = self.method if isinstance(self.method, str) else arguments.choice("method", self.method, Method)
+        folds = None if self.folds is None else arguments.whole("folds", self.folds, 2)
+        arguments.choice("kind", self.kind, Kind)
+        with reporter(self.progress, "fit") as callback:
+            head = _core.ManyLabels.fit(
+                np.asarray(values, dtype=np.float64),
+                np.asarray(present, dtype=np.float64),
+                names=names,
+                columns=check.column_names(X) or [f"c{i}" for i in range(count)],
+                targets=targets,
+                kind=None if self.kind == "auto" else self.kind,
+                settings=to_json({**given, "method": method, "folds": folds}),
+                seed=seed_of(self.random_state),
+                fingerprints=arguments.flag("fingerprints", self.fingerprints),
+                n_jobs=arguments.jobs(self.n_jobs),
+                progress=callback,
+            )
+        self._take(head)
+        return self
+
+    def _take(self, head: _core.ManyLabels) -> None:
+        """Keep a fitted head and what is told of it."""
+        self._head = head
+        self.labels_ = head.names()
+        self.kind_ = json.loads(head.about())["kind"]
+        self.members_ = json.loads(head.notes())
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Predict the probability that each label is present.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_labels)
+            Rows as those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            The probabilities, each label by itself: a row need not sum to one.
+        """
+        head: _core.ManyLabels = self._fitted()
+        values = check.matrix(X)
+        check.check_columns(self, X, values.shape[1])
+        return head.probabilities(np.asarray(values, dtype=np.float64), arguments.jobs(self.n_jobs))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Predict which labels are present: those with a probability of at least one half.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_labels)
+            Rows as those of the fit.
+
+        Returns
+        -------
+        ndarray of int of shape (n_samples, n_labels)
+            1 where a label is taken to be present, and 0 elsewhere.
+        """
+        return (self.predict_proba(X) >= 0.5).astype(np.int64)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a `.stonet` file, which `stonet.load` and the command read.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to.
+        """
+        self._fitted().save(fspath(path))
+
+    @classmethod
+    def _of(cls, head: _core.ManyLabels) -> MultiLabelClassifier:
+        about, rest = json.loads(head.about()), json.loads(head.settings())
+        estimator = cls(
+            method=rest.pop("method"),
+            kind=about["kind"],
+            labels=head.names(),
+            folds=rest.pop("folds"),
+            settings=rest,
+            random_state=about["seed"],
+            fingerprints=about["fingerprints"] is not None,
+        )
+        known_columns(estimator, about["columns"]["logits"])
+        estimator._take(head)
+        return estimator

@@ -1,0 +1,169 @@
+//! `--task labels`: heads of many labels through files, by every command.
+
+mod common;
+
+use common::{Desk, normal};
+use ndarray::{Array2, s};
+use rand::RngExt;
+use stonet::base::streams::labels;
+use stonet::{ClassInputs, ClassRows, InputKind, PostStoNetClassifier, Seed};
+
+/// Logits of three labels, in another order than the labels themselves.
+fn table(rows: usize, seed: u64) -> String {
+    let (mut z, mut rng) = (normal(seed), Seed::new(seed + 100).rng());
+    let mut text = "id,z_dog,z_cat,z_car,y_cat,y_dog,y_car\n".to_owned();
+    for i in 0..rows {
+        let z: [f64; 3] = [(); 3].map(|()| z());
+        let y = z.map(|z| u8::from(rng.random::<f64>() < 1.0 / (1.0 + (0.5 - z).exp())));
+        text += &format!("r{i},{},{},{},{},{},{}\n", 3.0 * z[0], 3.0 * z[1], 3.0 * z[2], y[1], y[0], y[2]);
+    }
+    text
+}
+
+fn desk() -> Desk {
+    let desk = Desk::new();
+    desk.write("val.csv", table(300, 1)).write("test.csv", table(200, 2));
+    desk
+}
+
+const FIT: &str = "fit val.csv --task labels --inputs z_* --target y_* -o head.stonet";
+
+#[test]
+fn a_fit_is_one_binary_fit_per_label() {
+    let desk = desk();
+    let told = desk.json(&format!("{FIT} --seed 7"));
+    let pairs: Vec<(&str, &str)> = told["labels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|l| (l["column"].as_str().unwrap(), l["label"].as_str().unwrap()))
+        .collect();
+    assert_eq!(pairs, [("z_cat", "cat"), ("z_dog", "dog"), ("z_car", "car")]);
+    desk.run("predict head.stonet test.csv --keep id -o p.csv");
+    assert!(desk.text("p.csv").starts_with("id,p_cat,p_dog,p_car\nr0,"));
+    let judged = desk.json("evaluate head.stonet test.csv");
+    let mut nlls = Vec::new();
+    for (k, name) in ["cat", "dog", "car"].into_iter().enumerate() {
+        let logits = |file: &str| {
+            let z =
+                Array2::from_shape_vec((desk.column(file, "z_cat").len(), 1), desk.column(file, &format!("z_{name}")));
+            InputKind::Logits.convert(z.unwrap()).unwrap()
+        };
+        let codes =
+            |file: &str| desk.column(file, &format!("y_{name}")).iter().map(|&y| y as usize).collect::<Vec<_>>();
+        let (z, y) = (logits("val.csv"), codes("val.csv"));
+        let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &y, 2).unwrap();
+        let seed = Seed::new(7).child(labels::HEADS.at(k));
+        let alone = PostStoNetClassifier::default().fit(&rows, seed, &|_, _| true).unwrap();
+        let (z, y) = (logits("test.csv"), codes("test.csv"));
+        let p = alone.probabilities(&ClassInputs::logits(z.view()).unwrap()).unwrap();
+        let written = desk.column("p.csv", &format!("p_{name}"));
+        assert!(common::apart(&written, &p.slice(s![.., 1]).to_vec()) < 1e-9, "{name}");
+
+        let scores = stonet::metrics::class_scores(p.view(), &y, stonet::metrics::BINS).unwrap();
+        let found = &judged["evaluation"]["labels"][k];
+        assert_eq!(found["label"], name);
+        let base_rate = y.iter().sum::<usize>() as f64 / y.len() as f64;
+        for (score, expected) in
+            [("nll", scores.nll), ("brier", scores.brier), ("ece", scores.ece), ("base_rate", base_rate)]
+        {
+            assert!((found[score].as_f64().unwrap() - expected).abs() < 1e-9, "{name} {score}");
+        }
+        nlls.push(scores.nll);
+    }
+    let mean = judged["evaluation"]["mean"]["nll"].as_f64().unwrap();
+    assert!((mean - nlls.iter().sum::<f64>() / 3.0).abs() < 1e-9);
+}
+
+#[test]
+fn every_command_works_or_refuses_in_words() {
+    let desk = desk();
+    let said = desk.run(&format!("{FIT} --method temperature"));
+    assert!(said.contains("labels     z_cat = cat, z_dog = dog, z_car = car"), "{said}");
+    let shown = desk.run("inspect head.stonet");
+    assert!(shown.contains("a head for labels") && shown.contains("label        dog: temperature"), "{shown}");
+    assert_eq!(desk.json("inspect head.stonet")["labels"][2]["column"], "z_car");
+    let text = desk.run("evaluate head.stonet test.csv --require nll<=0.7");
+    assert!(text.contains("base rate") && text.contains("required   nll<=0.7: met"), "{text}");
+    desk.ended("evaluate head.stonet test.csv --require nll<=0.01", 1);
+    desk.refuses("export head.stonet -o head.onnx", &["many labels", "no ONNX export yet"]);
+    desk.refuses("predict head.stonet test.csv --sets -o p.csv", &["--sets is not for heads of many labels"]);
+    desk.refuses("predict head.stonet test.csv --level 0.9 -o p.csv", &["--level is not for heads of many labels"]);
+    desk.refuses("evaluate head.stonet test.csv --by id", &["--by is not for heads of many labels"]);
+    desk.refuses("evaluate head.stonet test.csv --report r.html", &["--report is not for heads of many labels"]);
+    desk.refuses("evaluate head.stonet val.csv", &["val.csv", "among the rows that were fitted on"]);
+    desk.refuses("evaluate head.stonet test.csv --require coverage>=0.9", &["coverage", "nll, brier, ece, cece"]);
+}
+
+#[test]
+fn probabilities_are_guessed_and_order_stands_in_for_names() {
+    let desk = Desk::new();
+    let mut text = "cat,dog,p0,p1\n".to_owned();
+    let mut rng = Seed::new(5).rng();
+    for _ in 0..200 {
+        let p: [f64; 2] = [rng.random(), rng.random()];
+        let y = p.map(|p| rng.random::<f64>() < p);
+        text += &format!("{},{},{},{}\n", y[0], if y[1] { "TRUE" } else { "False" }, p[0], p[1]);
+    }
+    desk.write("val.csv", text);
+    let output = desk.ended("fit val.csv --task labels --target cat,dog --method temperature -o head.stonet", 0);
+    let note = String::from_utf8(output.stderr).unwrap();
+    assert!(note.contains("so their order does"), "{note}");
+    let inspected = desk.json("inspect head.stonet");
+    assert_eq!((&inspected["kind"], &inspected["labels"][1]["column"]), (&"probabilities".into(), &"p1".into()));
+    desk.refuses(
+        "fit val.csv --task labels --target cat,dog --kind logits -o other.stonet",
+        &["val.csv", "look like probabilities"],
+    );
+}
+
+#[test]
+fn bad_rows_and_flags_are_named() {
+    let desk = desk();
+    let lines = |file: &str| desk.text(file).lines().map(str::to_owned).collect::<Vec<_>>();
+    let mut two = lines("val.csv");
+    two[4] = two[4].rsplit_once(',').unwrap().0.to_owned() + ",2";
+    desk.write("two.csv", two.join("\n"));
+    let never: Vec<String> = lines("val.csv")
+        .iter()
+        .enumerate()
+        .map(|(i, l)| if i == 0 { l.clone() } else { l.rsplit_once(',').unwrap().0.to_owned() + ",0" })
+        .collect();
+    let always = (never.join("\n") + "\n").replace(",0\n", ",1\n");
+    desk.write("never.csv", never.join("\n"))
+        .write("always.csv", always.clone())
+        .write("rare.csv", always.replacen(",1\n", ",0\n", 1));
+    let fit = |rows: &str, more: &str| FIT.replace("val.csv", rows) + more;
+    desk.refuses(&fit("two.csv", ""), &["two.csv: row 3 (from 0) of column `y_car` is `2`", "--target"]);
+    desk.refuses(&fit("always.csv", ""), &["always.csv", "`y_car`", "is present in every row"]);
+    desk.refuses(
+        &fit("rare.csv", ""),
+        &["rare.csv", "`y_car`", "label `car` is present in 299 of 300 rows", "--method"],
+    );
+    desk.run(&fit("rare.csv", " --method temperature"));
+    std::fs::remove_file(desk.at("head.stonet")).unwrap();
+    desk.refuses(&fit("never.csv", ""), &["never.csv", "`y_car`", "label `car` is present in no row", "--target"]);
+    desk.refuses(
+        "fit val.csv --task labels --inputs z_d*,z_cat --target y_* -o head.stonet",
+        &["--inputs names 2 columns, and --target names 3", "--target 'y_*' --inputs 'z_*'"],
+    );
+    desk.refuses(
+        "fit val.csv --task labels --target y_cat --exclude id -o head.stonet",
+        &["--inputs is not given, which means all 5 other columns", "--target names 1"],
+    );
+    desk.refuses(&fit("val.csv", " --kind probabilities"), &["row 0 (from 0) of column `z_", "--kind logits"]);
+    desk.refuses(&fit("val.csv", " --kind features"), &["--kind features is for --task classification"]);
+    desk.refuses(&fit("val.csv", " --sets cv+"), &["--sets is for --task classification"]);
+    desk.refuses(&fit("val.csv", " --level 0.9"), &["--level is for --task regression"]);
+    desk.refuses(&fit("val.csv", " --classes a,b"), &["--classes is for --task classification"]);
+    desk.refuses(&fit("val.csv", " --features id"), &["--features is for --task classification"]);
+    desk.refuses(&fit("val.csv", " --interval cv+"), &["--interval is for --task regression"]);
+    desk.refuses(&fit("val.csv", " --method none-such"), &["none-such"]);
+
+    // A label that is not 0 or 1 among the rows to judge, by its row in the file.
+    desk.run(&format!("{FIT} --method temperature"));
+    let mut test = lines("test.csv");
+    test[9] = test[9].rsplit_once(',').unwrap().0.to_owned() + ",maybe";
+    desk.write("maybe.csv", test.join("\n"));
+    desk.refuses("evaluate head.stonet maybe.csv", &["maybe.csv: row 8 (from 0) of column `y_car` is `maybe`"]);
+}
