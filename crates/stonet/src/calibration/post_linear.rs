@@ -3,7 +3,7 @@
 
 use ndarray::Array2;
 
-use super::skip::{Base, SkipModel, View, standardised};
+use super::skip::{Base, SkipModel, View, log_loss, standardised};
 use super::temperature;
 use crate::base::Result;
 use crate::base::Work;
@@ -15,6 +15,9 @@ use crate::sparse::{MultinomialFit, SparseMultinomial};
 const LAMBDAS: usize = 16;
 /// The smallest λ, as a part of λ_max.
 const SMALLEST: f64 = 1e-3;
+
+/// A loss that has clearly risen, as a multiple of the least one.
+const CLEARLY: f64 = 1.01;
 
 /// One solution as a calibrator.
 pub(crate) struct Linear {
@@ -72,11 +75,28 @@ impl Design {
         Ok((0..LAMBDAS).map(|i| largest * (step * i as f64).exp()).collect())
     }
 
-    /// The solutions along a path.
-    pub(crate) fn path(&self, rows: &ClassRows<'_>, lambdas: &[f64], work: &Work<'_>) -> Result<Vec<Linear>> {
+    /// The solutions along a path, up to where the loss of rows held out, if there are any, has clearly risen twice in a
+    /// row: smaller λ fit ever more noise, and cost most.
+    pub(crate) fn path(
+        &self,
+        rows: &ClassRows<'_>,
+        held_out: Option<&ClassRows<'_>>,
+        lambdas: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Vec<Linear>> {
         let (solver, labels, k) = (&self.solver, rows.labels(), rows.classes());
         let offset = self.skip.as_ref().map(|(_, z)| z.view());
-        let fits = solver.watched_path(self.x.view(), labels, k, offset, lambdas, &|| Ok(work.check()?))?;
+        let (mut best, mut risen) = (f64::INFINITY, 0);
+        let mut go_on = |fit: &MultinomialFit| {
+            let Some(held_out) = held_out else { return Ok(true) };
+            let model = self.linear(fit.clone(), k, lambdas[0])?.model;
+            let loss = log_loss(model.logits(&held_out.inputs())?, held_out.labels());
+            risen = if loss > CLEARLY * best { risen + 1 } else { 0 };
+            best = best.min(loss);
+            Ok(risen < 2)
+        };
+        let check = || Ok(work.check()?);
+        let fits = solver.path_while(self.x.view(), labels, k, offset, lambdas, &check, &mut go_on)?;
         fits.into_iter().map(|fit| self.linear(fit, k, lambdas[0])).collect()
     }
 

@@ -89,12 +89,13 @@ impl Family {
         matches!(self.method, None | Temperature | TemperatureSmooth | Vector | Svs | Sms | Matrix)
     }
 
-    /// The candidates of one run on these rows: all of them, or those up to a number.
+    /// The candidates of one run on these rows: all of them, or those up to a number. Rows held out may tell where it
+    /// is not worth going on.
     pub(super) fn fit(
         &self,
         run: usize,
         last: Option<usize>,
-        rows: &ClassRows<'_>,
+        (rows, held_out): (&ClassRows<'_>, Option<&ClassRows<'_>>),
         settings: &PostStoNetClassifier,
         seed: Seed,
         work: &Work<'_>,
@@ -131,8 +132,8 @@ impl Family {
                 }
                 Ok(fits.into_iter().zip(ODIR).map(|(f, setting)| Candidate { setting, ..f.into() }).collect())
             }
-            ClassMethod::PostLinear => self.linear(Design::alone(rows)?, last, rows, work),
-            ClassMethod::SkipLinear => self.linear(Design::skip(rows)?, last, rows, work),
+            ClassMethod::PostLinear => self.linear(Design::alone(rows)?, last, (rows, held_out), work),
+            ClassMethod::SkipLinear => self.linear(Design::skip(rows)?, last, (rows, held_out), work),
             ClassMethod::Paper => forms::paper(rows, settings, seed, work),
             ClassMethod::StoNet => forms::plain(rows, &settings.skip, (kappa, last), seed, work),
             ClassMethod::Skip => forms::skip(rows, View::Centred, &settings.skip, (kappa, last), seed, work),
@@ -154,11 +155,12 @@ impl Family {
         &self,
         design: Design,
         last: Option<usize>,
-        rows: &ClassRows<'_>,
+        (rows, held_out): (&ClassRows<'_>, Option<&ClassRows<'_>>),
         work: &Work<'_>,
     ) -> Result<Vec<Candidate>> {
         let design = design.with_tolerance(self.tolerance);
-        Ok(design.path(rows, upto(&self.lambdas, last), work)?.into_iter().map(Candidate::from).collect())
+        let path = design.path(rows, held_out, upto(&self.lambdas, last), work)?;
+        Ok(path.into_iter().map(Candidate::from).collect())
     }
 }
 

@@ -155,7 +155,7 @@ impl PostStoNetClassifier {
                     let mut all = family.fit(
                         choice.run,
                         Some(choice.candidate),
-                        rows,
+                        (rows, None),
                         self,
                         stream(seed, family, choice.run, streams::class_fit::WHOLE),
                         &work,
@@ -214,7 +214,8 @@ impl PostStoNetClassifier {
             .par_iter()
             .map(|&(m, run, fold)| {
                 let seed = stream(seed, &families[m], run, streams::class_fit::FOLDS.at(fold));
-                let fit = families[m].fit(run, None, &folds[fold].fit.view(), self, seed, work)?;
+                let rows = (&folds[fold].fit.view(), Some(&folds[fold].held_out.view()));
+                let fit = families[m].fit(run, None, rows, self, seed, work)?;
                 work.advance()?;
                 Ok(fit)
             })
@@ -223,6 +224,11 @@ impl PostStoNetClassifier {
             families.iter().map(|f| (0..f.runs()).map(|_| Vec::new()).collect()).collect();
         for ((m, run, _), fit) in jobs.into_iter().zip(done) {
             sorted[m][run].push(fit);
+        }
+        // Folds that stopped at different places have the beginning in common.
+        for run in sorted.iter_mut().flatten() {
+            let shortest = run.iter().map(Vec::len).min().unwrap_or(0);
+            run.iter_mut().for_each(|fits| fits.truncate(shortest));
         }
         Ok(sorted)
     }

@@ -156,12 +156,33 @@ impl SparseMultinomial {
         lambdas: &[f64],
         check: &dyn Fn() -> Result<()>,
     ) -> Result<Vec<MultinomialFit>> {
+        self.path_while(x, labels, classes, offset, lambdas, check, &mut |_| Ok(true))
+    }
+
+    /// The same up to the first solution that is not worth going on from.
+    #[expect(clippy::too_many_arguments, reason = "rows, a path, and what watches it")]
+    pub(crate) fn path_while(
+        &self,
+        x: ArrayView2<'_, f64>,
+        labels: &[usize],
+        classes: usize,
+        offset: Option<ArrayView2<'_, f64>>,
+        lambdas: &[f64],
+        check: &dyn Fn() -> Result<()>,
+        go_on: &mut dyn FnMut(&MultinomialFit) -> Result<bool>,
+    ) -> Result<Vec<MultinomialFit>> {
         let mut state = self.start(x, labels, classes, offset, lambdas)?;
-        let solve = |&lambda: &f64| {
+        let mut fits = Vec::with_capacity(lambdas.len());
+        for &lambda in lambdas {
             check()?;
-            Ok(state.solve(self, lambda))
-        };
-        lambdas.iter().map(solve).collect()
+            let fit = state.solve(self, lambda);
+            let more = go_on(&fit)?;
+            fits.push(fit);
+            if !more {
+                break;
+            }
+        }
+        Ok(fits)
     }
 
     fn start(
