@@ -118,7 +118,7 @@ impl SparseMultinomial {
         classes: usize,
         lambdas: &[f64],
     ) -> Result<Vec<MultinomialFit>> {
-        self.watched_path(x, labels, classes, None, lambdas, &|| Ok(()))
+        self.path_while(x, labels, classes, None, lambdas, &|| Ok(()), &mut |_| Ok(true))
     }
 
     /// As [`lambda_max`](Self::lambda_max), with fixed logits (rows × classes) added to every row's: the intercepts are
@@ -143,23 +143,11 @@ impl SparseMultinomial {
         offset: ArrayView2<'_, f64>,
         lambdas: &[f64],
     ) -> Result<Vec<MultinomialFit>> {
-        self.watched_path(x, labels, classes, Some(offset), lambdas, &|| Ok(()))
+        self.path_while(x, labels, classes, Some(offset), lambdas, &|| Ok(()), &mut |_| Ok(true))
     }
 
-    /// The path with or without an offset; `check` is called before every λ, and its error ends the path.
-    pub(crate) fn watched_path(
-        &self,
-        x: ArrayView2<'_, f64>,
-        labels: &[usize],
-        classes: usize,
-        offset: Option<ArrayView2<'_, f64>>,
-        lambdas: &[f64],
-        check: &dyn Fn() -> Result<()>,
-    ) -> Result<Vec<MultinomialFit>> {
-        self.path_while(x, labels, classes, offset, lambdas, check, &mut |_| Ok(true))
-    }
-
-    /// The same up to the first solution that is not worth going on from.
+    /// The path with or without an offset, up to the first solution that is not worth going on from; `check` is called
+    /// before every λ, and its error ends the path.
     #[expect(clippy::too_many_arguments, reason = "rows, a path, and what watches it")]
     pub(crate) fn path_while(
         &self,
