@@ -218,7 +218,9 @@ impl Evaluate {
                 "requirements": requirements,
             });
             let title = format!("{} on {}", file_name(&self.head), file_name(&self.rows));
-            report::write(path, &evaluation.page(&report::about(title, settings)), console)?;
+            if let Some(page) = evaluation.page(&report::about(title, settings)) {
+                report::write(path, &page, console)?;
+            }
         }
         let summary = Summary {
             schema: "stonet.evaluate/1",
@@ -238,14 +240,15 @@ impl Evaluate {
     }
 }
 
-/// An evaluation of either task.
+/// An evaluation of any task.
 trait Told: Serialize + Metrics {
     const TASK: &'static str;
     /// Of the intervals or prediction sets; none for class probabilities alone.
     fn level(&self) -> Option<f64>;
     fn verdict(&self) -> String;
     fn text(&self) -> String;
-    fn page(&self, about: &About) -> String;
+    /// None where the task has no page, for which `--report` is refused.
+    fn page(&self, about: &About) -> Option<String>;
 }
 
 impl Told for RegressionEvaluation {
@@ -259,8 +262,8 @@ impl Told for RegressionEvaluation {
     fn text(&self) -> String {
         self.text()
     }
-    fn page(&self, about: &About) -> String {
-        regression_report(self, about)
+    fn page(&self, about: &About) -> Option<String> {
+        Some(regression_report(self, about))
     }
 }
 
@@ -275,8 +278,8 @@ impl Told for ClassEvaluation {
     fn text(&self) -> String {
         self.text()
     }
-    fn page(&self, about: &About) -> String {
-        class_report(self, about)
+    fn page(&self, about: &About) -> Option<String> {
+        Some(class_report(self, about))
     }
 }
 

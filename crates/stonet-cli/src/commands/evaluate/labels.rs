@@ -4,9 +4,9 @@ use ndarray::Array2;
 use stonet::InputKind;
 use stonet::classification::FittedLabels;
 use stonet_io::Model;
-use stonet_report::LabelsEvaluation;
+use stonet_report::{About, LabelsEvaluation};
 
-use super::{Evaluate, HASH, Summary};
+use super::{Evaluate, HASH, Told};
 use crate::Outcome;
 use crate::console::Console;
 use crate::error::{Error, Result};
@@ -53,23 +53,22 @@ impl Evaluate {
         let evaluation = LabelsEvaluation::new(fitted.names(), p.view(), present.view())
             .map_err(Error::rows(&self.rows))?
             .with_seen(seen);
-        let requirements = self.checked(&evaluation)?;
-        let missed = requirements.iter().any(|c| !c.met);
-        let [head, input] = [&self.head, &self.rows].map(|p| p.display().to_string());
-        let summary = Summary {
-            schema: "stonet.evaluate/1",
-            task: "labels",
-            head,
-            input,
-            version: env!("CARGO_PKG_VERSION"),
-            seed: self.seed.seed,
-            fingerprint: model.fingerprint.clone(),
-            verdict: evaluation.verdict(),
-            requirements,
-            report: None,
-            evaluation: &evaluation,
-        };
-        console.result(&summary, || format!("{}{}", evaluation.text(), self.outcomes(&evaluation)))?;
-        Ok(if missed { Outcome::Missed } else { Outcome::Done })
+        self.tell(model, &evaluation, console)
+    }
+}
+
+impl Told for LabelsEvaluation {
+    const TASK: &'static str = "labels";
+    fn level(&self) -> Option<f64> {
+        None
+    }
+    fn verdict(&self) -> String {
+        self.verdict()
+    }
+    fn text(&self) -> String {
+        self.text()
+    }
+    fn page(&self, _: &About) -> Option<String> {
+        None
     }
 }
