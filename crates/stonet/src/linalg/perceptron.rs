@@ -127,11 +127,14 @@ fn adam_body<const FMA: bool>(w: &mut [f32], m: &mut [f32], v: &mut [f32], g: &[
     let n = g.len();
     let (w, m, v) = (&mut w[..n], &mut m[..n], &mut v[..n]);
     for i in 0..n {
+        // Moments of a unit that died shrink at every step until they are subnormal and stay so, and a processor
+        // takes a hundred times longer for a subnormal number. So tiny moments and squares of tiny gradients are 0.
         let mean = fma::<FMA>(s.beta1, m[i] - g[i], g[i]);
-        // The mean of a unit that died halves every few steps; subnormal numbers would then slow every pass.
         m[i] = if mean.abs() < 1e-30 { 0.0 } else { mean };
-        let square = g[i] * g[i];
-        v[i] = fma::<FMA>(s.beta2, v[i] - square, square);
+        let seen = if g[i].abs() < 1e-17 { 0.0 } else { g[i] };
+        let square = seen * seen;
+        let spread = fma::<FMA>(s.beta2, v[i] - square, square);
+        v[i] = if spread < 1e-35 { 0.0 } else { spread };
         let change = s.rate * m[i] / fma::<FMA>(v[i].sqrt(), s.root_scale, s.epsilon);
         w[i] = fma::<FMA>(s.keep, w[i], -change);
     }
@@ -169,6 +172,20 @@ mod tests {
         }
         for (w, exact) in w.iter().zip(&exact) {
             assert!((f64::from(*w) - exact[0]).abs() < 5e-6, "{w} for {}", exact[0]);
+        }
+    }
+
+    #[test]
+    fn moments_of_a_dead_unit_never_become_subnormal() {
+        let s = AdamStep { beta1: 0.9, beta2: 0.999, rate: 1e-3, root_scale: 1.0, epsilon: 1e-8, keep: 1.0 };
+        // The unit of gradient 0 died; the other gradients are small enough for squares that are subnormal.
+        for later in [0.0, 1e-19, 1e-21] {
+            let (mut w, mut m, mut v) = ([0.5f32; 3], [0.0f32; 3], [0.0f32; 3]);
+            adam(&mut w, &mut m, &mut v, &[0.1, -1e-4, 1e-9], s);
+            for step in 0..150_000 {
+                adam(&mut w, &mut m, &mut v, &[later; 3], s);
+                assert!(m.iter().chain(&v).all(|x| !x.is_subnormal()), "step {step} with gradient {later}: {m:?} {v:?}");
+            }
         }
     }
 
