@@ -1,5 +1,6 @@
-//! Times post-StoNet fits on generated features: `post_time [ROWS]`; prints seconds per kind of interval, rows
-//! predicted per second, and the peak memory of the process relative to the features.
+//! Times post-StoNet fits on generated features: `post_time [ROWS] [FEATURES] [KINDS]`, such as `post_time 2000 512
+//! fast,stack`; prints seconds per kind of interval, rows predicted per second, and the peak memory of the process
+//! relative to the features.
 
 use std::time::Instant;
 
@@ -7,12 +8,17 @@ use ndarray::{Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use stonet::{Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
 
-const FEATURES: usize = 100;
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let rows: usize = std::env::args().nth(1).map_or(Ok(2000), |n| n.parse())?;
+    let mut arguments = std::env::args().skip(1);
+    let rows: usize = arguments.next().map_or(Ok(2000), |n| n.parse())?;
+    let columns: usize = arguments.next().map_or(Ok(100), |p| p.parse())?;
+    let kinds: Vec<Kind> = match arguments.next() {
+        Some(names) => names.split(',').map(str::parse).collect::<Result<_, _>>()?,
+        None if rows > 20_000 => vec![Kind::Stack],
+        None => Kind::ALL.to_vec(),
+    };
     let mut rng = Seed::new(1).rng();
-    let features = Array2::from_shape_simple_fn((rows, FEATURES), || {
+    let features = Array2::from_shape_simple_fn((rows, columns), || {
         let v: f64 = StandardNormal.sample(&mut rng);
         v.tanh()
     });
@@ -25,26 +31,34 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let calibration = RegressionRows::new(features.view(), y.view())?.with_prediction(prediction.view())?;
     let new = RegressionInputs::new(features.view())?.with_prediction(prediction.view())?;
     let level = Level::new(0.9)?;
-    println!("{rows} rows x {FEATURES} features, {} threads", rayon::current_num_threads());
-    let kinds: Vec<Kind> = if rows > 20_000 { vec![Kind::Stack] } else { Kind::ALL.to_vec() };
+    println!("{rows} rows x {columns} features, {} threads", rayon::current_num_threads());
     for kind in kinds {
-        let begin = Instant::now();
+        let (begin, busy) = (Instant::now(), processor_seconds());
         let fitted = PostStoNetRegressor { kind, ..PostStoNetRegressor::default() }.fit(
             &calibration,
             Seed::new(1),
             &|_, _| true,
         )?;
         let fit = begin.elapsed().as_secs_f64();
+        let busy = processor_seconds() - busy;
         let begin = Instant::now();
         fitted.intervals(&new, level, Side::Both)?;
         let rate = rows as f64 / begin.elapsed().as_secs_f64();
-        println!("{:>6}: fit {fit:7.3} s, predict {rate:9.0} rows/s", kind.name());
+        println!("{:>6}: fit {fit:7.3} s, of processor {busy:7.2} s, predict {rate:9.0} rows/s", kind.name());
     }
     if let Some(peak) = peak_memory() {
-        let data = (rows * FEATURES * 8) as f64;
+        let data = (rows * columns * 8) as f64;
         println!("peak memory {:.0} MB, {:.2} times the features", peak / 1e6, peak / data);
     }
     Ok(())
+}
+
+/// Seconds of processor of all threads so far, in steps of a hundredth; 0 where the system does not tell.
+fn processor_seconds() -> f64 {
+    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0.0 };
+    // Behind the name in parentheses, user and system time are the 12th and the 13th number.
+    let numbers = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    numbers.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 /// The largest resident set of this process so far, where the system tells.

@@ -184,7 +184,10 @@ mod tests {
             adam(&mut w, &mut m, &mut v, &[0.1, -1e-4, 1e-9], s);
             for step in 0..150_000 {
                 adam(&mut w, &mut m, &mut v, &[later; 3], s);
-                assert!(m.iter().chain(&v).all(|x| !x.is_subnormal()), "step {step} with gradient {later}: {m:?} {v:?}");
+                assert!(
+                    m.iter().chain(&v).all(|x| !x.is_subnormal()),
+                    "step {step} with gradient {later}: {m:?} {v:?}"
+                );
             }
         }
     }

@@ -211,18 +211,12 @@ pub(crate) fn is_constant_range(low: f64, high: f64) -> bool {
 }
 
 /// The unit of every column's squares.
-pub(crate) fn units(low: &Array1<f64>, high: &Array1<f64>) -> Array1<f64> {
+fn units(low: &Array1<f64>, high: &Array1<f64>) -> Array1<f64> {
     Zip::from(low).and(high).map_collect(|&l, &h| unit(l, h))
 }
 
 /// variance += ((row − mean) / unit)² / n.
-pub(crate) fn add_squares(
-    variance: &mut Array1<f64>,
-    row: ArrayView1<'_, f64>,
-    mean: &Array1<f64>,
-    units: &Array1<f64>,
-    n: f64,
-) {
+fn add_squares(variance: &mut Array1<f64>, row: ArrayView1<'_, f64>, mean: &Array1<f64>, units: &Array1<f64>, n: f64) {
     Zip::from(variance).and(row).and(mean).and(units).for_each(|s, v, m, u| *s += ((v - m) / u) * ((v - m) / u) / n);
 }
 
@@ -287,8 +281,14 @@ impl Standardizer {
         (Standardizer::of_moments(mean, variance, &units, &low, &high), low, high)
     }
 
+    /// The columns of two scales, one after the other.
+    pub(crate) fn beside(&self, other: &Standardizer) -> Self {
+        let both = |a: &Array1<f64>, b: &Array1<f64>| a.iter().chain(b).copied().collect();
+        Standardizer { mean: both(&self.mean, &other.mean), sd: both(&self.sd, &other.sd) }
+    }
+
     /// From column means, variances in squares of `units`, and ends.
-    pub(crate) fn of_moments(
+    fn of_moments(
         mean: Array1<f64>,
         variance: Array1<f64>,
         units: &Array1<f64>,

@@ -1,148 +1,164 @@
-//! Ridge regression with its penalty chosen by closed-form leave-one-out error, in blocks of rows.
+//! Ridge regression with its penalty chosen by closed-form leave-one-out error, in blocks of rows. All regressions on the
+//! same features share one eigenbasis, whatever their response and their columns beside the features.
 
 mod basis;
+mod clip;
 mod components;
+mod fits;
+mod frame;
 mod laplace;
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, Zip};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use crate::base::Work;
 use crate::base::{Error, Result};
-use crate::rows::Standardizer;
-use crate::rows::dataset::{add_squares, is_constant_range, target_mean, units};
+use crate::rows::dataset::target_mean;
 use basis::{Basis, Rows};
+pub use clip::{Clamp, Clip};
 pub use components::Components;
+use fits::{At, Fits, Judged, Response, Solution, left_out};
+use frame::Frame;
 pub(crate) use laplace::LogScale;
 
 /// Rows per block: memory stays flat, and results do not depend on the number of threads.
 pub(crate) const BLOCK: usize = 1024;
 
-/// (x − centre) · scale of a column, kept within two ends.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clamp {
-    /// The column.
-    pub column: usize,
-    /// Subtracted first.
-    pub centre: f64,
-    /// Multiplied next.
-    pub scale: f64,
-    /// The least result.
-    pub low: f64,
-    /// The greatest result.
-    pub high: f64,
-}
-
-impl Clamp {
-    /// A column as it is, within two ends.
-    pub(crate) fn within(column: usize, low: f64, high: f64) -> Self {
-        Clamp { column, centre: 0.0, scale: 1.0, low, high }
-    }
-}
-
-/// Standard scale and the range of the rows it was learned on: new rows are clipped one standard deviation beyond, so
-/// that a feature that hardly varied among them cannot send a prediction far away.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Clip {
-    pub(crate) scale: Standardizer,
-    low: Array1<f64>,
-    high: Array1<f64>,
-}
-
-impl Clip {
-    pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize]) -> Result<Self> {
-        let (scale, low, high) = Standardizer::fit_rows(x, rows);
-        Clip::new(scale, low, high)
-    }
-
-    /// From the scale and the ends of the columns.
-    fn new(scale: Standardizer, mut low: Array1<f64>, mut high: Array1<f64>) -> Result<Self> {
-        Zip::from(&mut low).and(&mut high).and(scale.mean()).and(scale.sd()).for_each(|l, h, m, s| {
-            // A column that was constant says nothing, whatever it is later.
-            (*l, *h) = if is_constant_range(*l, *h) { (0.0, 0.0) } else { ((*l - m) / s - 1.0, (*h - m) / s + 1.0) };
-        });
-        let clip = Clip { scale, low, high };
-        // Finite features can still overflow their own mean or variance.
-        if clip.sound() {
-            Ok(clip)
-        } else {
-            Err(Error::Inconsistent { what: "features are too large to be standardised; rescale them" })
-        }
-    }
-
-    /// What it does to a column, as an operation of a plan.
-    pub(crate) fn clamp(&self, column: usize) -> Clamp {
-        let (centre, scale) = (self.scale.mean()[column], 1.0 / self.scale.sd()[column]);
-        Clamp { column, centre, scale, low: self.low[column], high: self.high[column] }
-    }
-
-    /// The same of a design that is only there block by block.
-    pub(crate) fn of_blocks(design: &Design<'_>, rows: usize) -> Result<Self> {
-        let columns = design(0..rows.min(1)).ncols();
-        let n = rows.max(1) as f64;
-        let (mut mean, mut square) = (Array1::<f64>::zeros(columns), Array1::<f64>::zeros(columns));
-        let (mut low, mut high) =
-            (Array1::from_elem(columns, f64::INFINITY), Array1::from_elem(columns, f64::NEG_INFINITY));
-        for part in blocks(rows) {
-            let block = design(part);
-            mean += &(block.sum_axis(Axis(0)) / n);
-            for row in block.outer_iter() {
-                Zip::from(&mut low).and(&mut high).and(row).for_each(|l, h, &v| {
-                    *l = l.min(v);
-                    *h = h.max(v);
-                });
-            }
-        }
-        let units = units(&low, &high);
-        for part in blocks(rows) {
-            design(part).outer_iter().for_each(|row| add_squares(&mut square, row, &mean, &units, n));
-        }
-        let scale = Standardizer::of_moments(mean, square, &units, &low, &high);
-        Clip::new(scale, low, high)
-    }
-
-    /// How many columns it is for.
-    pub fn columns(&self) -> usize {
-        self.low.len()
-    }
-
-    /// The least value of each column on standard scale.
-    pub fn low(&self) -> &Array1<f64> {
-        &self.low
-    }
-
-    /// The greatest.
-    pub fn high(&self) -> &Array1<f64> {
-        &self.high
-    }
-
-    /// Standardised and clipped.
-    pub(crate) fn apply(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let mut z = self.scale.apply(x)?;
-        for mut row in z.outer_iter_mut() {
-            Zip::from(&mut row).and(&self.low).and(&self.high).for_each(|z, &l, &h| *z = z.clamp(l, h));
-        }
-        Ok(z)
-    }
-
-    /// Whether its parts have one length and are in order, as they are unless a file says otherwise.
-    pub(crate) fn sound(&self) -> bool {
-        let numbers = self.scale.mean().iter().chain(self.scale.sd()).chain(&self.low).chain(&self.high);
-        self.scale.columns() == self.low.len()
-            && self.low.len() == self.high.len()
-            && numbers.into_iter().all(|v| v.is_finite())
-            && self.low.iter().zip(&self.high).all(|(l, h)| l <= h)
-    }
-}
-
 /// Rows of a design by their numbers, made on request.
-pub(crate) type Design<'a> = dyn Fn(Range<usize>) -> Array2<f64> + Sync + 'a;
+type Design<'a> = dyn Fn(Range<usize>) -> Array2<f64> + Sync + 'a;
 
 /// Consecutive ranges of rows.
-pub(crate) fn blocks(rows: usize) -> Vec<Range<usize>> {
+fn blocks(rows: usize) -> Vec<Range<usize>> {
     (0..rows).step_by(BLOCK).map(|first| first..(first + BLOCK).min(rows)).collect()
+}
+
+/// The scale of features at some rows and their eigenbasis.
+pub(crate) struct Spectrum {
+    clip: Clip,
+    /// None where there is no column, or where the eigenvalues cannot be found.
+    basis: Option<Basis>,
+    components: Components,
+}
+
+impl Spectrum {
+    /// Of these rows of features.
+    pub(crate) fn new(x: ArrayView2<'_, f64>, rows: &[usize], work: &Work<'_>) -> Result<Self> {
+        let clip = Clip::fit(x, rows)?;
+        let design = Spectrum::design(x, rows);
+        let made = Rows { clip: &clip, design: &design, n: rows.len() };
+        let basis = Basis::new(&made, work)?;
+        let components = Components::of(basis.as_ref(), &made)?;
+        Ok(Spectrum { clip, basis, components })
+    }
+
+    /// The leading components of the features.
+    pub(crate) fn components(&self) -> &Components {
+        &self.components
+    }
+
+    fn design<'a>(x: ArrayView2<'a, f64>, rows: &'a [usize]) -> impl Fn(Range<usize>) -> Array2<f64> + Sync + 'a {
+        move |part: Range<usize>| x.select(Axis(0), &rows[part])
+    }
+
+    fn rows<'a>(&'a self, design: &'a Design<'a>, n: usize) -> Rows<'a> {
+        Rows { clip: &self.clip, design, n }
+    }
+
+    /// One regression of y per choice of columns beside the features, all with penalties of n · `grid` by leave-one-out
+    /// error. `rows` are those of the spectrum, and y and the columns have one row for each. `groups` are units of rows
+    /// that are left out together.
+    pub(crate) fn regressions(
+        &self,
+        (x, rows): (ArrayView2<'_, f64>, &[usize]),
+        y: ArrayView1<'_, f64>,
+        beside: &[&Beside],
+        grid: &[f64],
+        groups: Option<&[usize]>,
+        work: &Work<'_>,
+    ) -> Result<Vec<Regression>> {
+        let intercept = target_mean(y);
+        let clips = beside.iter().map(|b| self.clip.beside(&b.clip));
+        let Some(basis) = &self.basis else {
+            let flat = |clip: Clip| Regression {
+                ridge: Ridge { coefficients: Array1::zeros(clip.columns()), clip, intercept },
+                left_out: Array1::from_elem(y.len(), intercept),
+            };
+            return Ok(clips.map(flat).collect());
+        };
+        let design = Spectrum::design(x, rows);
+        let made = self.rows(&design, rows.len());
+        let frame = Frame::new(basis, &made, work)?;
+        let centred = y.mapv(|v| v - intercept);
+        let penalties: Vec<f64> = grid.iter().map(|c| y.len() as f64 * c).collect();
+        let asked = beside.iter().map(|b| Asked::new(&frame, b, &centred, &penalties, work));
+        let asked = asked.collect::<Result<Vec<Asked<'_>>>>()?;
+        let judged: Vec<Judged<'_>> =
+            asked.iter().map(|a| (&a.fits, &a.at[..], Some((&a.response, &a.solutions[..])))).collect();
+        let judged = left_out(&frame, &judged, work)?;
+        let one = |((asked, judged), clip): ((&Asked<'_>, &fits::LeftOut), Clip)| {
+            let best = judged.best();
+            let errors = match groups {
+                None => judged.errors(best),
+                Some(g) => asked.fits.without_groups(&asked.at[best], judged.residual(best), g, work)?,
+            };
+            let coefficients = asked.fits.coefficients(&asked.solutions[best])?;
+            Ok(Regression { ridge: Ridge { clip, coefficients, intercept }, left_out: &y - &errors })
+        };
+        asked.iter().zip(&judged).zip(clips).map(one).collect()
+    }
+}
+
+/// The fits of a response at every penalty.
+struct Asked<'a> {
+    fits: Fits<'a>,
+    at: Vec<At>,
+    response: Response<'a>,
+    solutions: Vec<Solution>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(
+        frame: &'a Frame<'a>,
+        beside: &'a Beside,
+        centred: &'a Array1<f64>,
+        penalties: &[f64],
+        work: &Work<'_>,
+    ) -> Result<Self> {
+        let fits = Fits::new(frame, &beside.columns, work)?;
+        let at: Vec<At> = penalties.iter().map(|&penalty| fits.at(penalty)).collect();
+        let response = fits.response(centred, work)?;
+        let solutions = at.iter().map(|at| fits.solve(at, &response)).collect();
+        Ok(Asked { fits, at, response, solutions })
+    }
+}
+
+/// Columns beside features, on standard scale.
+pub(crate) struct Beside {
+    clip: Clip,
+    columns: Array2<f64>,
+}
+
+impl Beside {
+    /// Of these columns, one row for each row of the features.
+    pub(crate) fn new(columns: ArrayView2<'_, f64>) -> Result<Self> {
+        let clip = Clip::fit(columns, &(0..columns.nrows()).collect::<Vec<_>>())?;
+        let columns = clip.apply(columns)?;
+        Ok(Beside { clip, columns })
+    }
+
+    /// No column.
+    pub(crate) fn none(rows: usize) -> Result<Self> {
+        Beside::new(Array2::zeros((rows, 0)).view())
+    }
+}
+
+/// A regression with its penalty chosen, and what fits at the same penalty say of each row that have not seen the row, or
+/// any of its group.
+pub(crate) struct Regression {
+    pub(crate) ridge: Ridge,
+    pub(crate) left_out: Array1<f64>,
 }
 
 /// A fitted ridge regression of one response.
@@ -151,56 +167,6 @@ pub struct Ridge {
     clip: Clip,
     coefficients: Array1<f64>,
     intercept: f64,
-}
-
-/// A regression with its penalty chosen: its coefficients, and what it says of rows that are left out.
-pub(crate) struct Regression<'a> {
-    rows: Rows<'a>,
-    basis: Option<Basis>,
-    penalty: f64,
-    intercept: f64,
-    work: &'a Work<'a>,
-}
-
-impl<'a> Regression<'a> {
-    /// Of a design that is only ever there block by block; the penalty is one of n · `grid`, by leave-one-out error.
-    pub(crate) fn new(
-        clip: &'a Clip,
-        design: &'a Design<'a>,
-        y: ArrayView1<'_, f64>,
-        grid: &[f64],
-        work: &'a Work<'a>,
-    ) -> Result<Self> {
-        let intercept = target_mean(y);
-        let rows = Rows::new(clip, design, y.mapv(|v| v - intercept))?;
-        let basis = Basis::new(&rows, work)?;
-        let penalties: Vec<f64> = grid.iter().map(|c| y.len() as f64 * c).collect();
-        let best = basis.as_ref().map_or(Ok(0), |b| b.best(&rows, &penalties, work))?;
-        Ok(Regression { rows, basis, penalty: penalties[best], intercept, work })
-    }
-
-    /// The fit of all rows.
-    pub(crate) fn ridge(&self) -> Result<Ridge> {
-        let coefficients = match &self.basis {
-            Some(basis) => basis.coefficients(&self.rows, self.penalty)?,
-            None => Array1::zeros(self.rows.clip.columns()),
-        };
-        Ok(Ridge { clip: self.rows.clip.clone(), coefficients, intercept: self.intercept })
-    }
-
-    /// What fits at the same penalty say of each row that have not seen the row, or any of its group.
-    pub(crate) fn left_out(&self, groups: Option<&[usize]>) -> Result<Array1<f64>> {
-        let y = &self.rows.y + self.intercept;
-        match &self.basis {
-            Some(basis) => Ok(y - basis.left_out_errors(&self.rows, self.penalty, groups, self.work)?),
-            None => Ok(Array1::from_elem(y.len(), self.intercept)),
-        }
-    }
-
-    /// The leading components of the columns.
-    pub(crate) fn components(&self) -> Result<Components> {
-        Components::of(self.basis.as_ref(), &self.rows)
-    }
 }
 
 impl Ridge {
@@ -212,8 +178,9 @@ impl Ridge {
         grid: &[f64],
         work: &Work<'_>,
     ) -> Result<Self> {
-        let block = |part: Range<usize>| x.select(Axis(0), &rows[part]);
-        Regression::new(&Clip::fit(x, rows)?, &block, y, grid, work)?.ridge()
+        let alone = Beside::none(rows.len())?;
+        let mut fitted = Spectrum::new(x, rows, work)?.regressions((x, rows), y, &[&alone], grid, None, work)?;
+        Ok(fitted.remove(0).ridge)
     }
 
     /// The scale of its columns.
@@ -246,7 +213,8 @@ impl Ridge {
 
 #[cfg(test)]
 mod tests {
-    use super::basis::Rotated;
+    use super::basis::Side;
+    use super::fits::LeftOut;
     use super::*;
     use crate::base::Seed;
     use ndarray::array;
@@ -286,79 +254,92 @@ mod tests {
         y[i] - beta[0] - beta.slice(ndarray::s![1..]).dot(&x.row(i))
     }
 
-    /// Both forms: leaving rows out one by one and refitting gives the closed form.
+    /// Fits of a response at some penalties, with the rows that each leaves out.
+    struct Fitted {
+        left_out: LeftOut,
+        coefficients: Vec<Array1<f64>>,
+        values: Vec<Array1<f64>>,
+        /// Errors of groups that are left out, at every penalty.
+        by_group: Vec<Array1<f64>>,
+    }
+
+    /// The fits on one side, with the last columns of `x` beside the others and at most `held` numbers of rotated rows
+    /// in memory.
+    fn fitted(
+        (side, held): (Side, usize),
+        x: &Array2<f64>,
+        beside: usize,
+        y: &Array1<f64>,
+        penalties: &[f64],
+        groups: &[usize],
+    ) -> Fitted {
+        let (n, features) = (x.nrows(), x.ncols() - beside);
+        let all: Vec<usize> = (0..n).collect();
+        let (first, rest) = x.view().split_at(Axis(1), features);
+        let (clip, rest) = (Clip::fit(first, &all).unwrap(), Beside::new(rest).unwrap());
+        let design = Spectrum::design(first, &all);
+        let (rows, work) = (Rows { clip: &clip, design: &design, n }, Work::unwatched());
+        let basis = Basis::of(side, &rows, &work).unwrap().unwrap();
+        let frame = Frame::holding(&basis, &rows, held, &work).unwrap();
+        let fits = Fits::new(&frame, &rest.columns, &work).unwrap();
+        let at: Vec<At> = penalties.iter().map(|&p| fits.at(p)).collect();
+        let centred = y - y.sum() / n as f64;
+        let response = fits.response(&centred, &work).unwrap();
+        let solutions: Vec<Solution> = at.iter().map(|at| fits.solve(at, &response)).collect();
+        let left_out = left_out(&frame, &[(&fits, &at, Some((&response, &solutions)))], &work).unwrap().remove(0);
+        let without = |k: usize| fits.without_groups(&at[k], left_out.residual(k), groups, &work).unwrap();
+        Fitted {
+            by_group: (0..at.len()).map(without).collect(),
+            coefficients: solutions.iter().map(|s| fits.coefficients(s).unwrap()).collect(),
+            values: solutions.iter().map(|s| fits.fitted(s, &work).unwrap()).collect(),
+            left_out,
+        }
+    }
+
+    /// Both sides, rotated rows held and made again.
+    const FORMS: [(Side, usize); 3] = [(Side::Columns, usize::MAX), (Side::Columns, 0), (Side::Rows, 0)];
+
+    /// All forms, with and without columns beside the features: leaving rows out one by one and refitting gives the
+    /// closed form.
     #[test]
     fn the_closed_form_is_the_error_of_leaving_rows_out() {
-        for (n, p) in [(25, 3), (25, 24), (12, 40), (13, 13)] {
+        for (n, p, beside) in [(25, 3, 0), (25, 24, 0), (12, 40, 0), (13, 13, 0), (25, 9, 5), (12, 40, 6), (14, 9, 8)] {
             let (x, y) = data(n, p);
-            let clip = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
-            let x = clip.apply(x.view()).unwrap();
-            let same = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
-            let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
-            let rows = Rows::new(&same, &design, &y - y.sum() / n as f64).unwrap();
-            let work = Work::unwatched();
+            let x = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap().apply(x.view()).unwrap();
             let penalties = [0.05, 0.1 * n as f64, 3.0 * n as f64];
             let brute = penalties.map(|c| (0..n).map(|i| error_without(i, &x, &y, c).powi(2)).sum::<f64>());
-            for basis in [Basis::of_columns(&rows, &work), Basis::of_rows(&rows, &work)] {
-                let closed = basis.unwrap().unwrap().left_out(&rows, &penalties, &work).unwrap();
+            for form in FORMS {
+                let closed = fitted(form, &x, beside, &y, &penalties, &vec![0; n]).left_out.squares();
                 for (closed, brute) in closed.iter().zip(brute) {
-                    assert!((closed / brute - 1.0).abs() < 1e-7, "{n} × {p}: {closed} {brute}");
+                    assert!((closed / brute - 1.0).abs() < 1e-7, "{n} × {p}, {form:?}: {closed} {brute}");
                 }
             }
         }
     }
 
-    /// Left-out predictions of single rows and of groups are those of fits without them, in both forms; a group of rows
+    /// Left-out predictions of single rows and of groups are those of fits without them, in all forms; a group of rows
     /// larger than the number of columns too.
     #[test]
     fn left_out_predictions_are_those_of_other_fits() {
-        for (n, p) in [(40, 3), (40, 12), (18, 60)] {
+        for (n, p, beside) in [(40, 3, 0), (40, 12, 0), (18, 60, 0), (40, 12, 4), (18, 60, 7)] {
             let (x, y) = data(n, p);
-            let all: Vec<usize> = (0..n).collect();
-            let clip = Clip::fit(x.view(), &all).unwrap();
-            let z = clip.apply(x.view()).unwrap();
-            let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
-            let rows = Rows::new(&clip, &design, &y - y.sum() / n as f64).unwrap();
-            let (work, penalty) = (Work::unwatched(), 0.1 * n as f64);
+            let z = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap().apply(x.view()).unwrap();
+            let penalty = 0.1 * n as f64;
             let groups: Vec<usize> = (0..n).map(|i| if i % 3 == 0 { 0 } else { i / 4 }).collect();
-            for groups in [None, Some(&groups[..])] {
-                for basis in [Basis::of_columns(&rows, &work), Basis::of_rows(&rows, &work)] {
-                    let errors = basis.unwrap().unwrap().left_out_errors(&rows, penalty, groups, &work).unwrap();
+            for form in FORMS {
+                let fitted = fitted(form, &x, beside, &y, &[penalty], &groups);
+                for (errors, groups) in [(fitted.left_out.errors(0), None), (fitted.by_group[0].clone(), Some(&groups))]
+                {
                     for i in 0..n {
                         let out = |j: usize| groups.map_or(j == i, |g| g[j] == g[i]);
                         let kept: Vec<usize> = (0..n).filter(|&j| !out(j)).collect();
                         let brute = y[i] - with_intercept(&z, &y, &kept, penalty).dot(&with_one(z.row(i)));
-                        assert!(
-                            (errors[i] - brute).abs() < 1e-4 * brute.abs().max(0.1),
-                            "{n} × {p}: {} {brute}",
-                            errors[i]
-                        );
+                        let near = (errors[i] - brute).abs() < 1e-4 * brute.abs().max(0.1);
+                        assert!(near, "{n} × {p}, {form:?}: {} {brute}", errors[i]);
                     }
                 }
             }
         }
-    }
-
-    /// Rows that are rotated once, and rows whose sums are rotated, give the same fits.
-    #[test]
-    fn rows_that_are_not_held_give_the_same() {
-        let (x, y) = data(60, 7);
-        let clip = Clip::fit(x.view(), &(0..60).collect::<Vec<_>>()).unwrap();
-        let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
-        let rows = Rows::new(&clip, &design, &y - y.sum() / 60.0).unwrap();
-        let work = Work::unwatched();
-        let basis = Basis::of_columns(&rows, &work).unwrap().unwrap();
-        let Basis::Columns { vectors, .. } = &basis else { unreachable!("made of columns") };
-        let both = [Rotated::new(&basis, &rows, true, &work).unwrap(), Rotated::Made { rows: &rows, vectors }];
-        assert!(matches!(both[0], Rotated::Held(_)));
-        let shares = basis.shares(3.0);
-        let [held, made] = both.map(|rotated| {
-            let columns = rotated.columns(&(0..60)).unwrap().into_owned();
-            let coordinates = rotated.of_sums(columns.t().dot(&rows.y)) * &shares;
-            let fitted = columns.dot(&rotated.weights(&coordinates));
-            (fitted, rotated.leverage(&(0..60), &shares).unwrap())
-        });
-        assert!((&held.0 - &made.0).iter().chain(&(&held.1 - &made.1)).all(|d| d.abs() < 1e-12));
     }
 
     fn with_one(row: ArrayView1<'_, f64>) -> Array1<f64> {
@@ -385,7 +366,8 @@ mod tests {
             let twin = x.column(0).to_owned();
             x.column_mut(1).assign(&twin);
             let rows: Vec<usize> = (0..n).collect();
-            let c = Components::fit(x.view(), &rows, &Work::unwatched()).unwrap();
+            let spectrum = Spectrum::new(x.view(), &rows, &Work::unwatched()).unwrap();
+            let c = spectrum.components();
             let scores = c.clip().apply(x.view()).unwrap().dot(&c.weights().t());
             let covariance = scores.t().dot(&scores) / n as f64;
             assert!((&covariance - &Array2::<f64>::eye(scores.ncols())).iter().all(|d| d.abs() < 1e-8), "{covariance}");
@@ -395,6 +377,22 @@ mod tests {
             assert_eq!(products.ncols(), c.products());
             assert!((products[[3, 1]] - scores[[3, 0]] * scores[[3, 1]]).abs() < 1e-12);
         }
+    }
+
+    /// A log scale on the first columns, with the others beside them; the first of those may be a log scale itself.
+    fn log_scale(
+        x: ArrayView2<'_, f64>,
+        features: usize,
+        sizes: ArrayView1<'_, f64>,
+        known: bool,
+        penalty: f64,
+    ) -> LogScale {
+        let (rows, work): (Vec<usize>, _) = ((0..x.nrows()).collect(), Work::unwatched());
+        let (first, rest) = x.split_at(Axis(1), features);
+        let spectrum = Spectrum::new(first, &rows, &work).unwrap();
+        let known = known.then(|| (0, rest.column(0)));
+        let beside = Beside::new(rest).unwrap();
+        LogScale::fit(&spectrum, (first, &rows), &beside, sizes, known, &[penalty], &work).unwrap()
     }
 
     /// Normal residuals whose log scale is linear: the slope is found within 4.5 standard errors of its efficiency, 88 %
@@ -408,8 +406,7 @@ mod tests {
             let x = Array2::<f64>::from_shape_simple_fn((n, 2), || draws.next().unwrap());
             let sizes: Array1<f64> =
                 x.outer_iter().map(|row| (truth * row[0]).exp() * f64::abs(draws.next().unwrap())).collect();
-            let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
-            let fit = LogScale::fit(&design, sizes.view(), None, &[1e-6], &Work::unwatched()).unwrap();
+            let fit = log_scale(x.view(), 1, sizes.view(), false, 1e-6);
             slopes.push(fit.ridge.coefficients()[0] / fit.ridge.clip().clamp(0).scale.recip());
             // Left-out values are the fitted ones but for their own row.
             let moved = (&fit.fitted - &fit.left_out).iter().fold(0.0, |m: f64, d| m.max(d.abs()));
@@ -431,9 +428,9 @@ mod tests {
         let mut draws = StandardNormal.sample_iter(Seed::new(9).rng());
         let x = Array2::<f64>::from_shape_simple_fn((n, 2), || draws.next().unwrap());
         let sizes: Array1<f64> = x.outer_iter().map(|row| row[0].exp() * f64::abs(draws.next().unwrap())).collect();
-        let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
-        let fit = |slope: Option<usize>| {
-            let fit = LogScale::fit(&design, sizes.view(), slope, &[f64::INFINITY], &Work::unwatched()).unwrap();
+        let swapped = x.select(Axis(1), &[1, 0]);
+        let fit = |x: &Array2<f64>, known: bool| {
+            let fit = log_scale(x.view(), 1, sizes.view(), known, f64::INFINITY);
             let again = fit.ridge.predict(x.view()).unwrap();
             assert!((&again - &fit.fitted).iter().all(|d| d.abs() < 1e-10));
             (0..2).map(|k| fit.ridge.coefficients()[k] * fit.ridge.clip().clamp(k).scale).collect::<Vec<_>>()
@@ -441,9 +438,9 @@ mod tests {
         let near = |found: Vec<f64>, expected: [f64; 2]| {
             assert!(found.iter().zip(expected).all(|(f, e)| (f - e).abs() < 1e-10), "{found:?} and not {expected:?}");
         };
-        near(fit(None), [0.0, 0.0]);
-        near(fit(Some(0)), [1.0, 0.0]);
-        near(fit(Some(1)), [0.0, 0.0]);
+        near(fit(&x, false), [0.0, 0.0]);
+        near(fit(&swapped, true), [0.0, 1.0]);
+        near(fit(&x, true), [0.0, 0.0]);
     }
 
     /// The two forms are one regression: coefficients and left-out errors agree to rounding over the whole grid,
@@ -460,18 +457,45 @@ mod tests {
                 let twin = x.row(1).to_owned();
                 x.row_mut(2).assign(&twin);
             }
-            let clip = Clip::fit(x.view(), &(0..n).collect::<Vec<_>>()).unwrap();
-            let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
-            let rows = Rows::new(&clip, &design, &y - y.sum() / n as f64).unwrap();
-            let (work, grid) = (Work::unwatched(), penalties.map(|c| c * n as f64));
-            let primal = Basis::of_columns(&rows, &work).unwrap().unwrap();
-            let dual = Basis::of_rows(&rows, &work).unwrap().unwrap();
-            let [a, b] = [&primal, &dual].map(|basis| basis.left_out(&rows, &grid, &work).unwrap());
-            assert!(a.iter().zip(&b).all(|(a, b)| (a / b - 1.0).abs() < 1e-5), "{n} × {p}: {a} {b}");
-            for &penalty in &grid {
-                let [a, b] = [&primal, &dual].map(|basis| basis.coefficients(&rows, penalty).unwrap());
-                let size = a.iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
-                assert!((&a - &b).iter().all(|d| d.abs() < 1e-7 * size), "{n} × {p} at {penalty}");
+            let grid = penalties.map(|c| c * n as f64);
+            for beside in [0, p / 4] {
+                let [a, b, c] = FORMS.map(|form| fitted(form, &x, beside, &y, &grid, &vec![0; n]));
+                let [primal, dual] = [&a, &c].map(|f| f.left_out.squares());
+                let near = primal.iter().zip(&dual).all(|(a, b)| (a / b - 1.0).abs() < 1e-5);
+                assert!(near, "{n} × {p}, {beside} beside: {primal} {dual}");
+                for other in [&b, &c] {
+                    for k in 0..grid.len() {
+                        for (a, b) in [(&a.coefficients, &other.coefficients), (&a.values, &other.values)] {
+                            let size = a[k].iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
+                            let near = (&a[k] - &b[k]).iter().all(|d| d.abs() < 1e-7 * size);
+                            assert!(near, "{n} × {p}, {beside} beside, at {}", grid[k]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Columns beside the features are columns like the others, whatever the penalty.
+    #[test]
+    fn columns_beside_the_features_are_columns_like_them() {
+        let penalties = [1e-5, 1e-3, 0.1, 1.0, 3.0, f64::INFINITY];
+        for (n, p, beside) in [(60, 12, 5), (60, 59, 20), (30, 80, 11), (300, 320, 40)] {
+            let (mut x, y) = data(n, p);
+            // A column that stands on both sides, and a constant one.
+            let twin = x.column(0).to_owned();
+            x.column_mut(p - 1).assign(&twin);
+            x.column_mut(p - 2).fill(4.0);
+            let grid = penalties.map(|c| c * n as f64);
+            for form in FORMS {
+                let [whole, parts] = [0, beside].map(|q| fitted(form, &x, q, &y, &grid, &vec![0; n]));
+                let (a, b) = (whole.left_out.squares(), parts.left_out.squares());
+                assert!(a.iter().zip(&b).all(|(a, b)| (a / b - 1.0).abs() < 1e-8), "{n} × {p}, {form:?}: {a} {b}");
+                for k in 0..grid.len() {
+                    let size = whole.coefficients[k].iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
+                    let near = (&whole.coefficients[k] - &parts.coefficients[k]).iter().all(|d| d.abs() < 1e-8 * size);
+                    assert!(near, "{n} × {p}, {form:?}, at {}", grid[k]);
+                }
             }
         }
     }
@@ -481,13 +505,8 @@ mod tests {
     fn a_fit_through_every_row_is_not_taken_for_a_good_one() {
         let (x, y) = data(20, 4000);
         let noise = Array1::from_iter((0..20).map(|i| y[(i * 7) % 20]));
-        let clip = Clip::fit(x.view(), &(0..20).collect::<Vec<_>>()).unwrap();
-        let design = |part: Range<usize>| x.slice(ndarray::s![part, ..]).to_owned();
-        let rows = Rows::new(&clip, &design, &noise - noise.sum() / 20.0).unwrap();
-        let work = Work::unwatched();
-        let basis = Basis::new(&rows, &work).unwrap().unwrap();
-        assert!(matches!(basis, Basis::Rows { .. }));
-        let errors = basis.left_out(&rows, &[20.0 * 1e-9, 20.0 * 1e-5, 20.0], &work).unwrap();
+        let errors =
+            fitted((Side::Rows, 0), &x, 0, &noise, &[20.0 * 1e-9, 20.0 * 1e-5, 20.0], &[0; 20]).left_out.squares();
         // As λ → 0 the error converges to that of the least-norm interpolation, which is that of a mild penalty here.
         assert!(errors.iter().all(|e| (e / errors[2] - 1.0).abs() < 0.05), "{errors}");
     }

@@ -4,7 +4,7 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 use rayon::prelude::*;
 
-use super::members::{Candidates, Members};
+use super::members::{Closed, Member, Members, Wanted, nets, predictions};
 use super::scale::{Learned, ScaleModel};
 use super::shape::{self, Shape};
 use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
@@ -13,7 +13,7 @@ use crate::base::streams::stack as streams;
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::rows::regression::{Said, Single};
 use crate::score::{Column, Input, Port, Scorer};
-use crate::sparse::ridge::{BLOCK, Components};
+use crate::sparse::ridge::{BLOCK, Spectrum};
 use crate::train::TuningCurve;
 
 /// The chosen candidates of every member, their weights, and the scale.
@@ -55,78 +55,74 @@ impl<'a, 'd> Job<'a, 'd> {
         self.sample(&all_rows(self.data))
     }
 
-    /// Fits all members outside the held-out rows; `stream` numbers the fits.
-    fn fit(&self, rows: &[usize], held_out: &[&[usize]], stream: usize) -> Result<Candidates> {
-        self.candidates(&without(rows, held_out), streams::FITS.at(stream), self.members)
+    /// The members with a closed form, fitted on these rows.
+    fn closed(&self, rows: &[usize]) -> Result<Closed> {
+        Closed::fit(self.members, self.stack.learned_scale, self.data, rows, &self.work)
     }
 
-    /// Fits some members on these rows.
-    fn candidates(&self, rows: &[usize], stream: u64, members: Members) -> Result<Candidates> {
-        let seed = self.seed.child(stream);
-        let members = (members, self.stack.learned_scale && members == self.members);
-        let fitted = Candidates::fit(&self.stack.stonet, members, self.data, rows, seed, &self.work)?;
-        self.work.advance()?;
-        Ok(fitted)
+    /// Candidates of the other members, fitted on these rows; `stream` is that of the fit.
+    fn nets(&self, wanted: Wanted, rows: &[usize], stream: u64) -> Result<Vec<Vec<Member>>> {
+        nets(&self.stack.stonet, self.members, wanted, self.data, rows, self.seed.child(stream), &self.work)
     }
 
-    /// Predictions of these rows by every member, none of which has seen the row: in closed form, or by other fits, whose
-    /// members are those without a closed form and whose rows come in this order.
-    fn unseen(&self, fit: &Candidates, folded: &[&Predictions], rows: &[usize]) -> Vec<Array2<f64>> {
-        let mut next = 0;
-        let member = |left_out: &Option<Array1<f64>>| match left_out {
-            Some(own) => {
-                let at = |&r: &usize| own[fit.rows.binary_search(&r).expect("a row of the fit")];
-                Array1::from_iter(rows.iter().map(at)).insert_axis(Axis(1))
-            }
-            None => {
-                let views: Vec<ArrayView2<'_, f64>> = folded.iter().map(|p| p[next].view()).collect();
-                next += 1;
-                ndarray::concatenate(Axis(0), &views).expect("the same candidates in every fold")
-            }
+    /// Predictions of these rows by every member, none of which has seen the row: by other fits, whose rows come in this
+    /// order, and in closed form.
+    fn unseen(&self, closed: &Closed, folded: &[&Predictions], rows: &[usize]) -> Vec<Array2<f64>> {
+        let member = |m: usize| {
+            let views: Vec<ArrayView2<'_, f64>> = folded.iter().map(|p| p[m].view()).collect();
+            ndarray::concatenate(Axis(0), &views).expect("the same candidates in every fold")
         };
-        fit.left_out.iter().map(member).collect()
+        let own = |(_, left_out): &(Member, Array1<f64>)| {
+            let at = |&r: &usize| left_out[closed.rows.binary_search(&r).expect("a row of the fit")];
+            Array1::from_iter(rows.iter().map(at)).insert_axis(Axis(1))
+        };
+        let folded = (0..folded.first().map_or(0, |p| p.len())).map(member);
+        folded.chain(closed.members.iter().map(own)).collect()
+    }
+
+    /// The chosen members on the rows of the closed ones. StoNets are trained as far as the choice wants them, and not at
+    /// all where their weight is 0.
+    fn model(&self, closed: Closed, choice: &Choice, stream: u64) -> Result<FoldModel> {
+        let mut places = choice.candidate.iter().zip(&choice.weights).map(|(&c, &w)| (w > 0.0).then_some(c));
+        let mut next = |there: bool| there.then(|| places.next()).flatten().flatten();
+        let chosen = [next(self.members.stonet), next(self.members.skip)];
+        let nets = self.nets(Wanted::Chosen(chosen), &closed.rows, stream)?;
+        self.work.advance()?;
+        let nets = nets.into_iter().map(|mut one| one.pop());
+        let members = nets.chain(closed.members.into_iter().map(|(m, _)| Some(m)));
+        let members = members.zip(&choice.weights).filter_map(|(m, &w)| Some((w, m.filter(|_| w > 0.0)?))).collect();
+        Ok(FoldModel { members, scale: choice.scale.clone(), shape: choice.shape.clone().map(Box::new) })
     }
 
     fn nested(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
         let folds = self.folds(&all_rows(self.data), true)?;
         let rows: Vec<usize> = folds.concat();
         let k = folds.len();
-        let pairs = !self.stack.closed_form();
-        let subsets: Vec<(usize, usize)> =
-            (0..k).flat_map(|a| (a..k).map(move |b| (a, b))).filter(|(a, b)| pairs || a == b).collect();
-        // A pair's fit predicts both of its folds and is gone; a single one predicts its own fold later, and stays.
-        enum Done {
-            Single(Box<Candidates>),
-            Pair(Predictions, Predictions),
-        }
-        let done: Vec<Done> = subsets
-            .par_iter()
-            .map(|&(a, b)| {
-                let stream = a * k + b;
-                if a == b {
-                    return Ok(Done::Single(Box::new(self.fit(&rows, &[&folds[a]], stream)?)));
-                }
-                let left = without(&rows, &[&folds[a], &folds[b]]);
-                let fit = self.candidates(&left, streams::FITS.at(stream), self.members.without_closed_form())?;
-                Ok(Done::Pair(fit.predict(self.data, &folds[a])?, fit.predict(self.data, &folds[b])?))
-            })
-            .collect::<Result<_>>()?;
-        let of = |a: usize, b: usize| &done[subsets.iter().position(|&s| s == (a.min(b), a.max(b))).unwrap_or(0)];
-        // What a fit without folds j and `out` says of fold j.
-        let seen = |j: usize, out: usize| match of(j, out) {
-            Done::Pair(first, _) if j < out => first,
-            Done::Pair(_, second) => second,
-            Done::Single(_) => unreachable!("off the diagonal are pairs"),
+        let pairs: Vec<(usize, usize)> = match self.stack.closed_form() {
+            true => Vec::new(),
+            false => (0..k).flat_map(|a| (a + 1..k).map(move |b| (a, b))).collect(),
+        };
+        // A pair's fits predict both of its folds and are gone.
+        let pair = |&(a, b): &(usize, usize)| {
+            let left = without(&rows, &[&folds[a], &folds[b]]);
+            let nets = self.nets(Wanted::All, &left, streams::FITS.at(a * k + b))?;
+            self.work.advance()?;
+            Ok((predictions(&nets, self.data, &folds[a])?, predictions(&nets, self.data, &folds[b])?))
+        };
+        let done: Vec<(Predictions, Predictions)> = pairs.par_iter().map(pair).collect::<Result<_>>()?;
+        // What fits without folds j and `out` say of fold j.
+        let seen = |j: usize, out: usize| {
+            let at = pairs.iter().position(|&p| p == (j.min(out), j.max(out)))?;
+            Some(if j < out { &done[at].0 } else { &done[at].1 })
         };
         let outer = |out: usize| {
-            let Done::Single(single) = of(out, out) else { unreachable!("the diagonal holds single fits") };
             let inner: Vec<usize> = (0..k).filter(|&j| j != out).collect();
-            let predictions: Vec<&Predictions> =
-                if pairs { inner.iter().map(|&j| seen(j, out)).collect() } else { Vec::new() };
+            let folded: Vec<&Predictions> = inner.iter().filter_map(|&j| seen(j, out)).collect();
             let inner_rows: Vec<usize> = inner.iter().flat_map(|&j| folds[j].iter().copied()).collect();
-            let unseen = self.unseen(single, &predictions, &inner_rows);
-            let choice = self.choose(&unseen, &inner_rows, single.components.as_ref(), out)?;
-            let model = assemble(single, &choice);
+            let closed = self.closed(&without(&rows, &[&folds[out]]))?;
+            let unseen = self.unseen(&closed, &folded, &inner_rows);
+            let choice = self.choose(&unseen, &inner_rows, closed.spectrum.as_ref(), out)?;
+            let model = self.model(closed, &choice, streams::FITS.at(out * k + out))?;
             let scores = self.scores(&model, &folds[out])?;
             Ok((choice.candidate, model, scores))
         };
@@ -136,24 +132,38 @@ impl<'a, 'd> Job<'a, 'd> {
             models.push(model);
             scores.push(score);
         }
-        let seen = |j: usize| (0..k).filter(|&out| pairs && out != j).map(|out| seen(j, out)).collect();
-        let paths = paths::of(self, &folds, seen, &chosen);
+        let paths = paths::of(self, &folds, |j| (0..k).filter_map(|out| seen(j, out)).collect(), &chosen);
         Ok((self.finish(models, scores, &folds)?, paths))
     }
 
     fn same(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
         let folds = self.folds(&all_rows(self.data), true)?;
-        let (fits, predictions) = self.out_of_fold(&folds)?;
+        let rows: Vec<usize> = folds.concat();
+        let one = |(k, fold): (usize, &Vec<usize>)| {
+            let left = without(&rows, &[fold]);
+            let mut members = self.nets(Wanted::All, &left, streams::FITS.at(k))?;
+            let closed = Closed::fit(self.members, false, self.data, &left, &self.work)?;
+            self.work.advance()?;
+            members.extend(closed.members.into_iter().map(|(m, _)| vec![m]));
+            let predictions = predictions(&members, self.data, fold)?;
+            Ok((members, predictions))
+        };
+        let both: Vec<_> = folds.par_iter().enumerate().map(one).collect::<Result<_>>()?;
+        let (fits, predictions): (Vec<Vec<Vec<Member>>>, Vec<Predictions>) = both.into_iter().unzip();
         let views = |m: usize| predictions.iter().map(|p| p[m].view()).collect::<Vec<_>>();
         let member = |m: usize| ndarray::concatenate(Axis(0), &views(m)).expect("the same candidates in every fold");
         let unseen: Vec<Array2<f64>> = (0..predictions[0].len()).map(member).collect();
-        let rows = without(&folds.concat(), &[]);
-        let components = match self.stack.learned_scale {
-            true => Some(Components::fit(self.data.features, &rows, &self.work)?),
+        let spectrum = match self.stack.learned_scale {
+            true => Some(Spectrum::new(self.data.features, &without(&rows, &[]), &self.work)?),
             false => None,
         };
-        let choice = self.choose(&unseen, &folds.concat(), components.as_ref(), 0)?;
-        let models: Vec<FoldModel> = fits.iter().map(|f| assemble(f, &choice)).collect();
+        let choice = self.choose(&unseen, &rows, spectrum.as_ref(), 0)?;
+        let model = |members: Vec<Vec<Member>>| {
+            let chosen = members.into_iter().zip(&choice.candidate).zip(&choice.weights);
+            let members = chosen.filter(|(_, w)| **w > 0.0).map(|((mut m, &c), &w)| (w, m.swap_remove(c))).collect();
+            FoldModel { members, scale: choice.scale.clone(), shape: choice.shape.clone().map(Box::new) }
+        };
+        let models: Vec<FoldModel> = fits.into_iter().map(model).collect();
         // The scale has seen all rows, so each is scored by a scale without it.
         let mut next = choice.scores.iter();
         let of_fold = |fold: &Vec<usize>| fold.iter().zip(next.by_ref()).map(|(&r, &s)| bounded(s, (r, 0))).collect();
@@ -172,38 +182,24 @@ impl<'a, 'd> Job<'a, 'd> {
     /// A fit of all these rows, with κ, weights and scale from folds of them.
     fn sample(&self, rows: &[usize]) -> Result<(FoldModel, Vec<TuningCurve>)> {
         let folds = self.folds(rows, false)?;
-        let predictions = if self.stack.closed_form() { Vec::new() } else { self.folded_predictions(&folds)? };
+        let all: Vec<usize> = folds.concat();
+        let one = |(k, fold): (usize, &Vec<usize>)| {
+            let nets = self.nets(Wanted::All, &without(&all, &[fold]), streams::FITS.at(k))?;
+            self.work.advance()?;
+            predictions(&nets, self.data, fold)
+        };
+        let folded: Vec<Predictions> = match self.stack.closed_form() {
+            true => Vec::new(),
+            false => folds.par_iter().enumerate().map(one).collect::<Result<_>>()?,
+        };
         // In the order of the rows, as all fits are: batches are drawn by position, and the rows of a share come
         // shuffled.
-        let whole = self.candidates(&without(rows, &[]), streams::WHOLE, self.members)?;
-        let unseen = self.unseen(&whole, &predictions.iter().collect::<Vec<_>>(), &folds.concat());
-        let choice = self.choose(&unseen, &folds.concat(), whole.components.as_ref(), 0)?;
-        let model = assemble(&whole, &choice);
-        let paths = paths::of(self, &folds, |j| predictions.get(j).into_iter().collect(), &[choice.candidate]);
+        let closed = self.closed(&without(rows, &[]))?;
+        let unseen = self.unseen(&closed, &folded.iter().collect::<Vec<_>>(), &all);
+        let choice = self.choose(&unseen, &all, closed.spectrum.as_ref(), 0)?;
+        let model = self.model(closed, &choice, streams::WHOLE)?;
+        let paths = paths::of(self, &folds, |j| folded.get(j).into_iter().collect(), &[choice.candidate]);
         Ok((model, paths))
-    }
-
-    /// A fit outside each fold, and its predictions of that fold.
-    fn out_of_fold(&self, folds: &[Vec<usize>]) -> Result<(Vec<Candidates>, Vec<Predictions>)> {
-        let rows: Vec<usize> = folds.concat();
-        let one = |(k, fold): (usize, &Vec<usize>)| {
-            let fit = self.fit(&rows, &[fold], k)?;
-            let predictions = fit.predict(self.data, fold)?;
-            Ok((fit, predictions))
-        };
-        let both: Vec<_> = folds.par_iter().enumerate().map(one).collect::<Result<_>>()?;
-        Ok(both.into_iter().unzip())
-    }
-
-    /// What members without a closed form predict of every fold by a fit without it.
-    fn folded_predictions(&self, folds: &[Vec<usize>]) -> Result<Vec<Predictions>> {
-        let rows: Vec<usize> = folds.concat();
-        let one = |(k, fold): (usize, &Vec<usize>)| {
-            let fit =
-                self.candidates(&without(&rows, &[fold]), streams::FITS.at(k), self.members.without_closed_form())?;
-            fit.predict(self.data, fold)
-        };
-        folds.par_iter().enumerate().map(one).collect()
     }
 
     /// κ per member, weights, scale and shape, from predictions of these rows by fits that had not seen them; `stream`
@@ -212,7 +208,7 @@ impl<'a, 'd> Job<'a, 'd> {
         &self,
         unseen: &[Array2<f64>],
         rows: &[usize],
-        components: Option<&Components>,
+        spectrum: Option<&Spectrum>,
         stream: usize,
     ) -> Result<Choice> {
         let y = self.data.y.select(Axis(0), rows);
@@ -225,18 +221,14 @@ impl<'a, 'd> Job<'a, 'd> {
             candidate.push(best);
         }
         let weights = weights::simplex(chosen.view(), y.view());
-        if !self.stack.learned_scale {
-            let scores = &y - &chosen.dot(&weights);
-            return Ok(Choice { candidate, weights, scale: ScaleModel::Constant, shape: None, scores });
-        }
         let mean = chosen.dot(&weights);
-        let network = self.data.prediction.map(|d| d.select(Axis(0), rows));
-        let network = network.as_ref().map(|d| d.view());
+        let residual = &y - &mean;
+        let Some(spectrum) = spectrum.filter(|_| self.stack.learned_scale) else {
+            return Ok(Choice { candidate, weights, scale: ScaleModel::Constant, shape: None, scores: residual });
+        };
+        let (scale, log_scale) = self.scale(&mean, &residual, rows, spectrum)?;
         let own = self.data.own.map(|own| own.select(rows));
         let own = own.as_ref().map(|own| own.view());
-        let on = Learned { features: self.data.features, rows, prediction: mean.view(), network, own, components };
-        let residual = &y - &mean;
-        let (scale, log_scale) = ScaleModel::learn(on, residual.view(), &self.work)?;
         // Where the same rows are scored, a shape would fit their residuals.
         let fresh = self.stack.scheme != Scheme::Same;
         let shape = (fresh && !self.stack.symmetric && scale != ScaleModel::Constant).then(|| {
@@ -253,6 +245,31 @@ impl<'a, 'd> Job<'a, 'd> {
         });
         let scores = residual * log_scale.mapv(|l| (-l).exp());
         Ok(Choice { candidate, weights, scale, shape: shape.flatten(), scores })
+    }
+
+    /// The scale of residuals at these rows, and log s at each of them by a fit without it. The spectrum is that of the
+    /// rows in ascending order.
+    fn scale(
+        &self,
+        mean: &Array1<f64>,
+        residual: &Array1<f64>,
+        rows: &[usize],
+        spectrum: &Spectrum,
+    ) -> Result<(ScaleModel, Array1<f64>)> {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_unstable_by_key(|&i| rows[i]);
+        let ascending: Vec<usize> = order.iter().map(|&i| rows[i]).collect();
+        let (mean, residual) = (mean.select(Axis(0), &order), residual.select(Axis(0), &order));
+        let network = self.data.prediction.map(|d| d.select(Axis(0), &ascending));
+        let network = network.as_ref().map(|d| d.view());
+        let own = self.data.own.map(|own| own.select(&ascending));
+        let own = own.as_ref().map(|own| own.view());
+        let features = self.data.features;
+        let on = Learned { features, rows: &ascending, prediction: mean.view(), network, own, spectrum };
+        let (scale, sorted) = ScaleModel::learn(on, residual.view(), &self.work)?;
+        let mut log_scale = Array1::zeros(rows.len());
+        order.iter().zip(&sorted).for_each(|(&i, &l)| log_scale[i] = l);
+        Ok((scale, log_scale))
     }
 
     /// (y − μ)/s at rows the model has not seen, with the scale of the side on which y lies.
@@ -276,12 +293,6 @@ fn without(rows: &[usize], held_out: &[&[usize]]) -> Vec<usize> {
     let mut left: Vec<usize> = rows.iter().copied().filter(|&r| keep[r]).collect();
     left.sort_unstable();
     left
-}
-
-fn assemble(fit: &Candidates, choice: &Choice) -> FoldModel {
-    let chosen = fit.members.iter().zip(&choice.candidate).zip(&choice.weights);
-    let members = chosen.filter(|(_, w)| **w > 0.0).map(|((m, &c), &w)| (w, m[c].clone())).collect();
-    FoldModel { members, scale: choice.scale.clone(), shape: choice.shape.clone().map(Box::new) }
 }
 
 /// (y − μ)/s of row `i` of the columns μ, s⁺ and s⁻, with the scale of the side on which y lies. An error names row and

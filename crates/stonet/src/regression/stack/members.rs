@@ -4,10 +4,9 @@
 //! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the
 //! stack picks a candidate per member and weighs the members.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::fit::scored;
@@ -19,7 +18,7 @@ use crate::rows::Standardizer;
 use crate::rows::dataset::target_mean;
 use crate::rows::regression::Single;
 use crate::score::Scorer;
-use crate::sparse::ridge::{Clip, Components, Regression, Ridge};
+use crate::sparse::ridge::{Beside, Clip, Components, Regression, Ridge, Spectrum};
 use crate::train::imputation::{Packed, PackedRows};
 use crate::train::tuning::path_of;
 use crate::train::{Algorithm, Asghmc, Fit, Iro, Trainer, Walk, cancelled_with};
@@ -64,11 +63,6 @@ impl Members {
 
     pub(crate) fn any(self) -> bool {
         self.stonet || self.skip || self.ridge || self.quadratic || self.network || self.middle
-    }
-
-    /// Those whose predictions of rows they have not seen take another fit.
-    pub(crate) fn without_closed_form(self) -> Self {
-        Members { stonet: self.stonet, skip: self.skip, ridge: false, quadratic: false, network: false, middle: false }
     }
 }
 
@@ -124,11 +118,20 @@ impl StoNetSettings {
         Asghmc { epochs, kappa, ..self.asghmc.clone() }
     }
 
-    /// One fit per κ on standardised rows, which are unpacked again only where IRO needs them.
-    pub(crate) fn path(&self, start: &StoNet, data: &Packed, seed: Seed, work: &Work<'_>) -> Result<Vec<Fit>> {
+    /// One fit per κ, of the first `most` of them, on standardised rows, which are unpacked again only where IRO needs
+    /// them.
+    pub(crate) fn path(
+        &self,
+        start: &StoNet,
+        data: &Packed,
+        most: usize,
+        seed: Seed,
+        work: &Work<'_>,
+    ) -> Result<Vec<Fit>> {
         let trainer = self.trainer_for(data.rows);
+        let kappas = &self.kappas()[..most.min(self.kappas().len())];
         let asghmc = || {
-            path_of(&trainer, start, self.kappas(), Walk::Warm, |t, from, i| {
+            path_of(&trainer, start, kappas, Walk::Warm, |t, from, i| {
                 t.fit_packed(from, data, seed.child(streams::path::ASGHMC.at(i as usize)), &mut cancelled_with(work))
             })
         };
@@ -141,7 +144,7 @@ impl StoNetSettings {
             iro.fit(from, &rows, seed.child(streams::path::IRO.at(i)), &mut cancelled_with(work))
         };
         if self.algorithm == Algorithm::Iro {
-            return self.kappas().iter().enumerate().map(|(i, &kappa)| polish(kappa, start, i)).collect();
+            return kappas.iter().enumerate().map(|(i, &kappa)| polish(kappa, start, i)).collect();
         }
         asghmc()?.iter().enumerate().map(|(i, fit)| polish(self.iro.kappa, fit.network(), i)).collect()
     }
@@ -252,112 +255,136 @@ impl Member {
     }
 }
 
-/// Every member's candidates, fitted on the same rows.
-pub(crate) struct Candidates {
-    pub members: Vec<Vec<Member>>,
+/// Candidates of the members without a closed form: all of them, or one that was chosen for each.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted {
+    /// One per κ.
+    All,
+    /// A number among the candidates of the StoNet, and among those of the skip member; none is not fitted.
+    Chosen([Option<usize>; 2]),
+}
+
+impl Wanted {
+    /// How many candidates of a member there are to fit, and which of them are kept.
+    fn of(self, member: usize) -> Option<(usize, usize)> {
+        match self {
+            Wanted::All => Some((usize::MAX, 0)),
+            Wanted::Chosen(chosen) => chosen[member].map(|c| (c + 1, c)),
+        }
+    }
+}
+
+/// Candidates of the StoNet members, fitted on the same rows. A path of κ ends at the last candidate that is wanted.
+pub(crate) fn nets(
+    settings: &StoNetSettings,
+    members: Members,
+    wanted: Wanted,
+    data: &Single<'_>,
+    rows: &[usize],
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<Vec<Member>>> {
+    let chosen = [wanted.of(0).filter(|_| members.stonet), wanted.of(1).filter(|_| members.skip)];
+    let mut all = [Vec::new(), Vec::new()];
+    if chosen.iter().any(Option::is_some) {
+        let inputs = Inputs::new(data, rows)?;
+        let seeds = [streams::members::STONET, streams::members::SKIP].map(|s| seed.child(s));
+        let (first, second) = rayon::join(
+            || chosen[0].map_or(Ok(Vec::new()), |(most, _)| stonet(settings, &inputs, most, seeds[0], work)),
+            || chosen[1].map_or(Ok(Vec::new()), |(most, _)| skip(settings, &inputs, most, seeds[1], work)),
+        );
+        all = [first?, second?];
+    }
+    let there = [members.stonet, members.skip];
+    let kept = all.into_iter().zip(chosen).map(|(mut all, chosen)| all.split_off(chosen.map_or(0, |(_, from)| from)));
+    Ok(kept.zip(there).filter(|(_, there)| *there).map(|(all, _)| all).collect())
+}
+
+/// What members predict of these rows: rows × candidates for each.
+pub(crate) fn predictions(members: &[Vec<Member>], data: &Single<'_>, rows: &[usize]) -> Result<Vec<Array2<f64>>> {
+    let scorer = Scorer::new(lower::members_plan(members.iter().flatten(), data.features.ncols()));
+    let mut columns = scored(&scorer, data, rows)?.into_iter();
+    let member = |candidates: &Vec<Member>| {
+        let mut all = Array2::zeros((rows.len(), candidates.len()));
+        for (mut to, from) in all.columns_mut().into_iter().zip(columns.by_ref()) {
+            to.assign(&ArrayView1::from(&from));
+        }
+        all
+    };
+    Ok(members.iter().map(member).collect())
+}
+
+/// The members that predict rows they have not seen in closed form, fitted on the same rows.
+pub(crate) struct Closed {
+    /// With what each predicts of every row by a fit without it.
+    pub members: Vec<(Member, Array1<f64>)>,
     /// The rows, ascending.
     pub rows: Vec<usize>,
-    /// What a member predicts of each row by a fit without it, where there is a closed form.
-    pub left_out: Vec<Option<Array1<f64>>>,
-    /// Of the features, where they were needed.
-    pub components: Option<Components>,
+    /// Of the features, where a learned scale needs it or a ridge regression did.
+    pub spectrum: Option<Spectrum>,
 }
 
-impl Candidates {
+impl Closed {
+    /// Fits what there is among these members; `scale` says whether a scale is to be learned on the same rows.
     pub(crate) fn fit(
-        settings: &StoNetSettings,
-        (members, components): (Members, bool),
+        members: Members,
+        scale: bool,
         data: &Single<'_>,
         rows: &[usize],
-        seed: Seed,
         work: &Work<'_>,
     ) -> Result<Self> {
-        let nets = || -> Result<_> {
-            if !members.stonet && !members.skip {
-                return Ok((None, None));
-            }
-            let inputs = Inputs::new(data, rows)?;
-            let (stonet, skip) = rayon::join(
-                || {
-                    members
-                        .stonet
-                        .then(|| stonet(settings, &inputs, seed.child(streams::members::STONET), work))
-                        .transpose()
-                },
-                || members.skip.then(|| skip(settings, &inputs, seed.child(streams::members::SKIP), work)).transpose(),
-            );
-            Ok((stonet?, skip?))
-        };
-        let (nets, linear) = rayon::join(nets, || linear(members, components, data, rows, work));
-        let ((stonet, skip), linear) = (nets?, linear?);
-        let (mut all, mut left_out) = (Vec::new(), Vec::new());
-        for candidates in [stonet, skip].into_iter().flatten() {
-            all.push(candidates);
-            left_out.push(None);
+        let mut all = Vec::new();
+        let mut spectrum = None;
+        if members.ridge || members.quadratic || scale {
+            let of = Spectrum::new(data.features, rows, work)?;
+            all = ridges(members, &of, data, rows, work)?;
+            spectrum = Some(of);
         }
-        for (member, predictions) in linear.members {
-            all.push(vec![member]);
-            left_out.push(Some(predictions));
+        if let Some(d) = data.prediction.filter(|_| members.network) {
+            all.push((Member::Network, d.select(Axis(0), rows)));
         }
-        if members.network {
-            all.push(vec![Member::Network]);
-            left_out.push(data.prediction.map(|d| d.select(Axis(0), rows)));
+        let middle = || data.own.and_then(|own| own.select(rows).view().middle());
+        if let Some(middle) = members.middle.then(middle).flatten() {
+            all.push((Member::Middle, middle));
         }
-        if members.middle {
-            all.push(vec![Member::Middle]);
-            left_out.push(data.own.and_then(|own| own.select(rows).view().middle()));
-        }
-        Ok(Candidates { members: all, rows: rows.to_vec(), left_out, components: linear.components })
-    }
-
-    /// Rows × candidates for each member.
-    pub(crate) fn predict(&self, data: &Single<'_>, rows: &[usize]) -> Result<Vec<Array2<f64>>> {
-        let scorer = Scorer::new(lower::members_plan(self.members.iter().flatten(), data.features.ncols()));
-        let mut columns = scored(&scorer, data, rows)?.into_iter();
-        let member = |candidates: &Vec<Member>| {
-            let mut all = Array2::zeros((rows.len(), candidates.len()));
-            for (mut to, from) in all.columns_mut().into_iter().zip(columns.by_ref()) {
-                to.assign(&ArrayView1::from(&from));
-            }
-            all
-        };
-        Ok(self.members.iter().map(member).collect())
+        Ok(Closed { members: all, rows: rows.to_vec(), spectrum })
     }
 }
 
-/// The ridge regressions with their predictions of left-out rows, and the components of the features.
-#[derive(Default)]
-struct Linear {
-    members: Vec<(Member, Array1<f64>)>,
-    components: Option<Components>,
-}
-
-fn linear(members: Members, keep: bool, data: &Single<'_>, rows: &[usize], work: &Work<'_>) -> Result<Linear> {
-    if !members.ridge && !members.quadratic && !keep {
-        return Ok(Linear::default());
+/// The ridge regressions, which share the spectrum of the features.
+fn ridges(
+    members: Members,
+    spectrum: &Spectrum,
+    data: &Single<'_>,
+    rows: &[usize],
+    work: &Work<'_>,
+) -> Result<Vec<(Member, Array1<f64>)>> {
+    if !members.ridge && !members.quadratic {
+        return Ok(Vec::new());
     }
     let y = data.y.select(Axis(0), rows);
     let groups: Option<Vec<usize>> = data.groups.map(|g| rows.iter().map(|&r| g[r]).collect());
-    let (clip, block) =
-        (Clip::fit(data.features, rows)?, |part: Range<usize>| data.features.select(Axis(0), &rows[part]));
-    let features = Regression::new(&clip, &block, y.view(), &RIDGE_GRID, work)?;
-    let (components, mut out) = (features.components()?, Linear::default());
+    let mut beside = Vec::new();
     if members.ridge {
-        out.members.push((Member::Ridge(features.ridge()?), features.left_out(groups.as_deref())?));
+        beside.push(Beside::none(rows.len())?);
     }
     if members.quadratic {
-        let design = |part: Range<usize>| {
-            let x = block(part);
-            let products = components.apply(x.view()).expect("components of these features");
-            concatenate![Axis(1), x, products]
-        };
-        let clip = Clip::of_blocks(&design, rows.len())?;
-        let all = Regression::new(&clip, &design, y.view(), &RIDGE_GRID, work)?;
-        let member = Member::Quadratic { components: Box::new(components.clone()), ridge: Box::new(all.ridge()?) };
-        out.members.push((member, all.left_out(groups.as_deref())?));
+        beside.push(Beside::new(spectrum.components().products_of(data.features, rows)?.view())?);
     }
-    out.components = Some(components);
-    Ok(out)
+    let beside: Vec<&Beside> = beside.iter().collect();
+    let on = (data.features, rows);
+    let fitted = spectrum.regressions(on, y.view(), &beside, &RIDGE_GRID, groups.as_deref(), work)?;
+    let member = |(i, r): (usize, Regression)| {
+        let member = match members.ridge && i == 0 {
+            true => Member::Ridge(r.ridge),
+            false => {
+                let components = Box::new(spectrum.components().clone());
+                Member::Quadratic { components, ridge: Box::new(r.ridge) }
+            }
+        };
+        (member, r.left_out)
+    };
+    Ok(fitted.into_iter().enumerate().map(member).collect())
 }
 
 /// What both StoNet members learn from: the features are scaled and packed once.
@@ -376,18 +403,32 @@ impl<'a, 'd> Inputs<'a, 'd> {
     }
 }
 
-fn stonet(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &Work<'_>) -> Result<Vec<Member>> {
+/// The first `most` candidates.
+fn stonet(
+    settings: &StoNetSettings,
+    inputs: &Inputs<'_, '_>,
+    most: usize,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<Member>> {
     let (data, rows) = (inputs.data, inputs.rows);
     let y = data.y.select(Axis(0), rows);
     let start = settings.start(data.features.ncols(), 1, seed.child(streams::stonet::START))?;
-    let nets = path(settings, inputs, y, &start, seed.child(streams::stonet::PATH), work)?;
+    let nets = path(settings, inputs, y, &start, most, seed.child(streams::stonet::PATH), work)?;
     // A response without spread leaves nothing to learn but its mean.
     nets.map(|nets| nets.into_iter().map(Member::StoNet).collect())
         .ok_or(Error::ConstantTarget { column: 0, value: data.y[rows[0]] })
 }
 
-/// Least squares on the network's prediction, then corrections of what it leaves, and none.
-fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &Work<'_>) -> Result<Vec<Member>> {
+/// Least squares on the network's prediction, without and with corrections of what it leaves: the first `most`
+/// candidates.
+fn skip(
+    settings: &StoNetSettings,
+    inputs: &Inputs<'_, '_>,
+    most: usize,
+    seed: Seed,
+    work: &Work<'_>,
+) -> Result<Vec<Member>> {
     let (data, rows) = (inputs.data, inputs.rows);
     let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
         return Err(Error::NoPrediction { what: super::NAME });
@@ -405,19 +446,25 @@ fn skip(settings: &StoNetSettings, inputs: &Inputs<'_, '_>, seed: Seed, work: &W
         bias.fill(0.0);
     }
     let start = StoNet::new(layers, Activation::Tanh, crate::network::Likelihood::Gaussian)?;
-    let nets = path(settings, inputs, yc - dc * slope, &start, seed.child(streams::stonet::PATH), work)?;
+    let most = (most - 1).min(settings.kappas().len());
+    let nets = match most {
+        0 => Some(Vec::new()),
+        _ => path(settings, inputs, yc - dc * slope, &start, most, seed.child(streams::stonet::PATH), work)?,
+    };
     // As many candidates where nothing is left to correct, so that all folds have the same.
-    let nets = nets.map_or(vec![None; settings.kappas().len()], |nets| nets.into_iter().map(Some).collect());
+    let nets = nets.map_or(vec![None; most], |nets| nets.into_iter().map(Some).collect());
     let corrections = [None].into_iter().chain(nets);
     Ok(corrections.map(|correction| Member::Skip { intercept, slope, correction }).collect())
 }
 
-/// The κ path of a StoNet on standardised features and response; nothing if the response is constant.
+/// The first `most` κ of the path of a StoNet on standardised features and response; nothing if the response is
+/// constant.
 fn path(
     settings: &StoNetSettings,
     inputs: &Inputs<'_, '_>,
     y: Array1<f64>,
     start: &StoNet,
+    most: usize,
     seed: Seed,
     work: &Work<'_>,
 ) -> Result<Option<Vec<Scaled>>> {
@@ -432,7 +479,7 @@ fn path(
     let scale = Standardizer::fit_targets(y.view());
     let targets = PackedRows::scaled(y.view(), &all, &scale);
     let packed = Packed { x: inputs.packed.clone(), y: targets, offset: None, rows: y.nrows() };
-    let fits = settings.path(start, &packed, seed, work)?;
+    let fits = settings.path(start, &packed, most, seed, work)?;
     let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
     Ok(Some(
         fits.into_iter().map(|f| Scaled { clip: inputs.clip.clone(), mean, sd, net: f.network().clone() }).collect(),

@@ -6,9 +6,7 @@
 //! with a strong penalty the scale is the network's own. Fitted values are kept within what the rows it was learned on
 //! had.
 
-use std::ops::Range;
-
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
 use super::own::OwnWidth;
@@ -16,7 +14,7 @@ use crate::base::Work;
 use crate::base::{Error, Result};
 use crate::rows::dataset::{ends, is_far, target_mean};
 use crate::rows::own::Own;
-use crate::sparse::ridge::{Components, LogScale, Ridge};
+use crate::sparse::ridge::{Beside, Components, LogScale, Ridge, Spectrum};
 
 /// Penalties per row; ∞ makes the scale a constant.
 const GRID: [f64; 8] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, f64::INFINITY];
@@ -58,10 +56,9 @@ fn is_zero(v: &f64) -> bool {
     *v == 0.0
 }
 
-/// What a scale looks at: features, the stack's prediction, the network's, and log w of the network.
+/// What a scale looks at beside the features: the stack's prediction, the network's, and log w of the network.
 #[derive(Clone, Copy)]
 struct At<'a> {
-    features: ArrayView2<'a, f64>,
     prediction: ArrayView1<'a, f64>,
     network: Option<ArrayView1<'a, f64>>,
     width: Option<ArrayView1<'a, f64>>,
@@ -76,8 +73,8 @@ pub(crate) struct Learned<'a> {
     pub network: Option<ArrayView1<'a, f64>>,
     /// The network's own uncertainty.
     pub own: Option<Own<ArrayView1<'a, f64>>>,
-    /// Whose products are looked at too.
-    pub components: Option<&'a Components>,
+    /// Of the features at these rows; products of its components are looked at too.
+    pub spectrum: &'a Spectrum,
 }
 
 impl ScaleModel {
@@ -98,21 +95,19 @@ impl ScaleModel {
         let centre = if is_far(least, most) { target_mean(on.prediction) } else { 0.0 };
         let own = on.own.as_ref().and_then(OwnWidth::fit);
         let width = own.as_ref().zip(on.own.as_ref()).map(|(width, own)| width.log(own));
-        let block = |part: Range<usize>| {
-            let features = on.features.select(Axis(0), &on.rows[part.clone()]);
-            let network = on.network.as_ref().map(|d| d.slice(s![part.clone()]));
-            let width = width.as_ref().map(|w| w.slice(s![part.clone()]));
-            let at = At { features: features.view(), prediction: on.prediction.slice(s![part]), network, width };
-            design(at, offset, centre, on.components)
-        };
+        let at = At { prediction: on.prediction, network: on.network, width: width.as_ref().map(|w| w.view()) };
+        let columns = beside(at, offset, centre);
+        let products = on.spectrum.components().products_of(on.features, on.rows)?;
+        let beside = Beside::new(concatenate![Axis(1), columns, products].view())?;
         let sizes = residual.mapv(f64::abs);
-        let slope = own.as_ref().map(|_| on.features.ncols() + 2 + usize::from(on.network.is_some()));
-        let LogScale { ridge, fitted, left_out } = LogScale::fit(&block, sizes.view(), slope, &GRID, work)?;
+        let known = width.as_ref().map(|w| (2 + usize::from(on.network.is_some()), w.view()));
+        let LogScale { ridge, fitted, left_out } =
+            LogScale::fit(on.spectrum, (on.features, on.rows), &beside, sizes.view(), known, &GRID, work)?;
         let mut fitted = fitted.to_vec();
         fitted.sort_by(f64::total_cmp);
         let low = fitted[(LOW_SHARE * (fitted.len() - 1) as f64) as usize];
         let (high, network) = (fitted[fitted.len() - 1], on.network.is_some());
-        let components = on.components.map(|c| Box::new(c.clone()));
+        let components = Some(Box::new(on.spectrum.components().clone()));
         let left_out = left_out.mapv(|l| l.clamp(low, high));
         let ridge = Box::new(ridge);
         Ok((ScaleModel::Learned { ridge, offset, low, high, network, centre, components, own }, left_out))
@@ -140,22 +135,12 @@ impl ScaleModel {
     }
 }
 
-fn design(at: At<'_>, offset: f64, centre: f64, components: Option<&Components>) -> Array2<f64> {
-    let column = |v: Array1<f64>| v.insert_axis(Axis(1));
-    let m = at.prediction.to_owned();
-    let from_centre = m.mapv(|m| m - centre);
-    let square = column(from_centre.mapv(|m| m * m));
-    let base = concatenate![Axis(1), at.features, column(from_centre), square];
-    let base = match at.network {
-        Some(d) => concatenate![Axis(1), base, column((&m - &d).mapv(|e| (e.abs() + offset).ln()))],
-        None => base,
-    };
-    let base = match at.width {
-        Some(width) => concatenate![Axis(1), base, column(width.to_owned())],
-        None => base,
-    };
-    match components {
-        Some(c) => concatenate![Axis(1), base, c.apply(at.features).expect("components of these features")],
-        None => base,
-    }
+/// The columns beside the features, without products of components.
+fn beside(at: At<'_>, offset: f64, centre: f64) -> Array2<f64> {
+    let from_centre = at.prediction.mapv(|m| m - centre);
+    let mut columns = vec![from_centre.clone(), from_centre.mapv(|m| m * m)];
+    columns.extend(at.network.map(|d| (&at.prediction - &d).mapv(|e| (e.abs() + offset).ln())));
+    columns.extend(at.width.map(|w| w.to_owned()));
+    let views: Vec<ArrayView1<'_, f64>> = columns.iter().map(|c| c.view()).collect();
+    ndarray::stack(Axis(1), &views).expect("columns of one length")
 }

@@ -1,13 +1,12 @@
 //! Products of the leading principal components of features: what a quadratic regression looks at beside the features.
 
-use std::ops::Range;
-
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
-use super::Clip;
 use super::basis::{Basis, Rows};
-use crate::base::{Error, Result, Work};
+use super::{Clip, blocks};
+use crate::base::{Error, Result};
+use crate::linalg::dense::matmul;
 
 /// Components that are multiplied with each other.
 const MOST: usize = 8;
@@ -21,14 +20,6 @@ pub struct Components {
 }
 
 impl Components {
-    /// The components of these rows.
-    pub(crate) fn fit(x: ArrayView2<'_, f64>, rows: &[usize], work: &Work<'_>) -> Result<Self> {
-        let clip = Clip::fit(x, rows)?;
-        let block = |part: Range<usize>| x.select(Axis(0), &rows[part]);
-        let numbers = Rows::new(&clip, &block, Array1::zeros(rows.len()))?;
-        Components::of(Basis::new(&numbers, work)?.as_ref(), &numbers)
-    }
-
     /// The components of rows whose basis is known; none where there is no basis.
     pub(super) fn of(basis: Option<&Basis>, rows: &Rows<'_>) -> Result<Self> {
         let none = Array2::zeros((0, rows.clip.columns()));
@@ -54,11 +45,21 @@ impl Components {
 
     /// P_a P_b, with b ≥ a running first.
     pub(crate) fn apply(&self, x: ArrayView2<'_, f64>) -> Result<Array2<f64>> {
-        let p = self.clip.apply(x)?.dot(&self.weights.t());
+        let p = matmul(self.clip.apply(x)?.view(), self.weights.t());
         let mut out = Array2::zeros((x.nrows(), self.products()));
         for (mut to, from) in out.outer_iter_mut().zip(p.outer_iter()) {
             let products = (0..from.len()).flat_map(|a| (a..from.len()).map(move |b| (a, b)));
             to.iter_mut().zip(products).for_each(|(to, (a, b))| *to = from[a] * from[b]);
+        }
+        Ok(out)
+    }
+
+    /// The same of some rows, block by block.
+    pub(crate) fn products_of(&self, x: ArrayView2<'_, f64>, rows: &[usize]) -> Result<Array2<f64>> {
+        let mut out = Array2::zeros((rows.len(), self.products()));
+        for part in blocks(rows.len()) {
+            let products = self.apply(x.select(Axis(0), &rows[part.clone()]).view())?;
+            out.slice_mut(s![part, ..]).assign(&products);
         }
         Ok(out)
     }
