@@ -22,12 +22,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let v: f64 = StandardNormal.sample(&mut rng);
         v.tanh()
     });
-    let y = features.map_axis(Axis(1), |f| {
-        let e: f64 = StandardNormal.sample(&mut rng);
-        f[0] + (2.0 * f[1] - f[2]).tanh() + 0.3 * f[3] * f[4] + 0.5 * e
-    });
-    let y = y.insert_axis(Axis(1));
-    let prediction = y.mapv(|v| 0.8 * v + 0.1);
+    let mean = features.map_axis(Axis(1), |f| f[0] + (2.0 * f[1] - f[2]).tanh() + 0.3 * f[3] * f[4]);
+    let mut noisy = |scale: f64, noise: f64| {
+        let rows = mean.mapv(|m| {
+            let e: f64 = StandardNormal.sample(&mut rng);
+            scale * m + noise * e
+        });
+        rows.insert_axis(Axis(1))
+    };
+    // The network knows the mean, but for a factor and an error of its own.
+    let (y, prediction) = (noisy(1.0, 0.5), noisy(0.8, 0.2));
     let calibration = RegressionRows::new(features.view(), y.view())?.with_prediction(prediction.view())?;
     let new = RegressionInputs::new(features.view())?.with_prediction(prediction.view())?;
     let level = Level::new(0.9)?;

@@ -177,9 +177,9 @@ fn a_grid_that_is_set_is_kept_by_every_kind_and_one_that_is_not_is_that_of_the_k
         let stonet = StoNetSettings { hidden: vec![3], steps: 20, kappas, ..StoNetSettings::default() };
         let settings = PostStoNetRegressor { kind, stonet, folds: 3, ..PostStoNetRegressor::default() };
         let fitted = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
-        // What was in effect is kept.
+        // What was in effect is kept; a path may end before its last κ.
         let kept = fitted.settings().stonet.kappas.clone().unwrap();
-        assert!(fitted.tuning_curves().iter().all(|p| p.values == kept), "{kind}");
+        assert!(fitted.tuning_curves().iter().all(|p| kept.starts_with(&p.values)), "{kind}");
         kept
     };
     let default = StoNetSettings::default().kappas().to_vec();

@@ -165,7 +165,7 @@ fn walk(
     let scaling = Scaling::fit(data)?;
     let scaled = scaling.apply(data)?;
     let start = settings.start(data.inputs(), data.outputs(), seed.child(stonet::START))?;
-    let fits = settings.path(&start, &Packed::new(&scaled), usize::MAX, seed.child(stonet::PATH), work)?;
+    let fits = settings.path(&start, &Packed::new(&scaled), seed.child(stonet::PATH), work, &mut |_| Ok(true))?;
     Ok((scaling, scaled, fits))
 }
 

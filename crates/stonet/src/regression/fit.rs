@@ -14,7 +14,7 @@ impl PostStoNetRegressor {
     /// false.
     pub fn fit(&self, rows: &RegressionRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedRegressor> {
         self.check(rows)?;
-        let settings = self.resolved();
+        let settings = self.resolved(rows.rows());
         let (model, mut kappa_paths) = match settings.stack() {
             Some(stack) => settings.stacks(&stack, rows, seed, tick)?,
             None => settings.eve(rows, seed, tick)?,
@@ -25,13 +25,14 @@ impl PostStoNetRegressor {
         Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers })
     }
 
-    /// The settings in effect: κ that are not set are those of the kind.
-    pub fn resolved(&self) -> Self {
-        let grid = match self.kind {
-            Kind::Paper => &eve::PAPER_GRID[..],
-            _ => self.stonet.kappas(),
+    /// The settings in effect for so many rows: κ that are not set are those of the kind.
+    pub fn resolved(&self, rows: usize) -> Self {
+        let grid = || match self.kind {
+            Kind::Paper => eve::PAPER_GRID.to_vec(),
+            Kind::Cv => self.stonet.kappas().to_vec(),
+            _ => StoNetSettings::kappas_for(rows),
         };
-        let kappas = self.stonet.kappas.clone().unwrap_or_else(|| grid.to_vec());
+        let kappas = self.stonet.kappas.clone().unwrap_or_else(grid);
         PostStoNetRegressor { stonet: StoNetSettings { kappas: Some(kappas), ..self.stonet.clone() }, ..self.clone() }
     }
 

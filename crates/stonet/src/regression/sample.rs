@@ -63,7 +63,7 @@ impl PostStoNetRegressor {
         let none = rows.conditional().is_none();
         Error::check(none, "conditional", "given", "none where a sample is fitted: it needs the scores of all rows")?;
         self.check(rows)?;
-        let settings = self.resolved();
+        let settings = self.resolved(rows.rows());
         let Some(stack) = settings.stack() else { unreachable!("a split has a stack") };
         let (models, mut kappa_paths) = super::fit::each_output(rows, stack.fits(), tick, |j, tick| {
             stack.fit_sample(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)

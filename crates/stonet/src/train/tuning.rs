@@ -31,17 +31,19 @@ pub fn kappa_path(
     walk: Walk,
     seed: Seed,
 ) -> Result<Vec<Fit>> {
-    path_of(trainer, start, kappas, walk, |t, from, i| {
+    path_of(trainer, start, kappas, walk, &mut |_| Ok(true), |t, from, i| {
         t.fit(from, data, seed.child(streams::path::ASGHMC.at(i as usize)), &mut ())
     })
 }
 
-/// The path, each fit made by `fit(trainer at κ, start, index)`.
+/// The path, each fit made by `fit(trainer at κ, start, index)`; `seen` looks at each and says whether the next is
+/// wanted.
 pub(crate) fn path_of(
     trainer: &Asghmc,
     start: &StoNet,
     kappas: &[f64],
     walk: Walk,
+    seen: &mut dyn FnMut(&StoNet) -> Result<bool>,
     fit: impl Fn(&Asghmc, &StoNet, u64) -> Result<Fit>,
 ) -> Result<Vec<Fit>> {
     check_grid(kappas)?;
@@ -57,6 +59,9 @@ pub(crate) fn path_of(
             _ => start,
         };
         fits.push(fit(&here, from, i as u64)?);
+        if !seen(fits[i].network())? {
+            break;
+        }
     }
     Ok(fits)
 }
@@ -141,16 +146,19 @@ impl TuningCurve {
         self.chosen.iter().map(|&i| self.values.get(i).copied()).collect()
     }
 
-    /// Means over folds weighted by their rows, with standard errors: `folds` are rows and the losses of all
-    /// candidates.
+    /// Means over folds weighted by their rows, with standard errors: `folds` are rows and the losses of candidates. A
+    /// candidate's mean is over the folds that have it; one that fewer than two folds have ends the curve, unless there
+    /// is but one fold.
     pub(crate) fn over_folds(folds: &[(usize, Vec<f64>)]) -> (Vec<f64>, Vec<f64>) {
-        let rows: usize = folds.iter().map(|f| f.0).sum();
         let at = |i: usize| {
-            let mean = folds.iter().map(|(n, loss)| *n as f64 * loss[i]).sum::<f64>() / rows as f64;
-            let (_, sd) = mean_sd(&folds.iter().map(|(_, loss)| loss[i]).collect::<Vec<_>>());
-            (mean, sd / (folds.len() as f64).sqrt())
+            let there: Vec<(f64, f64)> = folds.iter().filter_map(|(n, l)| l.get(i).map(|&l| (*n as f64, l))).collect();
+            let rows: f64 = there.iter().map(|f| f.0).sum();
+            let mean = there.iter().map(|(n, loss)| n * loss).sum::<f64>() / rows;
+            let (_, sd) = mean_sd(&there.iter().map(|(_, loss)| *loss).collect::<Vec<_>>());
+            (there.len() >= folds.len().min(2)).then(|| (mean, sd / (there.len() as f64).sqrt()))
         };
-        (0..folds.first().map_or(0, |f| f.1.len())).map(at).unzip()
+        let most = folds.iter().map(|f| f.1.len()).max().unwrap_or(0);
+        (0..most).map_while(at).unzip()
     }
 
     /// Whether all numbers are finite, as files need them.

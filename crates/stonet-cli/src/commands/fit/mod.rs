@@ -153,7 +153,7 @@ impl Fit {
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
-                HeadTask::Regression => settings::printed(&self.regression_settings(level)?.resolved()),
+                HeadTask::Regression => settings::printed(&self.regression_settings(level)?.resolved(0)),
                 HeadTask::Classification | HeadTask::Labels => settings::printed(&self.class_settings()?),
             };
             return console.result(&json!({ "schema": "stonet.settings/1", "settings": value }), || text);

@@ -17,8 +17,11 @@ const COMMENTS: [(&str, &str); 58] = [
     ("y_high", "greatest value that the target can have, if known"),
     ("stonet", "the StoNet members and their training"),
     ("stonet.hidden", "widths of the hidden layers"),
-    ("stonet.kappas", "strengths of the penalty on layer 1 to choose from, ascending"),
-    ("stonet.steps", "training steps at the first kappa; half as many at each later one"),
+    (
+        "stonet.kappas",
+        "strengths of the penalty on layer 1 to choose from, ascending; without it, those that suit the rows",
+    ),
+    ("stonet.steps", "training steps at the first kappa for up to 2000 rows; half as many at each later one"),
     ("stonet.algorithm", "trainer: asghmc, iro, asghmc+iro"),
     ("method", "how probabilities are made, such as stack, temperature, post-linear, none"),
     ("members", "methods that the stack is made of"),

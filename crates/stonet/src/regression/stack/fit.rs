@@ -1,10 +1,11 @@
 //! How a stack is fitted: folds, fits outside one or two of them, choices on what they predict, and scores of the rows
 //! they held out.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
-use super::members::{Closed, Member, Members, Wanted, nets, predictions};
+use super::members::{Closed, Member, Members, StoNetSettings, predictions};
+use super::nets::Place;
 use super::scale::{Learned, ScaleModel};
 use super::shape::{self, Shape};
 use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
@@ -34,12 +35,15 @@ pub(super) struct Job<'a, 'd> {
     pub(super) members: Members,
     pub(super) data: &'a Single<'d>,
     pub(super) seed: Seed,
+    /// How StoNets are trained on so many rows.
+    stonet: StoNetSettings,
     work: Work<'a>,
 }
 
 impl<'a, 'd> Job<'a, 'd> {
     pub(super) fn new(stack: &'a Stack, members: Members, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Self {
-        Job { stack, members, data, seed, work: Work::new(stack.fits(), "fits", tick) }
+        let stonet = stack.stonet.grown(data.y.len());
+        Job { stack, members, data, seed, stonet, work: Work::new(stack.fits(), "fits", tick) }
     }
 
     pub(super) fn run(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
@@ -60,16 +64,19 @@ impl<'a, 'd> Job<'a, 'd> {
         Closed::fit(self.members, self.stack.learned_scale, self.data, rows, &self.work)
     }
 
-    /// Candidates of the other members, fitted on these rows; `stream` is that of the fit.
-    fn nets(&self, wanted: Wanted, rows: &[usize], stream: u64) -> Result<Vec<Vec<Member>>> {
-        nets(&self.stack.stonet, self.members, wanted, self.data, rows, self.seed.child(stream), &self.work)
+    /// The fit of the other members on these rows; `stream` is that of the fit.
+    fn place<'p>(&'p self, rows: &'p [usize], stream: u64) -> Place<'p, 'd> {
+        let (settings, seed) = (&self.stonet, self.seed.child(stream));
+        Place { settings, members: self.members, data: self.data, rows, seed, work: &self.work }
     }
 
     /// Predictions of these rows by every member, none of which has seen the row: by other fits, whose rows come in this
     /// order, and in closed form.
     fn unseen(&self, closed: &Closed, folded: &[&Predictions], rows: &[usize]) -> Vec<Array2<f64>> {
         let member = |m: usize| {
-            let views: Vec<ArrayView2<'_, f64>> = folded.iter().map(|p| p[m].view()).collect();
+            // Candidates that every fold has.
+            let least = folded.iter().map(|p| p[m].ncols()).min().unwrap_or(0);
+            let views: Vec<ArrayView2<'_, f64>> = folded.iter().map(|p| p[m].slice(s![.., ..least])).collect();
             ndarray::concatenate(Axis(0), &views).expect("the same candidates in every fold")
         };
         let own = |(_, left_out): &(Member, Array1<f64>)| {
@@ -86,9 +93,10 @@ impl<'a, 'd> Job<'a, 'd> {
         let mut places = choice.candidate.iter().zip(&choice.weights).map(|(&c, &w)| (w > 0.0).then_some(c));
         let mut next = |there: bool| there.then(|| places.next()).flatten().flatten();
         let chosen = [next(self.members.stonet), next(self.members.skip)];
-        let nets = self.nets(Wanted::Chosen(chosen), &closed.rows, stream)?;
+        let nets = self.place(&closed.rows, stream).chosen(chosen)?;
         self.work.advance()?;
-        let nets = nets.into_iter().map(|mut one| one.pop());
+        let there = [self.members.stonet, self.members.skip];
+        let nets = nets.into_iter().zip(there).filter(|(_, there)| *there).map(|(net, _)| net);
         let members = nets.chain(closed.members.into_iter().map(|(m, _)| Some(m)));
         let members = members.zip(&choice.weights).filter_map(|(m, &w)| Some((w, m.filter(|_| w > 0.0)?))).collect();
         Ok(FoldModel { members, scale: choice.scale.clone(), shape: choice.shape.clone().map(Box::new) })
@@ -105,15 +113,15 @@ impl<'a, 'd> Job<'a, 'd> {
         // A pair's fits predict both of its folds and are gone.
         let pair = |&(a, b): &(usize, usize)| {
             let left = without(&rows, &[&folds[a], &folds[b]]);
-            let nets = self.nets(Wanted::All, &left, streams::FITS.at(a * k + b))?;
+            let seen = self.place(&left, streams::FITS.at(a * k + b)).held_out(&[&folds[a], &folds[b]])?;
             self.work.advance()?;
-            Ok((predictions(&nets, self.data, &folds[a])?, predictions(&nets, self.data, &folds[b])?))
+            Ok(seen)
         };
-        let done: Vec<(Predictions, Predictions)> = pairs.par_iter().map(pair).collect::<Result<_>>()?;
+        let done: Vec<Vec<Predictions>> = pairs.par_iter().map(pair).collect::<Result<_>>()?;
         // What fits without folds j and `out` say of fold j.
         let seen = |j: usize, out: usize| {
             let at = pairs.iter().position(|&p| p == (j.min(out), j.max(out)))?;
-            Some(if j < out { &done[at].0 } else { &done[at].1 })
+            Some(&done[at][usize::from(j > out)])
         };
         let outer = |out: usize| {
             let inner: Vec<usize> = (0..k).filter(|&j| j != out).collect();
@@ -141,7 +149,7 @@ impl<'a, 'd> Job<'a, 'd> {
         let rows: Vec<usize> = folds.concat();
         let one = |(k, fold): (usize, &Vec<usize>)| {
             let left = without(&rows, &[fold]);
-            let mut members = self.nets(Wanted::All, &left, streams::FITS.at(k))?;
+            let mut members = self.place(&left, streams::FITS.at(k)).all()?;
             let closed = Closed::fit(self.members, false, self.data, &left, &self.work)?;
             self.work.advance()?;
             members.extend(closed.members.into_iter().map(|(m, _)| vec![m]));
@@ -184,9 +192,9 @@ impl<'a, 'd> Job<'a, 'd> {
         let folds = self.folds(rows, false)?;
         let all: Vec<usize> = folds.concat();
         let one = |(k, fold): (usize, &Vec<usize>)| {
-            let nets = self.nets(Wanted::All, &without(&all, &[fold]), streams::FITS.at(k))?;
+            let seen = self.place(&without(&all, &[fold]), streams::FITS.at(k)).held_out(&[fold])?;
             self.work.advance()?;
-            predictions(&nets, self.data, fold)
+            Ok(seen.into_iter().next().unwrap_or_default())
         };
         let folded: Vec<Predictions> = match self.stack.closed_form() {
             true => Vec::new(),

@@ -4,8 +4,6 @@
 //! Each is fitted on given rows, standardises on them alone, and brings one or several candidates (one per κ); the
 //! stack picks a candidate per member and weighs the members.
 
-use std::sync::Arc;
-
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -13,18 +11,22 @@ use super::fit::scored;
 use super::lower;
 use crate::base::Work;
 use crate::base::{Error, Result, Seed, streams};
-use crate::network::{Activation, Layer, StoNet};
-use crate::rows::Standardizer;
-use crate::rows::dataset::target_mean;
+use crate::network::{Activation, StoNet};
 use crate::rows::regression::Single;
 use crate::score::Scorer;
 use crate::sparse::ridge::{Beside, Clip, Components, Regression, Ridge, Spectrum};
-use crate::train::imputation::{Packed, PackedRows};
+use crate::train::imputation::Packed;
 use crate::train::tuning::path_of;
 use crate::train::{Algorithm, Asghmc, Fit, Iro, Trainer, Walk, cancelled_with};
 
 /// κ where none is set.
 const KAPPAS: [f64; 4] = [0.001, 0.006, 0.035, 0.2];
+/// Rows up to which the number of steps and the least κ are as set.
+const FEW_ROWS: f64 = 2000.0;
+/// Steps grow with this power of the rows beyond.
+const GROWTH: f64 = 0.6;
+/// A least κ for more rows joins the grid from this many on: half of the grid's own.
+const MANY_ROWS: usize = 8000;
 /// Penalties of the ridge member, per row.
 const RIDGE_GRID: [f64; 10] = [1e-5, 1e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 
@@ -74,7 +76,8 @@ pub struct StoNetSettings {
     pub hidden: Vec<usize>,
     /// κ of layer 1, ascending; where it is not set, the grid of the kind of interval.
     pub kappas: Option<Vec<f64>>,
-    /// Steps at the first κ; half as many at each later one.
+    /// Steps at the first κ for up to 2000 rows; half as many at each later one. In `stack`, `cv+` and `split` they grow
+    /// with the power .6 of the rows beyond.
     pub steps: usize,
     /// Which trainer. `iro` walks the same κ on its own; `asghmc+iro` polishes every fit of the path.
     pub algorithm: Algorithm,
@@ -100,6 +103,19 @@ impl Default for StoNetSettings {
 }
 
 impl StoNetSettings {
+    /// The default grid for so many rows: the strength of a penalty that suits them falls as 1/√n, so many rows have one
+    /// more κ, below the others.
+    pub(crate) fn kappas_for(rows: usize) -> Vec<f64> {
+        let least = (rows >= MANY_ROWS).then(|| KAPPAS[0] * (FEW_ROWS / rows as f64).sqrt());
+        least.into_iter().chain(KAPPAS).collect()
+    }
+
+    /// The same with as many steps as so many rows want: what they can tell apart takes longer to be learned.
+    pub(super) fn grown(&self, rows: usize) -> Self {
+        let factor = (rows as f64 / FEW_ROWS).max(1.0).powf(GROWTH);
+        StoNetSettings { steps: (self.steps as f64 * factor).round() as usize, ..self.clone() }
+    }
+
     /// κ of layer 1: those that are set, or the default grid.
     pub fn kappas(&self) -> &[f64] {
         self.kappas.as_deref().unwrap_or(&KAPPAS)
@@ -118,35 +134,42 @@ impl StoNetSettings {
         Asghmc { epochs, kappa, ..self.asghmc.clone() }
     }
 
-    /// One fit per κ, of the first `most` of them, on standardised rows, which are unpacked again only where IRO needs
-    /// them.
+    /// One fit per κ on standardised rows, which are unpacked again only where IRO needs them; `seen` looks at each and
+    /// says whether the next is wanted.
     pub(crate) fn path(
         &self,
         start: &StoNet,
         data: &Packed,
-        most: usize,
         seed: Seed,
         work: &Work<'_>,
+        seen: &mut dyn FnMut(&StoNet) -> Result<bool>,
     ) -> Result<Vec<Fit>> {
         let trainer = self.trainer_for(data.rows);
-        let kappas = &self.kappas()[..most.min(self.kappas().len())];
-        let asghmc = || {
-            path_of(&trainer, start, kappas, Walk::Warm, |t, from, i| {
+        let asghmc = |seen: &mut dyn FnMut(&StoNet) -> Result<bool>| {
+            path_of(&trainer, start, self.kappas(), Walk::Warm, seen, |t, from, i| {
                 t.fit_packed(from, data, seed.child(streams::path::ASGHMC.at(i as usize)), &mut cancelled_with(work))
             })
         };
         if self.algorithm == Algorithm::Asghmc {
-            return asghmc();
+            return asghmc(seen);
         }
         let rows = data.unpack()?;
         let polish = |kappa: f64, from: &StoNet, i: usize| {
             let iro = Iro { kappa, ..self.iro.clone() };
             iro.fit(from, &rows, seed.child(streams::path::IRO.at(i)), &mut cancelled_with(work))
         };
-        if self.algorithm == Algorithm::Iro {
-            return kappas.iter().enumerate().map(|(i, &kappa)| polish(kappa, start, i)).collect();
+        let starts: Vec<(f64, StoNet)> = match self.algorithm {
+            Algorithm::Iro => self.kappas().iter().map(|&kappa| (kappa, start.clone())).collect(),
+            _ => asghmc(&mut |_| Ok(true))?.iter().map(|fit| (self.iro.kappa, fit.network().clone())).collect(),
+        };
+        let mut fits = Vec::new();
+        for (i, (kappa, from)) in starts.iter().enumerate() {
+            fits.push(polish(*kappa, from, i)?);
+            if !seen(fits[i].network())? {
+                break;
+            }
         }
-        asghmc()?.iter().enumerate().map(|(i, fit)| polish(self.iro.kappa, fit.network(), i)).collect()
+        Ok(fits)
     }
 
     pub(crate) fn check(&self) -> Result<()> {
@@ -170,6 +193,11 @@ pub struct Scaled {
 }
 
 impl Scaled {
+    /// A network on features of this scale, whose response has this centre and scale.
+    pub(super) fn new(clip: Clip, (mean, sd): (f64, f64), net: StoNet) -> Self {
+        Scaled { clip, mean, sd, net }
+    }
+
     /// The scale of the features.
     pub fn clip(&self) -> &Clip {
         &self.clip
@@ -253,51 +281,6 @@ impl Member {
             Member::Skip { .. } | Member::Network | Member::Middle => Ok(()),
         }
     }
-}
-
-/// Candidates of the members without a closed form: all of them, or one that was chosen for each.
-#[derive(Clone, Copy)]
-pub(crate) enum Wanted {
-    /// One per κ.
-    All,
-    /// A number among the candidates of the StoNet, and among those of the skip member; none is not fitted.
-    Chosen([Option<usize>; 2]),
-}
-
-impl Wanted {
-    /// How many candidates of a member there are to fit, and which of them are kept.
-    fn of(self, member: usize) -> Option<(usize, usize)> {
-        match self {
-            Wanted::All => Some((usize::MAX, 0)),
-            Wanted::Chosen(chosen) => chosen[member].map(|c| (c + 1, c)),
-        }
-    }
-}
-
-/// Candidates of the StoNet members, fitted on the same rows. A path of κ ends at the last candidate that is wanted.
-pub(crate) fn nets(
-    settings: &StoNetSettings,
-    members: Members,
-    wanted: Wanted,
-    data: &Single<'_>,
-    rows: &[usize],
-    seed: Seed,
-    work: &Work<'_>,
-) -> Result<Vec<Vec<Member>>> {
-    let chosen = [wanted.of(0).filter(|_| members.stonet), wanted.of(1).filter(|_| members.skip)];
-    let mut all = [Vec::new(), Vec::new()];
-    if chosen.iter().any(Option::is_some) {
-        let inputs = Inputs::new(data, rows)?;
-        let seeds = [streams::members::STONET, streams::members::SKIP].map(|s| seed.child(s));
-        let (first, second) = rayon::join(
-            || chosen[0].map_or(Ok(Vec::new()), |(most, _)| stonet(settings, &inputs, most, seeds[0], work)),
-            || chosen[1].map_or(Ok(Vec::new()), |(most, _)| skip(settings, &inputs, most, seeds[1], work)),
-        );
-        all = [first?, second?];
-    }
-    let there = [members.stonet, members.skip];
-    let kept = all.into_iter().zip(chosen).map(|(mut all, chosen)| all.split_off(chosen.map_or(0, |(_, from)| from)));
-    Ok(kept.zip(there).filter(|(_, there)| *there).map(|(all, _)| all).collect())
 }
 
 /// What members predict of these rows: rows × candidates for each.
@@ -385,103 +368,4 @@ fn ridges(
         (member, r.left_out)
     };
     Ok(fitted.into_iter().enumerate().map(member).collect())
-}
-
-/// What both StoNet members learn from: the features are scaled and packed once.
-struct Inputs<'a, 'd> {
-    data: &'a Single<'d>,
-    rows: &'a [usize],
-    clip: Clip,
-    packed: Arc<PackedRows>,
-}
-
-impl<'a, 'd> Inputs<'a, 'd> {
-    fn new(data: &'a Single<'d>, rows: &'a [usize]) -> Result<Self> {
-        let clip = Clip::fit(data.features, rows)?;
-        let packed = Arc::new(PackedRows::scaled(data.features, rows, &clip.scale));
-        Ok(Inputs { data, rows, clip, packed })
-    }
-}
-
-/// The first `most` candidates.
-fn stonet(
-    settings: &StoNetSettings,
-    inputs: &Inputs<'_, '_>,
-    most: usize,
-    seed: Seed,
-    work: &Work<'_>,
-) -> Result<Vec<Member>> {
-    let (data, rows) = (inputs.data, inputs.rows);
-    let y = data.y.select(Axis(0), rows);
-    let start = settings.start(data.features.ncols(), 1, seed.child(streams::stonet::START))?;
-    let nets = path(settings, inputs, y, &start, most, seed.child(streams::stonet::PATH), work)?;
-    // A response without spread leaves nothing to learn but its mean.
-    nets.map(|nets| nets.into_iter().map(Member::StoNet).collect())
-        .ok_or(Error::ConstantTarget { column: 0, value: data.y[rows[0]] })
-}
-
-/// Least squares on the network's prediction, without and with corrections of what it leaves: the first `most`
-/// candidates.
-fn skip(
-    settings: &StoNetSettings,
-    inputs: &Inputs<'_, '_>,
-    most: usize,
-    seed: Seed,
-    work: &Work<'_>,
-) -> Result<Vec<Member>> {
-    let (data, rows) = (inputs.data, inputs.rows);
-    let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
-        return Err(Error::NoPrediction { what: super::NAME });
-    };
-    let d = d.select(Axis(0), rows);
-    let (md, my) = (target_mean(d.view()), target_mean(y.view()));
-    let (dc, yc) = (&d - md, &y - my);
-    let square = dc.dot(&dc);
-    let slope = if square > 0.0 { dc.dot(&yc) / square } else { 0.0 };
-    let intercept = my - slope * md;
-    // The correction begins at nothing: its output weights are zero.
-    let mut layers = settings.start(data.features.ncols(), 1, seed.child(streams::stonet::START))?.layers().to_vec();
-    if let Some(Layer { weight, bias, .. }) = layers.last_mut() {
-        weight.fill(0.0);
-        bias.fill(0.0);
-    }
-    let start = StoNet::new(layers, Activation::Tanh, crate::network::Likelihood::Gaussian)?;
-    let most = (most - 1).min(settings.kappas().len());
-    let nets = match most {
-        0 => Some(Vec::new()),
-        _ => path(settings, inputs, yc - dc * slope, &start, most, seed.child(streams::stonet::PATH), work)?,
-    };
-    // As many candidates where nothing is left to correct, so that all folds have the same.
-    let nets = nets.map_or(vec![None; most], |nets| nets.into_iter().map(Some).collect());
-    let corrections = [None].into_iter().chain(nets);
-    Ok(corrections.map(|correction| Member::Skip { intercept, slope, correction }).collect())
-}
-
-/// The first `most` κ of the path of a StoNet on standardised features and response; nothing if the response is
-/// constant.
-fn path(
-    settings: &StoNetSettings,
-    inputs: &Inputs<'_, '_>,
-    y: Array1<f64>,
-    start: &StoNet,
-    most: usize,
-    seed: Seed,
-    work: &Work<'_>,
-) -> Result<Option<Vec<Scaled>>> {
-    let y = y.insert_axis(Axis(1));
-    if matches!(
-        crate::rows::dataset::check_targets(y.view()),
-        Err(Error::ConstantTarget { .. } | Error::SmallRange { .. })
-    ) {
-        return Ok(None);
-    }
-    let all: Vec<usize> = (0..y.nrows()).collect();
-    let scale = Standardizer::fit_targets(y.view());
-    let targets = PackedRows::scaled(y.view(), &all, &scale);
-    let packed = Packed { x: inputs.packed.clone(), y: targets, offset: None, rows: y.nrows() };
-    let fits = settings.path(start, &packed, most, seed, work)?;
-    let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
-    Ok(Some(
-        fits.into_iter().map(|f| Scaled { clip: inputs.clip.clone(), mean, sd, net: f.network().clone() }).collect(),
-    ))
 }

@@ -16,10 +16,12 @@ mod fit;
 mod folds;
 pub(crate) mod lower;
 mod members;
+mod nets;
 mod own;
 mod paths;
 mod scale;
 mod shape;
+mod watch;
 mod weights;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,184 @@
+//! How the StoNet members of a stack are trained: one path of κ each, on the same rows, as far as it is wanted.
+
+use std::sync::Arc;
+
+use ndarray::{Array1, Axis};
+
+use super::members::{Member, Members, Scaled, StoNetSettings};
+use super::watch::Watch;
+use crate::base::{Error, Result, Seed, Work, streams};
+use crate::network::{Activation, Layer, StoNet};
+use crate::rows::Standardizer;
+use crate::rows::dataset::target_mean;
+use crate::rows::regression::Single;
+use crate::sparse::ridge::Clip;
+use crate::train::imputation::{Packed, PackedRows};
+
+/// Where a fit of the StoNet members takes place.
+pub(super) struct Place<'a, 'd> {
+    pub settings: &'a StoNetSettings,
+    pub members: Members,
+    pub data: &'a Single<'d>,
+    pub rows: &'a [usize],
+    pub seed: Seed,
+    pub work: &'a Work<'a>,
+}
+
+/// Looks at candidates one by one, and says whether the next is wanted.
+type Seen<'a> = &'a mut (dyn FnMut(Member) -> Result<bool> + Send);
+
+impl Place<'_, '_> {
+    /// Candidates of the StoNet and of the skip member as far as they are wanted; `first` and `second` see them.
+    fn each(&self, first: Option<Seen<'_>>, second: Option<Seen<'_>>) -> Result<()> {
+        if first.is_none() && second.is_none() {
+            return Ok(());
+        }
+        let inputs = Inputs::new(self)?;
+        let (a, b) = rayon::join(
+            || first.map_or(Ok(()), |seen| inputs.stonet(self.seed.child(streams::members::STONET), seen)),
+            || second.map_or(Ok(()), |seen| inputs.skip(self.seed.child(streams::members::SKIP), seen)),
+        );
+        a.and(b)
+    }
+
+    /// All candidates of the members that are there.
+    pub(super) fn all(&self) -> Result<Vec<Vec<Member>>> {
+        let [mut stonet, mut skip] = [Vec::new(), Vec::new()];
+        let (mut first, mut second) = (
+            |m: Member| {
+                stonet.push(m);
+                Ok(true)
+            },
+            |m: Member| {
+                skip.push(m);
+                Ok(true)
+            },
+        );
+        self.each(self.members.stonet.then_some(&mut first as Seen<'_>), self.members.skip.then_some(&mut second))?;
+        let all = [(self.members.stonet, stonet), (self.members.skip, skip)];
+        Ok(all.into_iter().filter(|(there, _)| *there).map(|(_, candidates)| candidates).collect())
+    }
+
+    /// One candidate of each by its number: that of the StoNet, and that of the skip member. Paths end there, and a
+    /// member without a number is not fitted.
+    pub(super) fn chosen(&self, [stonet, skip]: [Option<usize>; 2]) -> Result<[Option<Member>; 2]> {
+        let mut found = [None, None];
+        let [first, second] = &mut found;
+        fn until<'a>(last: usize, found: &'a mut Option<Member>) -> impl FnMut(Member) -> Result<bool> + 'a {
+            let mut next = 0;
+            move |m| {
+                *found = Some(m);
+                next += 1;
+                Ok(next <= last)
+            }
+        }
+        let mut first = stonet.map(|last| until(last, first));
+        let mut second = skip.map(|last| until(last, second));
+        self.each(first.as_mut().map(|f| f as Seen<'_>), second.as_mut().map(|f| f as Seen<'_>))?;
+        drop((first, second));
+        Ok(found)
+    }
+
+    /// What candidates say of held-out rows, fold by fold: rows × candidates for every member that is there. A path ends
+    /// where the rows of all folds say that it has become worse.
+    pub(super) fn held_out(&self, folds: &[&[usize]]) -> Result<Vec<super::fit::Predictions>> {
+        let [mut stonet, mut skip] = [(); 2].map(|()| Watch::new(self.data, folds));
+        let (mut first, mut second) = (|m: Member| stonet.see(&m), |m: Member| skip.see(&m));
+        self.each(self.members.stonet.then_some(&mut first as Seen<'_>), self.members.skip.then_some(&mut second))?;
+        let watches = [(self.members.stonet, stonet), (self.members.skip, skip)];
+        let members: Vec<Vec<_>> =
+            watches.into_iter().filter(|(there, _)| *there).map(|(_, watch)| watch.into_predictions()).collect();
+        Ok((0..folds.len()).map(|f| members.iter().map(|m| m[f].clone()).collect()).collect())
+    }
+}
+
+/// What both StoNet members learn from: the features are scaled and packed once.
+struct Inputs<'a, 'd> {
+    place: &'a Place<'a, 'd>,
+    clip: Clip,
+    packed: Arc<PackedRows>,
+}
+
+impl<'a, 'd> Inputs<'a, 'd> {
+    fn new(place: &'a Place<'a, 'd>) -> Result<Self> {
+        let clip = Clip::fit(place.data.features, place.rows)?;
+        let packed = Arc::new(PackedRows::scaled(place.data.features, place.rows, &clip.scale));
+        Ok(Inputs { place, clip, packed })
+    }
+
+    fn start(&self, seed: Seed) -> Result<StoNet> {
+        self.place.settings.start(self.place.data.features.ncols(), 1, seed.child(streams::stonet::START))
+    }
+
+    fn stonet(&self, seed: Seed, seen: Seen<'_>) -> Result<()> {
+        let Place { data, rows, .. } = self.place;
+        let y = data.y.select(Axis(0), rows);
+        let start = self.start(seed)?;
+        match self.path(y, &start, seed.child(streams::stonet::PATH), &mut |s| seen(Member::StoNet(s)))? {
+            true => Ok(()),
+            // A response without spread leaves nothing to learn but its mean.
+            false => Err(Error::ConstantTarget { column: 0, value: data.y[rows[0]] }),
+        }
+    }
+
+    /// Least squares on the network's prediction, without and with corrections of what it leaves.
+    fn skip(&self, seed: Seed, seen: Seen<'_>) -> Result<()> {
+        let Place { data, rows, settings, .. } = self.place;
+        let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
+            return Err(Error::NoPrediction { what: super::NAME });
+        };
+        let d = d.select(Axis(0), rows);
+        let (md, my) = (target_mean(d.view()), target_mean(y.view()));
+        let (dc, yc) = (&d - md, &y - my);
+        let square = dc.dot(&dc);
+        let slope = if square > 0.0 { dc.dot(&yc) / square } else { 0.0 };
+        let intercept = my - slope * md;
+        let mut see = |correction: Option<Scaled>| seen(Member::Skip { intercept, slope, correction });
+        if !see(None)? {
+            return Ok(());
+        }
+        // The correction begins at nothing: its output weights are zero.
+        let mut layers = self.start(seed)?.layers().to_vec();
+        if let Some(Layer { weight, bias, .. }) = layers.last_mut() {
+            weight.fill(0.0);
+            bias.fill(0.0);
+        }
+        let start = StoNet::new(layers, Activation::Tanh, crate::network::Likelihood::Gaussian)?;
+        let left = yc - dc * slope;
+        if !self.path(left, &start, seed.child(streams::stonet::PATH), &mut |s| see(Some(s)))? {
+            // As many candidates where nothing is left to correct, so that all folds have the same.
+            for _ in settings.kappas() {
+                if !see(None)? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of κ of a StoNet on standardised features and response, as far as it is wanted; false, without a look at
+    /// any, if the response is constant.
+    fn path(
+        &self,
+        y: Array1<f64>,
+        start: &StoNet,
+        seed: Seed,
+        seen: &mut dyn FnMut(Scaled) -> Result<bool>,
+    ) -> Result<bool> {
+        let y = y.insert_axis(Axis(1));
+        if matches!(
+            crate::rows::dataset::check_targets(y.view()),
+            Err(Error::ConstantTarget { .. } | Error::SmallRange { .. })
+        ) {
+            return Ok(false);
+        }
+        let all: Vec<usize> = (0..y.nrows()).collect();
+        let scale = Standardizer::fit_targets(y.view());
+        let targets = PackedRows::scaled(y.view(), &all, &scale);
+        let packed = Packed { x: self.packed.clone(), y: targets, offset: None, rows: y.nrows() };
+        let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
+        let scaled = |net: &StoNet| Scaled::new(self.clip.clone(), (mean, sd), net.clone());
+        self.place.settings.path(start, &packed, seed, self.place.work, &mut |net| seen(scaled(net)))?;
+        Ok(true)
+    }
+}
