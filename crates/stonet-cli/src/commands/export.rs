@@ -7,7 +7,7 @@ use serde::Serialize;
 use stonet::Side;
 use stonet_compare::files;
 use stonet_io::{HeadAsked, Model};
-use stonet_onnx::{Joint, Network, classifier_with_sets, intervals};
+use stonet_onnx::{Joint, Network, classifier_with, intervals};
 
 use crate::asked::{self, AskedArgs};
 use crate::console::Console;
@@ -85,7 +85,7 @@ impl Export {
         let resolved = asked::resolve(&model, &settings)?;
         let head = match resolved.of(&model)? {
             HeadAsked::Intervals(head, asked) => intervals(head, asked)?,
-            HeadAsked::Classes(head, output, levels) => classifier_with_sets(head, output, levels)?,
+            HeadAsked::Classes(head, output, extras) => classifier_with(head, output, extras)?,
             HeadAsked::Labels(..) => {
                 let why = "has many labels, and such heads have no ONNX export yet; use `stonet predict`, or fit and export one label at a \
                            time with --task classification";
