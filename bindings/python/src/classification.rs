@@ -350,7 +350,7 @@ impl Classification {
         let labels = indices(&labels)?;
         let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
         seen::check(py, overlap.as_ref(), allow_seen)?;
-        let (head, labelled, set_level) = (self.head().clone(), self.model.labels.clone(), self.model.level);
+        let (head, labelled, level) = (self.head().clone(), self.model.labels.clone(), self.model.level);
         let (logits, mut names) = (rows.logits, self.model.columns.logit_names());
         let features = if logits.is_none() { Some(&x) } else { features.as_ref() }.map(Held::new);
         if features.is_some() {
@@ -360,7 +360,7 @@ impl Classification {
         let evaluation = work::follow(py, None, None, move |tick| {
             let (z, f) = (logits.as_ref().map(|z| z.view()), features.as_ref().map(Held::view));
             let seen = HeadInputs { logits: z, features: f, names: &names };
-            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), set_level, ..ClassSettings::default() };
+            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), level, ..ClassSettings::default() };
             let classes = labelled.as_ref().map_or(&[][..], |l| l.names());
             ClassEvaluation::of_head(&head, &seen, &labels, classes, &wanted).raise()
         })?;

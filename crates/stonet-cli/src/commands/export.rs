@@ -62,6 +62,7 @@ struct Summary {
     quantiles: Vec<f64>,
     below: Vec<f64>,
     sets: bool,
+    accuracy: bool,
     tap: Option<String>,
     network_output: Option<String>,
     /// The network's inputs that stand beside its features.
@@ -130,6 +131,7 @@ impl Export {
             quantiles: settings.quantiles.iter().map(|q| q.get()).collect(),
             below: settings.below.clone(),
             sets: settings.sets.is_some(),
+            accuracy: settings.accuracy,
             tap: self.tap.clone(),
             network_output: self.network_output.clone(),
             also: if self.network.is_some() { model.columns.further().to_vec() } else { Vec::new() },

@@ -1,5 +1,6 @@
 //! One HTML page that needs nothing else: a verdict, figures, tables, and how the numbers came about.
 
+mod accuracy;
 mod classes;
 mod comparison;
 mod html;
