@@ -119,11 +119,8 @@ fn rows_held_out_are_those_that_judge_split_sets_and_apart_from_all_of_cv_plus()
     let inputs = rows.inputs();
     let (seed, tick) = (Seed::new(2), &|_, _| true);
     let accuracy = AccuracySettings::default();
-    let split = ClassSets {
-        classifier: temperature(),
-        scheme: SetScheme::Split { share: 0.7 },
-        ..ClassSets::default()
-    };
+    let split =
+        ClassSets { classifier: temperature(), scheme: SetScheme::Split { share: 0.7 }, ..ClassSets::default() };
     let both = accuracy.fit_sets(&split, &rows, seed, tick).unwrap();
     let alone = split.fit(&rows, seed, tick).unwrap();
     assert_eq!(both.probabilities(&inputs).unwrap(), alone.probabilities(&inputs).unwrap());
@@ -138,7 +135,7 @@ fn rows_held_out_are_those_that_judge_split_sets_and_apart_from_all_of_cv_plus()
     // All of it survives a file.
     let text = serde_json::to_string(&both).unwrap();
     assert_eq!(serde_json::from_str::<FittedClassifier>(&text).unwrap(), both);
-    // Two copies of the head with other settings differ in the bins alone.
+    // Share and bins are as they are set.
     let more = AccuracySettings { held_out: Some(0.5), bins: Some(3) }.fit(&temperature(), &rows, seed, tick).unwrap();
     assert_eq!((more.accuracy_bins().unwrap().rows(), more.accuracy_bins().unwrap().len()), (100, 3));
 }
@@ -169,11 +166,8 @@ fn guarantees_are_told_in_words_and_what_cannot_be_is_refused() {
     }
     assert!(refused(AccuracySettings { held_out: Some(0.001), bins: None }).contains("hold out a larger share"));
     assert!(refused(AccuracySettings { held_out: None, bins: Some(0) }).contains("bins"));
-    let split = ClassSets {
-        classifier: temperature(),
-        scheme: SetScheme::Split { share: 0.7 },
-        ..ClassSets::default()
-    };
+    let split =
+        ClassSets { classifier: temperature(), scheme: SetScheme::Split { share: 0.7 }, ..ClassSets::default() };
     let e = AccuracySettings { held_out: Some(0.2), bins: None }.check(Some(&split)).unwrap_err().to_string();
     assert!(e.contains("held_out") && e.contains("split sets"), "{e}");
     let plain = temperature().fit(&rows, Seed::new(1), &|_, _| true).unwrap();

@@ -109,22 +109,24 @@ pub fn classifier_with(fitted: &FittedClassifier, output: ClassOutput, extras: &
     lowering.class("class")?;
     let mut notes =
         vec![("stonet.task", "classification".into()), ("stonet.method", fitted.settings().method.to_string())];
-    let levels = extras.levels();
-    for (number, one) in levels.iter().enumerate() {
-        let suffix = if levels.len() == 1 { String::new() } else { format!("_{}", one.percent()) };
+    let suffix = |levels: &[Level], number: usize| match levels.len() {
+        1 => String::new(),
+        _ => format!("_{}", levels[number].percent()),
+    };
+    for number in 0..extras.sets.len() {
+        let suffix = suffix(&extras.sets, number);
         lowering
             .output(format!("in_set{suffix}"), |q| matches!(q, Quantity::InSet { level, .. } if level == number))?;
         lowering
             .output(format!("set_size{suffix}"), |q| matches!(q, Quantity::SetSize { level } if level == number))?;
-        lowering.output(
-            format!("accuracy_lower{suffix}"),
-            |q| matches!(q, Quantity::AccuracyLower { level } if level == number),
-        )?;
-        lowering.output(
-            format!("accuracy_upper{suffix}"),
-            |q| matches!(q, Quantity::AccuracyUpper { level } if level == number),
-        )?;
     }
+    for number in 0..extras.accuracy.len() {
+        let suffix = suffix(&extras.accuracy, number);
+        let (lower, upper) = (Quantity::AccuracyLower { level: number }, Quantity::AccuracyUpper { level: number });
+        lowering.output(format!("accuracy_lower{suffix}"), |q| q == lower)?;
+        lowering.output(format!("accuracy_upper{suffix}"), |q| q == upper)?;
+    }
+    let levels = extras.levels();
     if !levels.is_empty() {
         let levels: Vec<String> = levels.iter().map(|l| l.get().to_string()).collect();
         notes.push(("stonet.level", levels.join(",")));

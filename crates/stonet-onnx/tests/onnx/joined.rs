@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ndarray::{Array2, concatenate, s};
+use stonet::classification::ClassExtras;
 use stonet::{ClassInputs, ClassMethod, ClassRows, ClassSets, InputKind, Kind, Level, PostStoNetClassifier, Seed};
 use stonet_io::Idx;
 use stonet_onnx::{

@@ -11,7 +11,7 @@ use crate::fitted::Case;
 use crate::heads::{run, run_onnxruntime};
 
 /// Logits of so many classes and labels that are often the largest.
-fn draw(rows: usize, classes: usize, seed: u64) -> (Array2<f64>, Vec<usize>) {
+pub fn draw(rows: usize, classes: usize, seed: u64) -> (Array2<f64>, Vec<usize>) {
     let mut rng = Seed::new(seed).rng();
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let z = Array2::from_shape_simple_fn((rows, classes), || 2.0 * normal());

@@ -22,7 +22,7 @@ impl ClassExtras {
         ClassExtras { accuracy: levels.to_vec(), ..ClassExtras::default() }
     }
 
-    /// The levels in effect; sets and bounds that are asked for together have the same.
+    /// The levels in effect: those of sets, or of bounds of accuracy where no sets are asked for.
     pub fn levels(&self) -> &[Level] {
         if self.sets.is_empty() { &self.accuracy } else { &self.sets }
     }
