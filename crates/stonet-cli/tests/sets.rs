@@ -76,7 +76,10 @@ fn what_does_not_go_together_is_refused_in_words() {
     let desk = with_logits();
     desk.refuses(&format!("{FIT_LOGITS} --sets cv+ --set-by class"), &["--set-by", "need --sets split"]);
     desk.refuses(&format!("{FIT_LOGITS} --set-score aps"), &["--sets"]);
-    desk.refuses(&format!("{FIT_LOGITS} --level 0.8"), &["--level", "is for --task regression, --sets or --accuracy-bounds"]);
+    desk.refuses(
+        &format!("{FIT_LOGITS} --level 0.8"),
+        &["--level", "is for --task regression, --sets or --accuracy-bounds"],
+    );
     let regression = "fit val.csv --task regression --inputs z* --target z0 -o head.stonet --sets cv+";
     desk.refuses(regression, &["--sets", "is for --task classification"]);
     desk.run(FIT_LOGITS);

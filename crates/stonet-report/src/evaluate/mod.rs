@@ -18,7 +18,7 @@ pub use binomial::{CONFIDENCE, Judgement, Proportion, binomial_band};
 pub use classes::{
     ACCURACY_METRICS, AccuracyEvaluation, AccuracyRow, CLASS_METRICS, ClassEvaluation, ClassGroup, ClassJudge,
     ClassRow, ClassSettings, ConfidenceBin, Confusion, HeadInputs, MemberWeight, ReliabilityRow, SET_METRICS,
-    SetEvaluation, SetRow,
+    SetEvaluation, SetRow, bin_names,
 };
 pub(crate) use classes::{REJECTED, named};
 pub use importance::{Explain, Feature, Importance, Predict};

@@ -21,12 +21,12 @@ pub fn add(report: &mut Report, e: &AccuracyEvaluation, classes: usize) {
     for b in &e.bins {
         let promised = format!("{}–{}", points(b.lower), points(b.upper));
         if b.to > least {
-            let tip = format!("confidence {}: promised {promised} %", b.name());
+            let tip = format!("confidence {}: promised {promised} %", b.name);
             chart.area((b.from.max(least), b.to), (b.lower, b.upper), Style::Weak, &tip);
         }
         let mut seen: Vec<Cell> = ["0", "–", "–"].map(Cell::text).into();
         if let (Some(a), Some(confidence)) = (b.accuracy, b.confidence) {
-            let tip = format!("confidence {}, accuracy {}, {}", b.name(), percent(a.value), count(a.rows, "row"));
+            let tip = format!("confidence {}, accuracy {}, {}", b.name, percent(a.value), count(a.rows, "row"));
             chart.estimate(confidence, a.value, (a.low, a.high), &tip);
             told.push(format!("{tip}, promised {promised} %"));
             let found = percent(a.value);
@@ -37,7 +37,7 @@ pub fn add(report: &mut Report, e: &AccuracyEvaluation, classes: usize) {
             };
             seen = vec![whole(a.rows).into(), marked, format!("{}–{}", points(a.low), points(a.high)).into()];
         }
-        let mut row: Vec<Cell> = vec![b.name().into()];
+        let mut row: Vec<Cell> = vec![b.name.clone().into()];
         row.extend(seen);
         row.extend([promised.into(), whole(b.counted).into()]);
         table.row(row);

@@ -2,9 +2,10 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use stonet::classification::{AccuracyBins, AccuracySettings};
+use stonet::classification::{AccuracyBins, AccuracyInterval, AccuracySettings};
 use stonet::{ClassSets, FittedClassifier, Level};
 use stonet_io::default_level;
+use stonet_report::bin_names;
 
 use crate::error::{Error, Result};
 
@@ -87,18 +88,17 @@ impl<'a> ToldAccuracy<'a> {
     /// Every bin with its bounds.
     pub fn lines(&self) -> Vec<String> {
         let percent = |share: f64| format!("{:.1}", 100.0 * share);
-        let one = |b: &stonet::classification::AccuracyInterval| {
+        let one = |(b, name): (&AccuracyInterval, String)| {
             format!(
-                "confidence {}–{} %: accuracy {}–{} % ({} of {} right)",
-                percent(b.from),
-                percent(b.to),
+                "confidence {name}: accuracy {}–{} % ({} of {} right)",
                 percent(b.lower),
                 percent(b.upper),
                 b.right,
                 b.rows
             )
         };
-        self.bins.bounds(self.level).bins().iter().map(one).collect()
+        let bounds = self.bins.bounds(self.level);
+        bounds.bins().iter().zip(bin_names(bounds.bins())).map(one).collect()
     }
 
     /// For programs.

@@ -2,7 +2,7 @@
 //! seen.
 
 use serde::{Deserialize, Serialize};
-use stonet::classification::AccuracyBins;
+use stonet::classification::{AccuracyBins, AccuracyInterval};
 use stonet::{FittedClassifier, Level};
 
 use crate::evaluate::binomial::{Judgement, Proportion};
@@ -12,9 +12,14 @@ use crate::number::{count, percent, points, whole};
 /// Numbers of an [`AccuracyEvaluation`] that can be required.
 pub const ACCURACY_METRICS: [&str; 1] = ["accuracy_bins_kept"];
 
+/// Digits behind the point of an end of a bin, at most.
+const MOST_DIGITS: usize = 9;
+
 /// Rows of similar confidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AccuracyRow {
+    /// The bin as people read it.
+    pub name: String,
     /// Lower end of the bin of confidence, which does not belong to it.
     pub from: f64,
     /// Upper end, which does.
@@ -61,11 +66,12 @@ impl AccuracyEvaluation {
         }
         let filled = sums.iter().filter(|s| s.0 > 0).count();
         let bounds = bins.bounds(level);
-        let one = |(bin, &(rows, right, sum)): (&stonet::classification::AccuracyInterval, &(usize, usize, f64))| {
+        let one = |((bin, name), &(rows, right, sum)): ((&AccuracyInterval, String), &(usize, usize, f64))| {
             let accuracy = Proportion::new(right as f64, rows);
             let below = accuracy.judge(bin.lower, filled) == Judgement::Short;
             let above = accuracy.judge(bin.upper, filled) == Judgement::Cautious;
             AccuracyRow {
+                name,
                 from: bin.from,
                 to: bin.to,
                 counted: bin.rows,
@@ -84,7 +90,7 @@ impl AccuracyEvaluation {
         AccuracyEvaluation {
             level,
             guarantee: fitted.accuracy_guarantee(level).map_or_else(String::new, |g| g.text),
-            bins: bounds.bins().iter().zip(&sums).map(one).collect(),
+            bins: bounds.bins().iter().zip(bin_names(bounds.bins())).zip(&sums).map(one).collect(),
         }
     }
 
@@ -127,7 +133,7 @@ impl AccuracyEvaluation {
             let seen = b.accuracy.map_or(f64::NAN, |a| a.value);
             format!(
                 "Guesses of a confidence of {} are right in {}, and {}–{} was promised.",
-                b.name(),
+                b.name,
                 percent(seen),
                 points(b.lower),
                 percent(b.upper)
@@ -144,7 +150,7 @@ impl AccuracyEvaluation {
         let mut table = Columns::new(&["confidence", "rows", "accuracy", "95 % interval", "promised", "agree"]);
         for b in &self.bins {
             table.row(vec![
-                b.name(),
+                b.name.clone(),
                 whole(b.accuracy.map_or(0, |a| a.rows)),
                 b.accuracy.map_or("–".into(), |a| percent(a.value)),
                 b.accuracy.map_or("–".into(), |a| format!("{}–{}", points(a.low), points(a.high))),
@@ -156,12 +162,19 @@ impl AccuracyEvaluation {
     }
 }
 
-impl AccuracyRow {
-    /// The bin, as people read it.
-    pub fn name(&self) -> String {
-        format!("{}–{}", points(self.from), percent(self.to))
-    }
+/// Bins as people read them, such as `99.3–99.8 %`, with as many digits as tell each end from the next ones.
+pub fn bin_names(bins: &[AccuracyInterval]) -> Vec<String> {
+    let ends: Vec<f64> = bins.iter().take(1).map(|b| b.from).chain(bins.iter().map(|b| b.to)).collect();
+    let shown = |i: usize, digits: usize| format!("{:.digits$}", 100.0 * ends[i]);
+    let apart = |i: usize, digits: usize| {
+        (i == 0 || shown(i, digits) != shown(i - 1, digits))
+            && (i + 1 == ends.len() || shown(i, digits) != shown(i + 1, digits))
+    };
+    let end = |i: usize| shown(i, (1..MOST_DIGITS).find(|digits| apart(i, *digits)).unwrap_or(MOST_DIGITS));
+    (0..bins.len()).map(|b| format!("{}–{} %", end(b), end(b + 1))).collect()
+}
 
+impl AccuracyRow {
     /// Whether what is seen agrees with the bounds, in a word.
     pub fn word(&self) -> &'static str {
         match (self.accuracy, self.judgement) {
@@ -179,6 +192,15 @@ mod tests {
     use ndarray::Array2;
     use stonet::classification::AccuracySettings;
     use stonet::{ClassInputs, ClassMethod, ClassRows, PostStoNetClassifier, Seed};
+
+    #[test]
+    fn ends_of_bins_are_told_apart() {
+        let ends = [0.0, 0.5, 0.99994, 0.99997, 1.0];
+        let bin = |e: &[f64]| AccuracyInterval { from: e[0], to: e[1], rows: 1, right: 1, lower: 0.0, upper: 1.0 };
+        let names = bin_names(&ends.windows(2).map(bin).collect::<Vec<_>>());
+        assert_eq!(names, ["0.0–50.0 %", "50.0–99.994 %", "99.994–99.997 %", "99.997–100.000 %"]);
+        assert_eq!(bin_names(&[bin(&[0.0, 1.0])]), ["0.0–100.0 %"]);
+    }
 
     #[test]
     fn bins_by_hand() {

@@ -17,7 +17,7 @@ use stonet::metrics::{
 use stonet::train::TuningCurve;
 use stonet::{Error, Level, Overlap, Result, Seed, Ticker};
 
-pub use accuracy::{ACCURACY_METRICS, AccuracyEvaluation, AccuracyRow};
+pub use accuracy::{ACCURACY_METRICS, AccuracyEvaluation, AccuracyRow, bin_names};
 pub use head::{ClassJudge, HeadInputs};
 pub use sets::{SET_METRICS, SetEvaluation, SetRow};
 pub(crate) use trust::REJECTED;
