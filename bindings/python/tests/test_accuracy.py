@@ -64,7 +64,9 @@ def test_tables_have_the_columns_of_the_command(classes: Classes, tmp_path: Path
     _, found = head.predict_accuracy(z)
     scored = stonet.score(table, head, accuracy=True)
     assert scored.column_names[4:] == ["accuracy_lower", "accuracy_upper"]
-    np.testing.assert_array_equal(np.column_stack([scored.column(4 + end).to_numpy() for end in range(2)]), found[:, :, 0])
+    np.testing.assert_array_equal(
+        np.column_stack([scored.column(4 + end).to_numpy() for end in range(2)]), found[:, :, 0]
+    )
     both = stonet.score(table, head, sets=True, accuracy=True, level=[0.5, 0.8])
     expected = ["set_50", "set_size_50", "set_80", "set_size_80"]
     expected += [f"accuracy_{end}_{level}" for level in (50, 80) for end in ("lower", "upper")]
@@ -94,7 +96,9 @@ def test_reports_judge_bounds(classes: Classes, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     report = stonet.report(fit(classes), classes.logits[300:], NAMES[classes.y[300:]], path)
     assert "Does the accuracy lie within its bounds?" in path.read_text()
-    assert sum(b["accuracy"]["rows"] for b in report["accuracy_bounds"]["bins"] if b["accuracy"]) == len(classes.y) - 300
+    assert (
+        sum(b["accuracy"]["rows"] for b in report["accuracy_bounds"]["bins"] if b["accuracy"]) == len(classes.y) - 300
+    )
 
 
 def test_intervals_are_those_of_the_rows_that_were_fitted(classes: Classes) -> None:

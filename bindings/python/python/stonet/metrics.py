@@ -296,8 +296,9 @@ def accuracy_bounds(
     """Return bounds for the accuracy among rows of similar confidence, for any classifier and any number of classes.
 
     ``edges`` are probabilities of other rows, without labels, whose confidences fix the bins; rows that the classifier was
-    fitted on may be among them. ``proba`` must be of rows that it was not fitted on. With probability ``level`` all bounds hold at once: Clopper-Pearson
-    with a Bonferroni correction. They are for the accuracy in a bin, not for the probability of a class in one row.
+    fitted on may be among them. ``proba`` must be of rows that it was not fitted on. With probability ``level`` all bounds
+    hold at once: Clopper-Pearson with a Bonferroni correction. They are for the accuracy in a bin, not for the probability
+    of a class in one row.
 
     Returns
     -------
