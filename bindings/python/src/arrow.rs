@@ -60,6 +60,7 @@ struct Wanted {
     quantiles: Vec<f64>,
     below: Vec<f64>,
     sets: Option<SetsAs>,
+    accuracy: bool,
     single: bool,
     /// Of the head, or of the network in front of it.
     inputs: Option<Vec<String>>,
@@ -192,9 +193,9 @@ impl Scorer {
         let model = Model::from_bytes(head).raise()?;
         let levels = arrays::levels(&wanted.levels)?;
         let (quantiles, below) = (arrays::levels(&wanted.quantiles)?, wanted.below.clone());
-        let (side, joint, single) = (wanted.side, wanted.joint, wanted.single);
+        let (side, joint, accuracy, single) = (wanted.side, wanted.joint, wanted.accuracy, wanted.single);
         let sets = wanted.sets.map(SetsAs::columns);
-        let settings = ScoreSettings { levels, side, joint, quantiles, below, sets, single };
+        let settings = ScoreSettings { levels, side, joint, quantiles, below, sets, accuracy, single };
         let resolved = model.resolve_as(&settings, argument).raise()?;
         asked::check(&model, &wanted.renamed())?;
         let (tapped, known) = match network {

@@ -20,6 +20,7 @@ pub fn argument(setting: Setting) -> &'static str {
         Setting::Prediction => "prediction",
         Setting::Features => "features",
         Setting::Sets => "sets",
+        Setting::Accuracy => "accuracy",
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, Array3, ArrayView2, Axis};
 use numpy::{IntoPyArray, PyArray2, PyArray3, PyArray4, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use stonet::classification::{ClassAsked, ClassColumns, Interface};
+use stonet::classification::{AccuracyBins, AccuracySettings, ClassAsked, ClassColumns, Interface};
 use stonet::rows::LabelKind;
 use stonet::{
     ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassifier, InputKind, Labels, Level,
@@ -34,23 +34,27 @@ pub struct Classification {
     refused: Refused,
 }
 
-/// Why there are no sets or no intervals, although they were asked for.
+/// Why there are no sets, bounds of accuracy or intervals, although they were asked for.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 struct Refused {
     sets: Option<String>,
+    accuracy: Option<String>,
     intervals: Option<String>,
 }
 
 impl Refused {
     /// What the fit warns of.
     fn warnings(&self) -> impl Iterator<Item = String> {
-        let intervals = self.intervals.iter().map(|why| {
-            format!("the probabilities are fitted, but without intervals, so predict_proba_interval will fail: {why}")
-        });
-        let sets = self.sets.iter();
-        intervals.chain(
-            sets.map(|why| format!("the probabilities are fitted, but without sets, so predict_set will fail: {why}")),
-        )
+        let all = [
+            (&self.intervals, "intervals", "predict_proba_interval"),
+            (&self.sets, "sets", "predict_set"),
+            (&self.accuracy, "bounds of accuracy", "predict_accuracy"),
+        ];
+        let refused = all.into_iter().filter_map(|(why, what, method)| Some((why.as_ref()?, what, method)));
+        refused.map(|(why, what, method)| {
+            format!("the probabilities are fitted, but without {what}, so {method} will fail: {why}")
+        })
     }
 }
 
@@ -132,6 +136,7 @@ impl<'a> Rows<'a> {
 struct Wanted {
     classifier: PostStoNetClassifier,
     sets: Option<ClassSets>,
+    accuracy: Option<AccuracySettings>,
     intervals: bool,
 }
 
@@ -141,13 +146,25 @@ impl Wanted {
     /// The probabilities, and what is wanted beside them. What rows do not allow beside them is no reason to lose them.
     fn fit(&self, rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> stonet::Result<Found> {
         let mut refused = Refused::default();
-        let head = match kept(self.sets.as_ref().map(|s| s.fit(rows, seed, tick)), &mut refused.sets)? {
+        let with_sets = self.sets.as_ref().map(|sets| match &self.accuracy {
+            Some(accuracy) => accuracy.fit_sets(sets, rows, seed, tick),
+            None => sets.fit(rows, seed, tick),
+        });
+        let mut head = kept(with_sets, &mut refused.sets)?;
+        if head.is_none() {
+            let bounded = self.accuracy.as_ref().map(|accuracy| accuracy.fit(&self.classifier, rows, seed, tick));
+            head = kept(bounded, &mut refused.accuracy)?;
+        }
+        let head = match head {
             Some(head) => head,
             None => self.classifier.fit(rows, seed, tick)?,
         };
-        let covariance = self.intervals.then(|| match self.sets.as_ref().filter(|_| head.class_sets().is_some()) {
-            Some(sets) => sets.covariance(&head, rows, seed, Wald::default()),
-            None => ProbabilityCovariance::fit(&head, rows, Wald::default()),
+        let sets = self.sets.as_ref().filter(|_| head.class_sets().is_some());
+        let accuracy = self.accuracy.as_ref().filter(|_| head.accuracy_bins().is_some());
+        let covariance = self.intervals.then(|| match (accuracy, sets) {
+            (Some(accuracy), sets) => accuracy.covariance(&head, sets, rows, seed, Wald::default()),
+            (None, Some(sets)) => sets.covariance(&head, rows, seed, Wald::default()),
+            (None, None) => ProbabilityCovariance::fit(&head, rows, Wald::default()),
         });
         let covariance = kept(covariance, &mut refused.intervals)?;
         Ok((head, covariance, refused))
@@ -184,6 +201,14 @@ impl Classification {
         }
     }
 
+    /// The bins of its bounds of accuracy, or why there are none.
+    fn bins(&self) -> PyResult<&AccuracyBins> {
+        self.head().accuracy_bins().ok_or_else(|| {
+            let why = "there are no bounds of accuracy: fit with accuracy_bounds=True";
+            PyValueError::new_err(self.refused.accuracy.clone().unwrap_or_else(|| why.to_owned()))
+        })
+    }
+
     fn rows<'a>(&self, x: &'a Matrix<'_>, features: &'a Option<Matrix<'_>>) -> PyResult<Rows<'a>> {
         Rows::new(self.model.kind.unwrap_or_default(), x.as_array(), view(features), false)
     }
@@ -193,7 +218,7 @@ impl Classification {
 impl Classification {
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, features, labels, *, seen, classes, kind, settings, sets, intervals, columns, level, seed, fingerprints=true, n_jobs=None, progress=None))]
+    #[pyo3(signature = (x, features, labels, *, seen, classes, kind, settings, sets, accuracy, intervals, columns, level, seed, fingerprints=true, n_jobs=None, progress=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -205,6 +230,7 @@ impl Classification {
         kind: Option<&str>,
         settings: &str,
         sets: Option<&str>,
+        accuracy: Option<&str>,
         intervals: bool,
         columns: &str,
         level: f64,
@@ -217,6 +243,7 @@ impl Classification {
         let sets = sets.map(|s| settings::read::<ClassSets>(s, "sets")).transpose()?;
         let level = Level::new(level).raise()?;
         let sets = sets.map(|s| ClassSets { classifier: classifier.clone(), level, ..s });
+        let accuracy = accuracy.map(|s| settings::read::<AccuracySettings>(s, "accuracy_bounds")).transpose()?;
         let given: Given = serde_json::from_str(columns).raise()?;
         let found = recognised(&x, seen, &indices(&labels)?, classes, kind, &given, features.is_some())?;
         let ClassColumns { kind, labels: names, codes: labels, notes } = found;
@@ -224,7 +251,7 @@ impl Classification {
         let hashes = Rows::new(kind, x.as_array(), view(&features), true)?.hashes(&labels)?;
         seen::warn_of_copies(py, &hashes, &[], "remove the copies")?;
         let (x, features, classes) = (Held::new(&x), features.as_ref().map(Held::new), names.classes());
-        let wanted = Wanted { classifier, sets, intervals };
+        let wanted = Wanted { classifier, sets, accuracy, intervals };
         let fitted = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let inputs = Rows::new(kind, x.view(), features.as_ref().map(Held::view), true)?;
             let rows = ClassRows::new(inputs.inputs()?, &labels, classes).raise()?;
@@ -328,9 +355,38 @@ impl Classification {
             let one = |l: &Level| self.head().sets(&inputs, *l, Seed::new(seed)).map(|s| s.contains);
             levels.iter().map(one).collect::<stonet::Result<Vec<_>>>().raise()
         })?;
-        let views: Vec<_> = all.iter().map(|a| a.view()).collect();
-        let stacked = ndarray::stack(Axis(2), &views).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        Ok(stacked.into_pyarray(py))
+        Ok(stacked(&all)?.into_pyarray(py))
+    }
+
+    /// The bounds of the accuracy among rows of every row's confidence, rows × 2 × levels.
+    #[pyo3(signature = (x, features, levels, n_jobs=None))]
+    fn accuracy_bounds<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'_>,
+        features: Option<Matrix<'_>>,
+        levels: Vec<f64>,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        self.bins()?;
+        let levels = arrays::levels(&levels)?;
+        let rows = self.rows(&x, &features)?;
+        let inputs = rows.inputs()?;
+        let all = work::run(py, work::jobs(n_jobs)?, || {
+            let one = |l: &Level| self.head().accuracy_bounds(&inputs, *l);
+            levels.iter().map(one).collect::<stonet::Result<Vec<_>>>().raise()
+        })?;
+        Ok(stacked(&all)?.into_pyarray(py))
+    }
+
+    /// Every bin of confidence with its bounds at a level, as JSON.
+    fn accuracy_bins(&self, level: f64) -> PyResult<String> {
+        settings::text(&self.bins()?.bounds(Level::new(level).raise()?).bins())
+    }
+
+    /// How many bins of confidence there are, where there are bounds of accuracy.
+    fn accuracy_bin_count(&self) -> Option<usize> {
+        self.head().accuracy_bins().map(AccuracyBins::len)
     }
 
     /// Judges the probabilities on rows with known classes: JSON, and a page where a path is given.
@@ -350,7 +406,7 @@ impl Classification {
         let labels = indices(&labels)?;
         let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
         seen::check(py, overlap.as_ref(), allow_seen)?;
-        let (head, labelled, set_level) = (self.head().clone(), self.model.labels.clone(), self.model.level);
+        let (head, labelled, level) = (self.head().clone(), self.model.labels.clone(), self.model.level);
         let (logits, mut names) = (rows.logits, self.model.columns.logit_names());
         let features = if logits.is_none() { Some(&x) } else { features.as_ref() }.map(Held::new);
         if features.is_some() {
@@ -360,7 +416,7 @@ impl Classification {
         let evaluation = work::follow(py, None, None, move |tick| {
             let (z, f) = (logits.as_ref().map(|z| z.view()), features.as_ref().map(Held::view));
             let seen = HeadInputs { logits: z, features: f, names: &names };
-            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), set_level, ..ClassSettings::default() };
+            let wanted = ClassSettings { seed: EVALUATION, tick: Some(tick), level, ..ClassSettings::default() };
             let classes = labelled.as_ref().map_or(&[][..], |l| l.names());
             ClassEvaluation::of_head(&head, &seen, &labels, classes, &wanted).raise()
         })?;
@@ -400,14 +456,15 @@ impl Classification {
         self.model.save(&path).raise()
     }
 
-    /// Writes an ONNX file with probabilities, and prediction sets where they are wanted.
-    #[pyo3(signature = (path, levels=Vec::new(), sets=false, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    /// Writes an ONNX file with probabilities, and prediction sets and bounds of accuracy where they are wanted.
+    #[pyo3(signature = (path, levels=Vec::new(), sets=false, accuracy=false, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn to_onnx(
         &self,
         path: PathBuf,
         levels: Vec<f64>,
         sets: bool,
+        accuracy: bool,
         network: Option<&[u8]>,
         network_name: PathBuf,
         tap: Option<String>,
@@ -419,7 +476,7 @@ impl Classification {
         let sets = sets.then(SetColumns::default);
         export::write(
             &self.model,
-            &ScoreSettings { levels: arrays::levels(&levels)?, sets, ..Default::default() },
+            &ScoreSettings { levels: arrays::levels(&levels)?, sets, accuracy, ..Default::default() },
             wanted,
         )
     }
@@ -463,10 +520,22 @@ impl Classification {
         Ok(self.head().guarantee(level).map(|g| (g.coverage, g.text)))
     }
 
+    /// What holds for the bounds of accuracy, where there are any: the probability and the words.
+    fn accuracy_guarantee(&self, level: f64) -> PyResult<Option<(Option<f64>, String)>> {
+        let level = Level::new(level).raise()?;
+        Ok(self.head().accuracy_guarantee(level).map(|g| (g.coverage, g.text)))
+    }
+
     /// What may be expected of the intervals of probabilities, where there are any.
     fn trust(&self) -> Option<String> {
         self.covariance.as_ref().map(|c| c.trust().to_string())
     }
+}
+
+/// Arrays of each level behind one another, along the last axis.
+fn stacked<T: Clone>(all: &[Array2<T>]) -> PyResult<Array3<T>> {
+    let views: Vec<_> = all.iter().map(|a| a.view()).collect();
+    ndarray::stack(Axis(2), &views).map_err(|e| PyValueError::new_err(e.to_string()))
 }
 
 /// What the columns of X are, and the class of each of them.

@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stonet_compare::files;
 use stonet_io::{HeadAsked, Model, ScoreSettings};
-use stonet_onnx::{Error, HeadGraph, Joint, Network, classifier_with_sets};
+use stonet_onnx::{Error, HeadGraph, Joint, Network, classifier_with};
 
 use crate::asked::argument;
 use crate::error::Raise;
@@ -81,7 +81,7 @@ fn further(model: &Model, network: &Network, names: Option<&[String]>) -> PyResu
 fn graph(model: &Model, settings: &ScoreSettings) -> PyResult<HeadGraph> {
     match model.resolve_as(settings, argument).raise()?.of(model).raise()? {
         HeadAsked::Intervals(head, asked) => stonet_onnx::intervals(head, asked).raise(),
-        HeadAsked::Classes(head, output, levels) => classifier_with_sets(head, output, levels).raise(),
+        HeadAsked::Classes(head, output, extras) => classifier_with(head, output, extras).raise(),
         HeadAsked::Labels(..) => Err(PyValueError::new_err("heads of many labels have no ONNX export yet")),
     }
 }

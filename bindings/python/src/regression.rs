@@ -468,7 +468,8 @@ impl Regression {
         let network = network.map(|bytes| (bytes, network_name));
         let Asked { levels, side, joint, .. } = asked::intervals(&levels, side, joint)?;
         let quantiles = arrays::levels(&quantiles)?;
-        let settings = ScoreSettings { levels, side, joint, quantiles, below, sets: None, single: true };
+        let settings =
+            ScoreSettings { levels, side, joint, quantiles, below, single: true, ..ScoreSettings::default() };
         export::write(&self.model, &settings, export::Wanted { path, network, tap, output, inputs, keep_outputs })
     }
 

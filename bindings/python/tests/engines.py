@@ -69,6 +69,18 @@ def trained(place: Path) -> tuple[pa.Table, Path, Path]:
     return rows, place / "net.onnx", place / "behind.stonet"
 
 
+def classified(place: Path) -> tuple[pa.Table, Path, dict[str, Any]]:
+    """Rows of logits, a classifier with prediction sets and bounds of accuracy, and what is asked of it."""
+    rng = np.random.default_rng(5)
+    z = 2 * rng.normal(size=(900, 3))
+    y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    names = np.array(["ant", "bee", "cat|dog"])
+    head = stonet.PostStoNetClassifier(method="temperature", sets="split", set_score="aps", accuracy_bounds=True)
+    head.fit(z[:400], names[y[:400]]).save(place / "classes.stonet")
+    rows = pa.table({"key": np.arange(500), **{f"c{k}": z[400:, k] for k in range(3)}})
+    return rows, place / "classes.stonet", {"sets": True, "accuracy": True, "level": LEVELS}
+
+
 def same(found: pa.Table, expected: pa.Table) -> None:
     """Fail unless all rows are the same, bit by bit, in the order of the key."""
     found, expected = (t.select(expected.column_names).sort_by("key") for t in (found, expected))

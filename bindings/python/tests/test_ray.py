@@ -82,6 +82,17 @@ def test_a_node_dies_and_no_row_is_lost(cluster: Any, data: engines.Rows, tmp_pa
     engines.same(pq.read_table(out), data.expected)
 
 
+def test_sets_and_bounds_of_classes(cluster: Any, tmp_path: Path) -> None:
+    import ray
+
+    rows, head, asked = engines.classified(tmp_path)
+    here = stonet.score(rows, head, keep=["key"], **asked)
+    parts = [rows.slice(i, 150) for i in range(0, 500, 150)]
+    there = collect(stonet.ray.score(ray.data.from_arrow(parts), head, **asked))
+    assert there.column_names == here.column_names and {"set_80", "accuracy_lower_95"} <= set(here.column_names)
+    engines.same(there, here)
+
+
 def test_blocks_of_pandas(cluster: Any, data: engines.Rows) -> None:
     import ray
 

@@ -95,6 +95,14 @@ def test_an_executor_dies_and_no_row_is_lost(spark: Any, data: engines.Rows, tmp
     engines.same(pq.read_table(tmp_path / "out"), data.expected)
 
 
+def test_sets_and_bounds_of_classes(spark: Any, tmp_path: Path) -> None:
+    rows, head, asked = engines.classified(tmp_path)
+    here = stonet.score(rows, head, keep=["key"], **asked)
+    there = stonet.spark.score(spark.createDataFrame(rows).repartition(5), head, **asked).toArrow()
+    assert there.column_names == here.column_names and {"set_80", "accuracy_lower_95"} <= set(here.column_names)
+    engines.same(there, here)
+
+
 def test_an_onnx_network_in_front(spark: Any, tmp_path: Path) -> None:
     rows, network, head = engines.trained(tmp_path)
     here = stonet.score(rows, head, network=network, keep=["key"])

@@ -1,4 +1,4 @@
-//! What is asked of a head: `--level`, `--side`, `--joint`, `--quantiles`, `--below` and `--sets`.
+//! What is asked of a head: `--level`, `--side`, `--joint`, `--quantiles`, `--below`, `--sets` and `--accuracy`.
 
 use clap::{Args, ValueEnum};
 use stonet::{Level, Side};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 /// Levels and ends of intervals, quantiles and probabilities.
 #[derive(Args)]
 pub struct AskedArgs {
-    /// Coverage of the intervals or prediction sets, one or several; that of the fit if nothing is asked for
+    /// Coverage of the intervals or prediction sets, or the level of bounds of accuracy, one or several; that of the fit if nothing is asked for
     #[arg(long, value_delimiter = ',', value_name = "LEVELS")]
     level: Vec<f64>,
     /// Which bounds to compute
@@ -34,6 +34,12 @@ pub struct AskedArgs {
     /// front. Several levels have columns such as `set_80` and `set_size_80`.
     #[arg(long, value_enum, value_name = "AS", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     sets: Option<SetsAs>,
+    /// Bounds of the accuracy among rows of this row's confidence, of a head that was fitted with --accuracy-bounds: columns
+    /// `accuracy_lower` and `accuracy_upper`
+    ///
+    /// With the probability --level all bounds hold at once. Several levels have columns such as `accuracy_lower_80`.
+    #[arg(long)]
+    accuracy: bool,
 }
 
 /// How prediction sets are written.
@@ -74,7 +80,8 @@ impl AskedArgs {
             SetsAs::Text => SetColumns::Text,
             SetsAs::Columns => SetColumns::Columns,
         });
-        Ok(ScoreSettings { levels, side, joint: self.joint, quantiles, below: self.below.clone(), sets, single })
+        let (joint, below, accuracy) = (self.joint, self.below.clone(), self.accuracy);
+        Ok(ScoreSettings { levels, side, joint, quantiles, below, sets, accuracy, single })
     }
 }
 
@@ -94,5 +101,6 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Prediction => "--prediction",
         Setting::Features => "--features",
         Setting::Sets => "--sets",
+        Setting::Accuracy => "--accuracy",
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::Value;
+use stonet::conformal::SetScore;
 use stonet::metrics::{ClassReport, Measured};
 use stonet_compare::benchmark::{IntervalComparison, Summary};
 use stonet_compare::{classes, files};
@@ -180,6 +181,32 @@ pub fn classes(c: &classes::Comparison) -> Comparison {
             column("time", None, Unit::Seconds),
         ],
         methods: c.methods.iter().map(method).collect(),
+        charts: vec![1, 3],
+    }
+}
+
+/// Kinds of prediction sets on one split.
+pub fn sets(c: &classes::SetComparison, test_rows: usize) -> Comparison {
+    let kind = |k: &classes::JudgedSets| {
+        let worst = |value: Option<f64>| value.and_then(score);
+        let coverage = uncertain(k.coverage.value, binomial_error(k.coverage.value, test_rows));
+        let scores = vec![coverage, score(k.mean_size), worst(k.worst_class), worst(k.worst_size)];
+        Method { name: k.score.into(), ours: k.score == SetScore::default().name(), scores }
+    };
+    Comparison {
+        title: "Prediction sets compared".into(),
+        lead: format!(
+            "Sets of the default probabilities by cv+, cut at different scores, at {} %. {}",
+            c.level.percent(),
+            c.guarantee
+        ),
+        columns: vec![
+            column("coverage", Some(Better::Near(c.level.get())), Unit::Percent),
+            column("mean size", Some(Better::Lower), Unit::Number),
+            column("coverage, worst class", Some(Better::Near(c.level.get())), Unit::Percent),
+            column("coverage, worst size", Some(Better::Near(c.level.get())), Unit::Percent),
+        ],
+        methods: c.kinds.iter().map(kind).collect(),
         charts: vec![1, 3],
     }
 }

@@ -2,41 +2,12 @@
 
 mod common;
 
-use common::Desk;
-use rand::RngExt;
-use rand_distr::{Distribution, StandardNormal};
-
-/// Logits of three animals, a region, and the animal.
-fn table(rows: usize, seed: u64) -> String {
-    let mut rng = stonet::Seed::new(seed).rng();
-    let mut text = "z0,z1,z2,region,animal\n".to_owned();
-    for _ in 0..rows {
-        let z: [f64; 3] = [(); 3].map(|()| StandardNormal.sample(&mut rng));
-        let mass = z.map(|z| (1.5 * z).exp());
-        let mut left = rng.random::<f64>() * mass.iter().sum::<f64>();
-        let drawn = mass.iter().position(|m| {
-            left -= m;
-            left < 0.0
-        });
-        let animal = ["ant", "bee", "cat|dog"][drawn.unwrap_or(0)];
-        let region = ["north", "south"][rng.random_range(0..2)];
-        text += &format!("{},{},{},{region},{animal}\n", 3.0 * z[0], 3.0 * z[1], 3.0 * z[2]);
-    }
-    text
-}
-
-fn desk() -> Desk {
-    let desk = Desk::new();
-    desk.write("val.csv", table(400, 1)).write("test.csv", table(800, 2));
-    desk
-}
-
-const FIT: &str = "fit val.csv --task classification --inputs z* --target animal --method temperature -o head.stonet";
+use common::{FIT_LOGITS, with_logits};
 
 #[test]
 fn sets_are_fitted_predicted_judged_and_shown() {
-    let desk = desk();
-    let fitted = desk.json(&format!("{FIT} --sets cv+ --set-score raps --level 0.8"));
+    let desk = with_logits();
+    let fitted = desk.json(&format!("{FIT_LOGITS} --sets cv+ --set-score raps --level 0.8"));
     assert!(fitted["guarantee"].as_str().unwrap().contains("usually close to 80 %"), "{fitted}");
     assert_eq!((&fitted["sets"]["folds"], &fitted["level"]), (&5.into(), &0.8.into()));
     let shown = desk.run("inspect head.stonet");
@@ -44,9 +15,9 @@ fn sets_are_fitted_predicted_judged_and_shown() {
 
     // The probabilities are those without sets.
     desk.run("predict head.stonet test.csv -o with.csv");
-    desk.run(&format!("{FIT} --sets cv+").replace("head.stonet", "other.stonet"));
+    desk.run(&format!("{FIT_LOGITS} --sets cv+").replace("head.stonet", "other.stonet"));
     desk.run("predict other.stonet test.csv -o other.csv");
-    desk.run(&FIT.replace("head.stonet", "plain.stonet"));
+    desk.run(&FIT_LOGITS.replace("head.stonet", "plain.stonet"));
     desk.run("predict plain.stonet test.csv -o plain.csv");
     assert_eq!(desk.text("with.csv"), desk.text("plain.csv"));
     assert_eq!(desk.text("with.csv"), desk.text("other.csv"));
@@ -87,9 +58,9 @@ fn sets_are_fitted_predicted_judged_and_shown() {
 
 #[test]
 fn every_kind_of_set_is_predicted_as_it_is_exported() {
-    let desk = desk();
+    let desk = with_logits();
     for flags in ["split", "split --set-by class", "split --set-by cluster --set-score aps", "cv+ --set-score saps"] {
-        desk.run(&format!("{FIT} --sets {flags} --allow-empty-sets"));
+        desk.run(&format!("{FIT_LOGITS} --sets {flags} --allow-empty-sets"));
         desk.run("predict head.stonet test.csv --sets=columns -o p.csv");
         desk.run("export head.stonet -o head.onnx --sets");
         let shown = desk.run("inspect head.onnx");
@@ -102,13 +73,16 @@ fn every_kind_of_set_is_predicted_as_it_is_exported() {
 
 #[test]
 fn what_does_not_go_together_is_refused_in_words() {
-    let desk = desk();
-    desk.refuses(&format!("{FIT} --sets cv+ --set-by class"), &["--set-by", "need --sets split"]);
-    desk.refuses(&format!("{FIT} --set-score aps"), &["--sets"]);
-    desk.refuses(&format!("{FIT} --level 0.8"), &["--level", "is for --task regression or --sets"]);
+    let desk = with_logits();
+    desk.refuses(&format!("{FIT_LOGITS} --sets cv+ --set-by class"), &["--set-by", "need --sets split"]);
+    desk.refuses(&format!("{FIT_LOGITS} --set-score aps"), &["--sets"]);
+    desk.refuses(
+        &format!("{FIT_LOGITS} --level 0.8"),
+        &["--level", "is for --task regression, --sets or --accuracy-bounds"],
+    );
     let regression = "fit val.csv --task regression --inputs z* --target z0 -o head.stonet --sets cv+";
     desk.refuses(regression, &["--sets", "is for --task classification"]);
-    desk.run(FIT);
+    desk.run(FIT_LOGITS);
     desk.refuses(
         "predict head.stonet test.csv --sets -o p.csv",
         &["--sets", "fit it with them", "stonet fit --sets cv+"],
@@ -118,17 +92,19 @@ fn what_does_not_go_together_is_refused_in_words() {
         "evaluate head.stonet test.csv --require set_coverage>=0.8",
         &["set_coverage", "fitted with sets", "stonet fit --sets cv+"],
     );
-    desk.run(&format!("{FIT} --sets split"));
+    desk.run(&format!("{FIT_LOGITS} --sets split"));
     desk.refuses("predict head.stonet test.csv --level 0.8 -o p.csv", &["--level", "give --sets too"]);
     desk.refuses("predict head.stonet test.csv --sets=rows -o p.csv", &["--sets", "text", "columns"]);
 }
 
 #[test]
 fn kinds_of_sets_stand_side_by_side() {
-    let desk = desk();
+    let desk = with_logits();
     let line =
         "compare val.csv test.csv --task classification --inputs z* --target animal --methods none --sets --level 0.8";
-    let found = desk.json(line);
+    let found = desk.json(&format!("{line} --report page.html"));
+    let page = desk.text("page.html");
+    assert!(page.contains("Prediction sets compared") && page.contains("coverage, worst size"));
     let kinds = found["sets"]["kinds"].as_array().unwrap();
     let names: Vec<&str> = kinds.iter().map(|k| k["score"].as_str().unwrap()).collect();
     assert_eq!(names, ["lac", "aps", "raps", "saps"]);

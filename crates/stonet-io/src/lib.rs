@@ -83,9 +83,9 @@ pub use plain::explain;
 pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};
 pub use sample::{Sample, Sampling};
-pub use score::{AskedSets, HeadAsked, ModelScorer, Resolved, ScoreSettings, Scored, SetColumns, Setting};
 #[cfg(feature = "parquet")]
 pub use score::{BatchInputs, BatchScorer};
+pub use score::{HeadAsked, ModelScorer, Resolved, ScoreSettings, Scored, SetColumns, Setting};
 pub use score::{
     UNUSED_PREDICTION, below_name, check_levels, default_level, interval_columns, label_kind, quantile_name,
     score_file, types,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ndarray::ArrayView1;
 use stonet::rows::Within;
-use stonet::score::{self, Input, Port, Scorer};
+use stonet::score::{self, Input, Output, Port, Quantity, Scorer};
 use stonet::{Labels, Level, Side};
 
 #[cfg(feature = "parquet")]
@@ -22,8 +22,8 @@ pub use file::{label_kind, score_file, types};
 use labels::LabelScorers;
 use resolve::class_type;
 pub use resolve::{
-    AskedSets, HeadAsked, Resolved, Setting, UNUSED_PREDICTION, below_name, check_levels, default_level,
-    interval_columns, quantile_name,
+    HeadAsked, Resolved, Setting, UNUSED_PREDICTION, below_name, check_levels, default_level, interval_columns,
+    quantile_name,
 };
 
 /// What to predict.
@@ -41,6 +41,8 @@ pub struct ScoreSettings {
     pub below: Vec<f64>,
     /// Whether a classifier's prediction sets are asked for, and in which columns.
     pub sets: Option<SetColumns>,
+    /// Whether a classifier's bounds of accuracy are asked for.
+    pub accuracy: bool,
     /// Whether numbers are written with 32 bits.
     pub single: bool,
 }
@@ -62,7 +64,8 @@ pub enum SetColumns {
 /// 0.05, and `below_100` for P(y ≤ 100); with several targets each has the target's name in front, such as
 /// `price_lower_90`. A classifier's are `class`, the most probable one, of the
 /// kind of the labels, and `p_<label>` for every class; then `set`, or `in_<label>` for every class, and `set_size`, where
-/// sets are asked for. A head of many labels has `p_<label>` for each.
+/// sets are asked for; then `accuracy_lower` and `accuracy_upper`, where bounds of accuracy are. A head of many labels
+/// has `p_<label>` for each.
 #[derive(Debug, Clone)]
 pub struct ModelScorer {
     inputs: Vec<String>,
@@ -124,7 +127,7 @@ impl ModelScorer {
         }
         let scorer = resolved.scorer(model)?;
         let labels = resolved.is_classes().then(|| model.labels.clone()).flatten();
-        let sets = resolved.sets().map(|sets| sets.columns);
+        let sets = resolved.set_columns();
         let inputs = inputs(columns, &scorer);
         let outputs = resolved.outputs(model);
         let groups = groups(model, columns, &scorer);
@@ -215,25 +218,27 @@ impl ModelScorer {
         let read = scorer.inputs().len() - usize::from(groups.is_some());
         let columns: Vec<score::Column<'_>> = columns[..read].iter().copied().chain(groups).collect();
         let columns = scorer.run(&columns, rows)?;
-        Ok(Scored { columns: self.values(columns), rows })
+        Ok(Scored { columns: self.values(scorer.outputs(), columns), rows })
     }
 
-    /// The scorer's columns in the order of the outputs.
-    fn values(&self, mut columns: Vec<Vec<f64>>) -> Vec<Values> {
+    /// The columns of a scorer with these outputs, in the order of [`Self::outputs`].
+    fn values(&self, outputs: &[Output], columns: Vec<Vec<f64>>) -> Vec<Values> {
         let Some(labels) = &self.labels else { return columns.into_iter().map(Values::Numbers).collect() };
-        let mut sets = columns.split_off((labels.classes() + 1).min(columns.len()));
-        let class = columns.pop().map(|best| classes(&best, labels));
-        let mut values: Vec<Values> = class.into_iter().chain(columns.into_iter().map(Values::Numbers)).collect();
-        // Those of one level after the other: a column per class, and the size.
-        while !sets.is_empty() {
-            let rest = sets.split_off((labels.classes() + 1).min(sets.len()));
-            let size = sets.pop().unwrap_or_default();
-            match self.sets {
-                Some(SetColumns::Columns) => values.extend(sets.into_iter().map(Values::Numbers)),
-                _ => values.push(Values::Text(set_texts(&sets, labels))),
+        let (mut values, mut members) = (Vec::new(), Vec::new());
+        for (output, column) in outputs.iter().zip(columns) {
+            match output.quantity {
+                // In front of the probabilities.
+                Quantity::Class => values.insert(0, classes(&column, labels)),
+                Quantity::InSet { .. } if self.sets != Some(SetColumns::Columns) => members.push(column),
+                Quantity::SetSize { .. } => {
+                    if !members.is_empty() {
+                        values.push(Values::Text(set_texts(&members, labels)));
+                        members.clear();
+                    }
+                    values.push(Values::Text(column.iter().map(f64::to_string).collect()));
+                }
+                _ => values.push(Values::Numbers(column)),
             }
-            values.push(Values::Text(size.iter().map(f64::to_string).collect()));
-            sets = rest;
         }
         values
     }

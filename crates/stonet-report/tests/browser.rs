@@ -124,7 +124,7 @@ fn pages_look_right_in_a_browser() {
         });
         s.spawn(|| {
             let figures = ["methods", "methods-chart", "methods-chart-2", "settings"];
-            look("comparison", comparison_report(&common::comparison(), &common::about("Four methods")), &figures);
+            look("comparison", comparison_report(&common::comparison(), &[], &common::about("Four methods")), &figures);
         });
     });
 }

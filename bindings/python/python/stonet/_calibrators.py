@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._arguments import Kind
-from ._probabilities import Calibrator
+from ._probabilities import Beside, Calibrator
 
 
 class _Method(Calibrator):
@@ -33,8 +33,8 @@ class _Method(Calibrator):
     # Of sets and intervals, which these do not have.
     level = 0.9
 
-    def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
-        return {"method": self._name}, None, False
+    def _request(self) -> tuple[dict[str, Any], Beside]:
+        return {"method": self._name}, Beside()
 
 
 _PARAMETERS = """

@@ -15,8 +15,9 @@ from . import _core
 from . import _validate as check
 from ._arguments import Kind, Method, SetBy, SetScore
 from ._base import seed_of
-from ._probabilities import Calibrator
+from ._probabilities import Beside, Calibrator
 from ._regression import Guarantee, known_columns
+from .metrics import bin_columns
 
 SETS: dict[str, dict[str, Any]] = {
     "cv+": {"scheme": {"cv-plus": {"folds": 5}}},
@@ -79,6 +80,11 @@ class PostStoNetClassifier(Calibrator):
         ``class`` and ``cluster`` need ``sets="split"``.
     never_empty : bool, default=True
         Whether the most probable class is in every set.
+    accuracy_bounds : bool, float or dict, optional
+        Whether the accuracy among rows of similar confidence is bounded, on rows that are held out of the fit: True for
+        30 % of them, or their share. With ``sets="split"`` give True: the rows that calibrate the sets are counted. A
+        dict has the settings of Rust's ``AccuracySettings``: ``{"held_out": 0.3, "bins": 10}``. The probabilities are
+        then fitted on the other rows.
 
     Attributes
     ----------
@@ -128,6 +134,7 @@ class PostStoNetClassifier(Calibrator):
         set_score: SetScore = "lac",
         set_by: SetBy = "all",
         never_empty: bool = True,
+        accuracy_bounds: bool | float | dict[str, Any] | None = None,
     ) -> None:
         self.method = method
         self.kind = kind
@@ -144,8 +151,9 @@ class PostStoNetClassifier(Calibrator):
         self.set_score = set_score
         self.set_by = set_by
         self.never_empty = never_empty
+        self.accuracy_bounds = accuracy_bounds
 
-    def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
+    def _request(self) -> tuple[dict[str, Any], Beside]:
         given = arguments.settings(self.settings)
         for name in {"method", "folds"} & given.keys():
             raise ValueError(f"settings has {name!r}, which the argument {name}= is for")
@@ -153,7 +161,28 @@ class PostStoNetClassifier(Calibrator):
         # A text that is no method is refused with the names that there are.
         method = self.method if isinstance(self.method, str) else arguments.choice("method", self.method, Method)
         folds = None if self.folds is None else arguments.whole("folds", self.folds, 2)
-        return {**given, "method": method, "folds": folds}, self._sets(), bool(self.intervals)
+        beside = Beside(self._sets(), self._accuracy(), bool(self.intervals))
+        return {**given, "method": method, "folds": folds}, beside
+
+    def _accuracy(self) -> dict[str, Any] | None:
+        given: Any = self.accuracy_bounds
+        if given is None or given is False:
+            return None
+        allowed = "True, False, None, a share of rows between 0 and 1, or a dict"
+        wanted = given if isinstance(given, dict) else {}
+        if given is not True and not isinstance(given, dict):
+            share = arguments.number("accuracy_bounds", given, allowed)
+            if not 0.0 < share < 1.0:
+                raise ValueError(f"accuracy_bounds is {given!r}; it must be {allowed}")
+            wanted = {"held_out": share}
+        sets = self.sets
+        split = sets == "split" or (isinstance(sets, dict) and "split" in sets.get("scheme", {}))
+        if split and wanted.get("held_out") is not None:
+            raise ValueError(
+                f"accuracy_bounds is {given!r}, and split sets hold out rows of their own, which are counted; give "
+                "accuracy_bounds=True"
+            )
+        return wanted
 
     def _sets(self) -> dict[str, Any] | None:
         sets: Any = self.sets
@@ -229,6 +258,69 @@ class PostStoNetClassifier(Calibrator):
         sets = self._head.sets(*rows, levels, seed_of(self.random_state), self.n_jobs)
         return self.classes_[self._head.probabilities(*rows, self.n_jobs).argmax(axis=1)], sets
 
+    def predict_accuracy(
+        self, X: Any, confidence_level: Any = None, features: Any = None
+    ) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Predict the class and bounds of the accuracy among rows of this confidence; needs a fit with ``accuracy_bounds``.
+
+        The confidence is the largest probability. The bounds are for the share of right guesses among many rows of
+        similar confidence, not for the probability that the guess of one row is right.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+            Rows as those of the fit.
+        confidence_level : float or list of float, optional
+            One or several levels between 0 and 1; that of the constructor if not given. The bounds of all bins hold at
+            once with it as probability.
+        features : array-like, optional
+            The last hidden layer, where the fit had it.
+
+        Returns
+        -------
+        y_pred : ndarray of shape (n_samples,)
+            The most probable classes.
+        bounds : ndarray of shape (n_samples, 2, n_levels)
+            Lower and upper bounds.
+        """
+        rows = self._new(X, features)
+        levels = check.levels(confidence_level, self.level)
+        bounds = self._head.accuracy_bounds(*rows, levels, self.n_jobs)
+        return self.classes_[self._head.probabilities(*rows, self.n_jobs).argmax(axis=1)], bounds
+
+    def accuracy_bins(self, confidence_level: float | None = None) -> dict[str, NDArray[np.float64]]:
+        """Return every bin of confidence with the bounds of its accuracy; needs a fit with ``accuracy_bounds``.
+
+        Parameters
+        ----------
+        confidence_level : float, optional
+            That of the constructor if not given.
+
+        Returns
+        -------
+        dict
+            As of `stonet.metrics.accuracy_bounds`: arrays ``from``, ``to``, ``rows``, ``right``, ``lower``, ``upper``.
+        """
+        level = self.level if confidence_level is None else confidence_level
+        return bin_columns(self._fitted_head().accuracy_bins(float(level)))
+
+    def accuracy_guarantee(self, confidence_level: float | None = None) -> Guarantee | None:
+        """Return what holds for the bounds of accuracy at a level; None where there are none.
+
+        Parameters
+        ----------
+        confidence_level : float, optional
+            That of the constructor if not given.
+
+        Returns
+        -------
+        Guarantee or None
+            ``coverage``, the probability with which all bounds hold at once, and ``text``.
+        """
+        level = self.level if confidence_level is None else confidence_level
+        found = self._fitted_head().accuracy_guarantee(float(level))
+        return None if found is None else Guarantee(*found)
+
     def guarantee(self, confidence_level: float | None = None) -> Guarantee | None:
         """Return what holds for the sets at a level; None where there are no sets.
 
@@ -275,6 +367,7 @@ class PostStoNetClassifier(Calibrator):
         if sets is not None:
             folds = sets.pop("folds")
             sets["scheme"] = SETS["split"]["scheme"] if folds is None else {"cv-plus": {"folds": folds}}
+        bins = head.accuracy_bin_count()
         estimator = cls(
             method=rest.pop("method"),
             kind=about["kind"],
@@ -284,6 +377,7 @@ class PostStoNetClassifier(Calibrator):
             settings=rest,
             random_state=about["seed"],
             fingerprints=about["fingerprints"] is not None,
+            accuracy_bounds=None if bins is None else {"bins": bins},
         )
         columns = about["columns"]
         known_columns(estimator, columns["features"] if about["kind"] == "features" else columns["logits"])

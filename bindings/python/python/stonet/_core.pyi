@@ -215,6 +215,7 @@ class Classification:
         kind: str | None,
         settings: str,
         sets: str | None,
+        accuracy: str | None,
         intervals: bool,
         columns: str,
         level: float,
@@ -232,6 +233,12 @@ class Classification:
     def sets(
         self, x: _Matrix, features: _Matrix | None, levels: Sequence[float], seed: int, n_jobs: int | None = None
     ) -> NDArray[np.bool_]: ...
+    def accuracy_bounds(
+        self, x: _Matrix, features: _Matrix | None, levels: Sequence[float], n_jobs: int | None = None
+    ) -> _Matrix: ...
+    def accuracy_bins(self, level: float) -> str: ...
+    def accuracy_bin_count(self) -> int | None: ...
+    def accuracy_guarantee(self, level: float) -> tuple[float | None, str] | None: ...
     def evaluate(
         self,
         x: _Matrix,
@@ -259,6 +266,7 @@ class Classification:
         path: str,
         levels: Sequence[float] = (),
         sets: bool = False,
+        accuracy: bool = False,
         network: bytes | None = None,
         network_name: str = "",
         tap: str | None = None,

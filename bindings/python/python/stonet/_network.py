@@ -292,6 +292,10 @@ class PostStoNet:
         """Return classes and sets of classes, as `PostStoNetClassifier.predict_set` does."""
         return self._ask("predict_set", x, confidence_level=confidence_level)
 
+    def predict_accuracy(self, x: Any, confidence_level: Any = None) -> Any:
+        """Return classes and bounds of accuracy, as `PostStoNetClassifier.predict_accuracy` does."""
+        return self._ask("predict_accuracy", x, confidence_level=confidence_level)
+
     def report(self, x: Any, y: Any = None, path: str | PathLike[str] | None = None, **more: Any) -> dict[str, Any]:
         """Judge the head on rows that neither it nor the network has seen, and write a page with figures; see `stonet.report`.
 

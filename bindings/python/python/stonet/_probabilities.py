@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from os import PathLike, fspath
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,14 @@ from ._routing import UNCHANGED, Request
 _C = TypeVar("_C", bound="Calibrator")
 
 
+class Beside(NamedTuple):
+    """What is fitted beside the probabilities: settings of sets and of bounds of accuracy, and whether intervals are."""
+
+    sets: dict[str, Any] | None = None
+    accuracy: dict[str, Any] | None = None
+    intervals: bool = False
+
+
 class Calibrator(Estimator):
     """Prediction with class probabilities, whatever was fitted."""
 
@@ -37,8 +45,8 @@ class Calibrator(Estimator):
     classes_: NDArray[Any]
     n_features_in_: int
 
-    def _request(self) -> tuple[dict[str, Any], dict[str, Any] | None, bool]:
-        """Return the settings, those of sets, and whether probabilities get intervals."""
+    def _request(self) -> tuple[dict[str, Any], Beside]:
+        """Return the settings, and what is fitted beside the probabilities."""
         raise NotImplementedError
 
     def _progress(self) -> Any:
@@ -76,7 +84,7 @@ class Calibrator(Estimator):
                 f"all rows are of one class, {check.shown(found[0])}; a classification needs at least two classes"
             )
         arguments.choice("kind", self.kind, Kind)
-        settings, sets, intervals = self._request()
+        settings, further = self._request()
         seen, label_kind, label_type = _labels.described(found)
         columns = {
             "inputs": check.column_names(X),
@@ -92,8 +100,9 @@ class Calibrator(Estimator):
                 classes=None if self.classes is None else _labels.asked(self.classes, found),
                 kind=None if self.kind == "auto" else self.kind,
                 settings=to_json(settings),
-                sets=None if sets is None else to_json(sets),
-                intervals=intervals,
+                sets=None if further.sets is None else to_json(further.sets),
+                accuracy=None if further.accuracy is None else to_json(further.accuracy),
+                intervals=further.intervals,
                 columns=to_json(columns),
                 level=arguments.level("level", self.level),
                 seed=seed_of(self.random_state),
@@ -248,6 +257,7 @@ class Calibrator(Estimator):
         keep_outputs: bool = False,
         sets: bool = False,
         confidence_level: Any = None,
+        accuracy: bool = False,
     ) -> None:
         """Write an ONNX file with the outputs ``probabilities`` and ``class``, in standard operators.
 
@@ -267,9 +277,13 @@ class Calibrator(Estimator):
         sets : bool, default=False
             Whether the outputs ``in_set``, 1 or 0 for each class, and ``set_size`` join them; needs a fit with ``sets``.
         confidence_level : float or list of float, optional
-            Coverage of the sets; that of the fit if not given. Several levels have outputs such as ``in_set_80``.
+            Coverage of the sets, or level of the bounds; that of the fit if not given. Several levels have outputs such
+            as ``in_set_80``.
+        accuracy : bool, default=False
+            Whether the outputs ``accuracy_lower`` and ``accuracy_upper`` join them; needs a fit with
+            ``accuracy_bounds``.
         """
-        wanted: dict[str, Any] = {"sets": bool(sets)}
+        wanted: dict[str, Any] = {"sets": bool(sets), "accuracy": arguments.flag("accuracy", accuracy)}
         if confidence_level is not None:
             wanted["levels"] = arguments.levels("confidence_level", confidence_level)
         to_onnx(self._fitted_head(), path, network, tap, output, keep_outputs, **wanted)

@@ -156,6 +156,7 @@ def plan(
     quantiles: Any = None,
     below: Any = None,
     sets: Any = None,
+    accuracy: bool = False,
     single: bool = False,
     keep: Any = (),
     network: Any = None,
@@ -180,6 +181,7 @@ def plan(
         "quantiles": [] if quantiles is None else arguments.levels("quantiles", quantiles),
         "below": [] if below is None else arguments.numbers("below", below),
         "sets": _set_columns(sets),
+        "accuracy": arguments.flag("accuracy", accuracy),
         "single": bool(single),
         "inputs": _names(inputs),
         "prediction": _names(prediction),
@@ -231,6 +233,7 @@ def score(
     quantiles: Any = None,
     below: Any = None,
     sets: Any = None,
+    accuracy: bool = False,
     single: bool = False,
     keep: Any = (),
     network: Any = None,
@@ -272,6 +275,10 @@ def score(
         Prediction sets of a classifier that was fitted with ``sets``, at ``level``: ``set`` (labels with ``|`` between
         them; a ``|`` or backslash within a label has a backslash in front), or with ``"columns"`` a column
         ``in_<label>`` of 0 and 1 for each class; and ``set_size``. Several levels have columns such as ``set_80``.
+    accuracy : bool
+        Bounds of the accuracy among rows of this row's confidence, of a classifier that was fitted with
+        ``accuracy_bounds``, at ``level``: ``accuracy_lower`` and ``accuracy_upper``. Several levels have columns such
+        as ``accuracy_lower_80``.
     single : bool
         Numbers of 32 bits.
     keep : sequence of str
@@ -309,6 +316,7 @@ def score(
         quantiles=quantiles,
         below=below,
         sets=sets,
+        accuracy=accuracy,
         single=single,
         keep=keep,
         network=network,

@@ -295,9 +295,10 @@ def accuracy_bounds(
 ) -> dict[str, NDArray[np.float64]]:
     """Return bounds for the accuracy among rows of similar confidence, for any classifier and any number of classes.
 
-    ``edges`` are probabilities of other rows, without labels, whose confidences fix the bins; neither they nor ``proba``
-    may be of rows that the classifier was fitted on. With probability ``level`` all bounds hold at once: Clopper-Pearson
-    with a Bonferroni correction. They are for the accuracy in a bin, not for the probability of a class in one row.
+    ``edges`` are probabilities of other rows, without labels, whose confidences fix the bins; rows that the classifier was
+    fitted on may be among them. ``proba`` must be of rows that it was not fitted on. With probability ``level`` all bounds
+    hold at once: Clopper-Pearson with a Bonferroni correction. They are for the accuracy in a bin, not for the probability
+    of a class in one row.
 
     Returns
     -------
@@ -305,9 +306,12 @@ def accuracy_bounds(
         Arrays with one entry per bin: ``from`` and ``to`` (of confidence), ``rows``, ``right``, ``lower``, ``upper``.
     """
     p, labels = _labels(y_true, proba, classes)
-    rows: list[dict[str, float]] = json.loads(
-        _core.accuracy_bounds(check.matrix(edges, "edges"), p, labels, bins, level)
-    )
+    return bin_columns(_core.accuracy_bounds(check.matrix(edges, "edges"), p, labels, bins, level))
+
+
+def bin_columns(text: str) -> dict[str, NDArray[np.float64]]:
+    """Return bins of confidence that come as JSON as arrays."""
+    rows: list[dict[str, float]] = json.loads(text)
     return _columns(rows, ("from", "to", "rows", "right", "lower", "upper"))
 
 

@@ -97,7 +97,7 @@ impl Benchmark {
             let settings =
                 json!({ "seed": self.seed.seed, "protocol": protocol, "target": self.target, "out": self.out });
             let about = report::about(format!("Methods on {}", summary.set), settings);
-            report::write(path, &comparison_report(&report::benchmark(summary), &about), console)?;
+            report::write(path, &comparison_report(&report::benchmark(summary), &[], &about), console)?;
         }
         let whole = Report { summary, protocol: &protocol };
         console.publish(&whole, &whole.text(), "benchmark", Vec::new(), &self.out)

@@ -116,7 +116,7 @@ impl Compare {
             let (seed, also) = (self.seed.seed, rows.columns.also);
             compare_intervals(&calibration, (new, test.y.view()), also, &self.methods, level, seed, tick)
         })?;
-        self.show(console, &compared, &compared.text(), report::intervals(&compared), seen)
+        self.show(console, &compared, &compared.text(), (report::intervals(&compared), &[]), seen)
     }
 
     fn classification(&self, console: &Console) -> Result<()> {
@@ -143,7 +143,8 @@ impl Compare {
             let sets = console.run("sets", |tick| compare_sets(&calibration, judged, names, level, seed, tick))?;
             compared.sets = Some(sets);
         }
-        self.show(console, &compared, &compared.text(), report::classes(&compared), seen)
+        let sets: Vec<Comparison> = compared.sets.iter().map(|sets| report::sets(sets, compared.test_rows)).collect();
+        self.show(console, &compared, &compared.text(), (report::classes(&compared), &sets), seen)
     }
 
     /// How many test rows are among the validation rows, refused where there are too many.
@@ -158,7 +159,7 @@ impl Compare {
         console: &Console,
         compared: &T,
         text: &str,
-        mut table: Comparison,
+        (mut table, further): (Comparison, &[Comparison]),
         seen: Overlap,
     ) -> Result<()> {
         let sentence = stonet_report::overlap_sentence(Some(&seen));
@@ -167,7 +168,7 @@ impl Compare {
         if let Some(path) = &self.report.report {
             let settings = json!({ "seed": self.seed.seed, "validation": self.validation, "test": self.test });
             let about = report::about(format!("Methods on {}", self.validation.display()), settings);
-            report::write(path, &comparison_report(&table, &about), console)?;
+            report::write(path, &comparison_report(&table, further, &about), console)?;
         }
         match &self.out {
             Some(out) => console.publish(&compared, &text, "compare", Vec::new(), out),

@@ -31,7 +31,7 @@ pub struct Evaluate {
     head: PathBuf,
     #[arg(help = format!("Rows with known answers. {FORMATS}"))]
     rows: PathBuf,
-    /// Coverage of intervals or prediction sets; that of the fit if not given
+    /// Coverage of intervals or prediction sets, or the level of bounds of accuracy; that of the fit if not given
     #[arg(long)]
     level: Option<f64>,
     /// Judge intervals that cover all targets of a row jointly
@@ -103,14 +103,14 @@ impl Evaluate {
             model.columns.targets = names.clone();
         }
         let levels = self.level.into_iter().map(Level::new).collect::<stonet::Result<Vec<_>>>()?;
-        // Prediction sets are judged wherever there are some, also those that are drawn at random.
-        let sets = matches!(&model.head, Head::Classification(head) if head.class_sets().is_some());
-        let set_level = sets.then(|| levels.first().copied().or(model.level).unwrap_or_else(default_level));
-        let levels = if sets { Vec::new() } else { levels };
+        // Prediction sets, also those that are drawn at random, and bounds of accuracy are judged wherever there are some.
+        let beside = matches!(&model.head, Head::Classification(head) if head.class_sets().is_some() || head.accuracy_bins().is_some());
+        let level = beside.then(|| levels.first().copied().or(model.level).unwrap_or_else(default_level));
+        let levels = if beside { Vec::new() } else { levels };
         let wanted = ScoreSettings { levels, joint: self.joint, ..ScoreSettings::default() };
         match asked::resolve(&model, &wanted)?.of(&model)? {
             HeadAsked::Intervals(head, asked) => self.regression(&model, head, asked.levels[0], console),
-            HeadAsked::Classes(head, output, _) => self.classification(&model, head, (output.kind, set_level), console),
+            HeadAsked::Classes(head, output, _) => self.classification(&model, head, (output.kind, level), console),
             HeadAsked::Labels(head, kind) => self.labels(&model, head, kind, console),
         }
     }
@@ -161,12 +161,12 @@ impl Evaluate {
         &self,
         model: &Model,
         fitted: &FittedClassifier,
-        (kind, set_level): (InputKind, Option<Level>),
+        (kind, level): (InputKind, Option<Level>),
         console: &Console,
     ) -> Result<Outcome> {
         let Some(labels) = &model.labels else { return Err(Error::flag("HEAD", "has no classes; fit it again")) };
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
-        let settings = ClassSettings { seed: Seed::new(self.seed.seed), set_level, ..ClassSettings::default() };
+        let settings = ClassSettings { seed: Seed::new(self.seed.seed), level, ..ClassSettings::default() };
         let mut judge = ClassJudge::new(fitted, labels.names(), self.by.as_deref(), &settings);
         let names = [model.columns.logit_names(), model.columns.features.clone()].concat();
         let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
@@ -243,7 +243,7 @@ impl Evaluate {
 /// An evaluation of any task.
 trait Told: Serialize + Metrics {
     const TASK: &'static str;
-    /// Of the intervals or prediction sets; none for class probabilities alone.
+    /// Of the intervals, prediction sets or bounds of accuracy; none for class probabilities alone.
     fn level(&self) -> Option<f64>;
     fn verdict(&self) -> String;
     fn text(&self) -> String;
@@ -270,7 +270,8 @@ impl Told for RegressionEvaluation {
 impl Told for ClassEvaluation {
     const TASK: &'static str = "classification";
     fn level(&self) -> Option<f64> {
-        self.sets.as_ref().map(|sets| sets.level.get())
+        let sets = self.sets.as_ref().map(|sets| sets.level);
+        sets.or(self.accuracy_bounds.as_ref().map(|bounds| bounds.level)).map(|level| level.get())
     }
     fn verdict(&self) -> String {
         self.verdict()

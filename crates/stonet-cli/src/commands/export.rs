@@ -7,7 +7,7 @@ use serde::Serialize;
 use stonet::Side;
 use stonet_compare::files;
 use stonet_io::{HeadAsked, Model};
-use stonet_onnx::{Joint, Network, classifier_with_sets, intervals};
+use stonet_onnx::{Joint, Network, classifier_with, intervals};
 
 use crate::asked::{self, AskedArgs};
 use crate::console::Console;
@@ -62,6 +62,7 @@ struct Summary {
     quantiles: Vec<f64>,
     below: Vec<f64>,
     sets: bool,
+    accuracy: bool,
     tap: Option<String>,
     network_output: Option<String>,
     /// The network's inputs that stand beside its features.
@@ -85,7 +86,7 @@ impl Export {
         let resolved = asked::resolve(&model, &settings)?;
         let head = match resolved.of(&model)? {
             HeadAsked::Intervals(head, asked) => intervals(head, asked)?,
-            HeadAsked::Classes(head, output, levels) => classifier_with_sets(head, output, levels)?,
+            HeadAsked::Classes(head, output, extras) => classifier_with(head, output, extras)?,
             HeadAsked::Labels(..) => {
                 let why = "has many labels, and such heads have no ONNX export yet; use `stonet predict`, or fit and export one label at a \
                            time with --task classification";
@@ -130,6 +131,7 @@ impl Export {
             quantiles: settings.quantiles.iter().map(|q| q.get()).collect(),
             below: settings.below.clone(),
             sets: settings.sets.is_some(),
+            accuracy: settings.accuracy,
             tap: self.tap.clone(),
             network_output: self.network_output.clone(),
             also: if self.network.is_some() { model.columns.further().to_vec() } else { Vec::new() },

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use stonet_io::{Head, Model};
 use stonet_onnx::Network;
 
-use super::fit::{class_columns, shown_columns, shown_labels, weights};
+use super::fit::{ToldAccuracy, class_columns, shown_columns, shown_labels, weights};
 use crate::console::Console;
 use crate::error::Result;
 
@@ -133,6 +133,12 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
                     text += &format!("guarantee    {guarantee}\n");
                     value["guarantee"] = json!(guarantee);
                 }
+            }
+            if let Some(told) = ToldAccuracy::of(f, model.level) {
+                text += &format!("accuracy     {}\n", told.shown());
+                told.lines().iter().for_each(|line| text += &format!("bin          {line}\n"));
+                text += &format!("guarantee    {}\n", told.guarantee());
+                value["accuracy"] = told.told();
             }
         }
         Head::Labels(f) => {

@@ -17,13 +17,13 @@ use crate::output;
 /// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
 ///
 /// Quantiles stand in columns such as `q05`, and probabilities P(y <= 100) in columns such as `below_100`. Prediction sets
-/// stand in columns `set` and `set_size`. A head of many labels gives a column `p_<label>` for each.
+/// stand in columns `set` and `set_size`, bounds of accuracy in `accuracy_lower` and `accuracy_upper`. A head of many labels gives a column `p_<label>` for each.
 ///
 /// Columns are found by name: their order does not matter, and other columns are ignored. Files may be larger than
 /// memory.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  stonet predict head.stonet new.csv -o risk.csv --quantiles 0.05,0.5,0.95 --below 100\n  stonet predict head.stonet new.csv -o sets.csv --sets --level 0.9\n  cat new.csv | stonet predict head.stonet -"
+    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  stonet predict head.stonet new.csv -o risk.csv --quantiles 0.05,0.5,0.95 --below 100\n  stonet predict head.stonet new.csv -o sets.csv --sets --level 0.9\n  stonet predict head.stonet new.csv -o bounds.csv --accuracy --level 0.9\n  cat new.csv | stonet predict head.stonet -"
 )]
 pub struct Predict {
     /// The head, made by `stonet fit`
@@ -59,6 +59,7 @@ struct Summary {
     quantiles: Vec<f64>,
     below: Vec<f64>,
     sets: bool,
+    accuracy: bool,
     single: bool,
     /// Of the fit: where its randomness began, and what its rows were.
     seed: u64,
@@ -107,6 +108,7 @@ impl Predict {
             quantiles: settings.quantiles.iter().map(|q| q.get()).collect(),
             below: settings.below.clone(),
             sets: settings.sets.is_some(),
+            accuracy: settings.accuracy,
             single: settings.single,
             seed: model.seed,
             fingerprint: model.fingerprint.clone(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use assert_cmd::prelude::*;
+use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use serde_json::Value;
 use stonet_io::{Reading, Table};
@@ -181,6 +182,36 @@ pub fn with_animals(rows: usize) -> Desk {
 /// How a classifier is fitted on them, quickly.
 pub const FIT_ANIMALS: &str =
     "fit val.parquet --task classification --method temperature --inputs z* --target animal -o head.stonet";
+
+/// Logits of three animals from a network that is twice too sure, a region, and the animal.
+pub fn logits(rows: usize, seed: u64) -> String {
+    let mut rng = stonet::Seed::new(seed).rng();
+    let mut text = "z0,z1,z2,region,animal\n".to_owned();
+    for _ in 0..rows {
+        let z: [f64; 3] = [(); 3].map(|()| StandardNormal.sample(&mut rng));
+        let mass = z.map(|z| (1.5 * z).exp());
+        let mut left = rng.random::<f64>() * mass.iter().sum::<f64>();
+        let drawn = mass.iter().position(|m| {
+            left -= m;
+            left < 0.0
+        });
+        let animal = ["ant", "bee", "cat|dog"][drawn.unwrap_or(0)];
+        let region = ["north", "south"][rng.random_range(0..2)];
+        text += &format!("{},{},{},{region},{animal}\n", 3.0 * z[0], 3.0 * z[1], 3.0 * z[2]);
+    }
+    text
+}
+
+/// Such logits in `val.csv`, and others in `test.csv`.
+pub fn with_logits() -> Desk {
+    let desk = Desk::new();
+    desk.write("val.csv", logits(400, 1)).write("test.csv", logits(800, 2));
+    desk
+}
+
+/// How a classifier is fitted on them, quickly.
+pub const FIT_LOGITS: &str =
+    "fit val.csv --task classification --inputs z* --target animal --method temperature -o head.stonet";
 
 /// The largest relative difference.
 pub fn apart(a: &[f64], b: &[f64]) -> f64 {

@@ -25,13 +25,18 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 7] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL, SETS, LABELS];
+const KNOWN: [&str; 8] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL, SETS, ACCURACY, LABELS];
 /// The section of heads that cover within groups, which a reader has to understand too.
 const WITHIN: &str = "within";
 /// The same of heads that cover for functions of a row.
 const CONDITIONAL: &str = "conditional";
 /// The same of heads with prediction sets.
 const SETS: &str = "sets";
+/// The same of heads with bounds of accuracy.
+const ACCURACY: &str = "accuracy";
+/// Fields of a classifier that stand in sections of their own, so that programs that do not know them refuse the file,
+/// and what messages call them.
+const BESIDE: [(&str, &str); 2] = [(SETS, "prediction sets"), (ACCURACY, "bounds of accuracy")];
 /// The same of heads of many labels: their names.
 const LABELS: &str = "labels";
 /// Keys of the header that are no sections.
@@ -54,11 +59,13 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     };
     let mut tensors = Tensors::default();
     tensors.section("head");
-    // They stand in a section of their own, so that programs that know no sets refuse the file.
-    let sets = head.as_object_mut().and_then(|fields| fields.remove(SETS));
+    let fields = BESIDE.map(|(name, _)| (name, head.as_object_mut().and_then(|fields| fields.remove(name))));
     let head = numbers::take_out(head, &mut tensors).to_string();
-    tensors.section(SETS);
-    let sets = sets.map(|sets| (SETS, numbers::take_out(sets, &mut tensors).to_string()));
+    let mut beside = Vec::new();
+    for (name, field) in fields {
+        tensors.section(name);
+        beside.extend(field.map(|field| (name, numbers::take_out(field, &mut tensors).to_string())));
+    }
     tensors.section("fingerprints");
     let fingerprints =
         model.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose().map_err(text)?;
@@ -67,7 +74,7 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     let required: Vec<&str> = REQUIRED
         .into_iter()
         .chain(further.iter().map(|f| f.0))
-        .chain(sets.iter().chain(&labels).map(|s| s.0))
+        .chain(beside.iter().chain(&labels).map(|s| s.0))
         .collect();
     let mut metadata: Vec<(&str, String)> = vec![
         ("format", "stonet".into()),
@@ -80,7 +87,7 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     for (section, names) in further {
         metadata.push((section, serde_json::to_string(names).map_err(text)?));
     }
-    metadata.extend(sets);
+    metadata.extend(beside);
     metadata.extend(labels);
     metadata.extend(fingerprints.map(|text| ("fingerprints", text)));
     container::write(&metadata, &tensors.all)
@@ -154,12 +161,13 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
     // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
     let head: Value = serde_json::from_str(text(metadata, "head")?).map_err(plain)?;
     let mut head = numbers::put_back(head, &mut tensors)?;
-    if let Some(text) = metadata.get(SETS) {
-        let sets: Value = serde_json::from_str(text).map_err(plain)?;
-        let sets = numbers::put_back(sets, &mut tensors)?;
+    for (name, what) in BESIDE {
+        let Some(text) = metadata.get(name) else { continue };
+        let field: Value = serde_json::from_str(text).map_err(plain)?;
+        let field = numbers::put_back(field, &mut tensors)?;
         match (about.task, head.as_object_mut()) {
-            (Task::Classification, Some(fields)) => fields.insert(SETS.into(), sets),
-            _ => return Err("its prediction sets belong to no classifier".into()),
+            (Task::Classification, Some(fields)) => fields.insert(name.into(), field),
+            _ => return Err(format!("its {what} belong to no classifier")),
         };
     }
     let fingerprints = metadata.get("fingerprints").map(|text| seen::put_back(text, &mut tensors)).transpose()?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use stonet::InputKind;
-use stonet::classification::FittedLabels;
+use stonet::classification::{ClassExtras, FittedLabels};
 use stonet::rows::{ClassOutput, LabelKind};
 use stonet::score::{Asked, Quantity, Scorer};
 use stonet::{FittedClassifier, FittedRegressor, Labels, Level, PostStoNetRegressor, Side};
@@ -19,6 +19,10 @@ pub const UNUSED_PREDICTION: &str =
 /// Why prediction sets are refused by a head that was fitted without them.
 pub const NO_SETS: &str = "asks for prediction sets, and this head was fitted without them; fit it with them (`stonet fit --sets cv+`, or \
                            sets=\"cv+\" in Python)";
+
+/// Why bounds of accuracy are refused by a head that was fitted without them.
+pub const NO_ACCURACY: &str = "asks for bounds of accuracy, and this head was fitted without them; fit it with them (`stonet fit \
+                               --accuracy-bounds`, or accuracy_bounds=True in Python)";
 
 /// Why a head of many labels refuses every setting.
 const MANY_LABELS: &str = "is not for heads of many labels, which give one probability for each label; leave it out";
@@ -42,6 +46,8 @@ pub enum Setting {
     Features,
     /// Prediction sets.
     Sets,
+    /// Bounds of accuracy.
+    Accuracy,
 }
 
 impl Setting {
@@ -56,6 +62,7 @@ impl Setting {
             Setting::Prediction => "prediction",
             Setting::Features => "features",
             Setting::Sets => "sets",
+            Setting::Accuracy => "accuracy",
         }
     }
 }
@@ -75,6 +82,7 @@ impl ScoreSettings {
             (Setting::Quantiles, !self.quantiles.is_empty()),
             (Setting::Below, !self.below.is_empty()),
             (Setting::Sets, self.sets.is_some()),
+            (Setting::Accuracy, self.accuracy),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(setting, _)| setting).collect()
     }
@@ -94,8 +102,10 @@ pub enum Resolved {
     Classes {
         /// What the network's output is.
         output: ClassOutput,
-        /// Prediction sets, where they are asked for.
-        sets: Option<AskedSets>,
+        /// Prediction sets and bounds of accuracy, where they are asked for.
+        extras: ClassExtras,
+        /// What prediction sets are written as.
+        set_columns: SetColumns,
         /// Whether numbers are written with 32 bits.
         single: bool,
     },
@@ -108,22 +118,13 @@ pub enum Resolved {
     },
 }
 
-/// Prediction sets that are asked for.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AskedSets {
-    /// At least one.
-    pub levels: Vec<Level>,
-    /// What they are written as.
-    pub columns: SetColumns,
-}
-
 /// A head and what is asked of it.
 #[derive(Debug, Clone, Copy)]
 pub enum HeadAsked<'a> {
     /// Intervals at the levels in effect.
     Intervals(&'a FittedRegressor, &'a Asked),
-    /// Class probabilities from this output of a network, and prediction sets at these levels.
-    Classes(&'a FittedClassifier, ClassOutput, &'a [Level]),
+    /// Class probabilities from this output of a network, and what is asked beside them.
+    Classes(&'a FittedClassifier, ClassOutput, &'a ClassExtras),
     /// The probability of each label from a network's outputs of this kind.
     Labels(&'a FittedLabels, InputKind),
 }
@@ -151,12 +152,14 @@ impl Model {
 
     /// Why this head has no use for a setting, if it has none.
     fn refuses(&self, setting: Setting) -> Option<&'static str> {
-        use Setting::{Below, Features, Joint, Level, Prediction, Quantiles, Sets, Side};
+        use Setting::{Accuracy, Below, Features, Joint, Level, Prediction, Quantiles, Sets, Side};
         match (&self.head, setting) {
             (Head::Classification(head), Level | Sets) if head.class_sets().is_some() => None,
+            (Head::Classification(head), Level | Accuracy) if head.accuracy_bins().is_some() => None,
             (Head::Labels(_), _) => Some(MANY_LABELS),
             (Head::Classification(_), Sets) => Some(NO_SETS),
-            (Head::Regression(_), Sets) => Some("is for class probabilities, and this head gives intervals"),
+            (Head::Classification(_), Accuracy) => Some(NO_ACCURACY),
+            (Head::Regression(_), Sets | Accuracy) => Some("is for class probabilities, and this head gives intervals"),
             (Head::Classification(_), Quantiles | Below) => {
                 Some("is for numbers, and this head gives class probabilities")
             }
@@ -216,19 +219,12 @@ impl Model {
                 let kind = self.kind.ok_or_else(|| unsound("a classification needs the kind of its inputs"))?;
                 self.labels.as_ref().ok_or_else(|| unsound("a classification needs its classes"))?;
                 let output = ClassOutput { kind, columns: self.columns.logits.len() };
-                let Some(columns) = settings.sets else {
-                    return match settings.levels.is_empty() {
-                        true => Ok(Resolved::Classes { output, sets: None, single }),
-                        false => {
-                            let why = format!(
-                                "is for prediction sets, and none are asked for; give {} too",
-                                name(Setting::Sets)
-                            );
-                            Err(Error::Refused { setting: name(Setting::Level), why: why.into() })
-                        }
-                    };
-                };
-                if head.class_sets().is_some_and(|sets| sets.scores().rule().score.is_randomised()) {
+                if settings.sets.is_none() && !settings.accuracy && !settings.levels.is_empty() {
+                    return Err(Error::Refused { setting: name(Setting::Level), why: nothing_at(head, name).into() });
+                }
+                if settings.sets.is_some()
+                    && head.class_sets().is_some_and(|sets| sets.scores().rule().score.is_randomised())
+                {
                     let why = format!("cannot be predicted: {}", stonet::Error::RandomSets);
                     return Err(Error::Refused { setting: name(Setting::Sets), why: why.into() });
                 }
@@ -237,7 +233,9 @@ impl Model {
                 if levels.is_empty() {
                     levels.push(self.level.unwrap_or_else(default_level));
                 }
-                Ok(Resolved::Classes { output, sets: Some(AskedSets { levels, columns }), single })
+                let given = |asked: bool| if asked { levels.clone() } else { Vec::new() };
+                let extras = ClassExtras { sets: given(settings.sets.is_some()), accuracy: given(settings.accuracy) };
+                Ok(Resolved::Classes { output, extras, set_columns: settings.sets.unwrap_or_default(), single })
             }
             Head::Labels(_) => match self.kind {
                 Some(kind) => Ok(Resolved::Labels { kind, single }),
@@ -247,12 +245,24 @@ impl Model {
     }
 }
 
+/// Why a classifier is given levels for nothing, with the settings that they could be for.
+fn nothing_at(head: &FittedClassifier, name: impl Fn(Setting) -> &'static str) -> String {
+    let (sets, accuracy) = (name(Setting::Sets), name(Setting::Accuracy));
+    let (what, give) = match (head.class_sets().is_some(), head.accuracy_bins().is_some()) {
+        (true, true) => ("prediction sets and bounds of accuracy", format!("{sets} or {accuracy}")),
+        (false, true) => ("bounds of accuracy", accuracy.to_owned()),
+        _ => ("prediction sets", sets.to_owned()),
+    };
+    format!("is for {what}, and none are asked for; give {give} too")
+}
+
 impl Resolved {
-    /// The levels in effect, of intervals or of prediction sets; none for class probabilities alone.
+    /// The levels in effect, of intervals, or of prediction sets and bounds of accuracy; none for class probabilities
+    /// alone.
     pub fn levels(&self) -> Option<&[Level]> {
         match self {
             Resolved::Intervals { asked, .. } => Some(&asked.levels),
-            Resolved::Classes { sets, .. } => sets.as_ref().map(|sets| &sets.levels[..]),
+            Resolved::Classes { extras, .. } => Some(extras.levels()).filter(|levels| !levels.is_empty()),
             Resolved::Labels { .. } => None,
         }
     }
@@ -262,11 +272,11 @@ impl Resolved {
         matches!(self, Resolved::Classes { .. })
     }
 
-    /// The prediction sets that are asked for.
-    pub fn sets(&self) -> Option<&AskedSets> {
+    /// What prediction sets are written as, where they are asked for.
+    pub fn set_columns(&self) -> Option<SetColumns> {
         match self {
-            Resolved::Intervals { .. } | Resolved::Labels { .. } => None,
-            Resolved::Classes { sets, .. } => sets.as_ref(),
+            Resolved::Classes { extras, set_columns, .. } if !extras.sets.is_empty() => Some(*set_columns),
+            _ => None,
         }
     }
 
@@ -283,8 +293,8 @@ impl Resolved {
     pub fn of<'a>(&'a self, model: &'a Model) -> Result<HeadAsked<'a>> {
         match (&model.head, self) {
             (Head::Regression(head), Resolved::Intervals { asked, .. }) => Ok(HeadAsked::Intervals(head, asked)),
-            (Head::Classification(head), Resolved::Classes { output, .. }) => {
-                Ok(HeadAsked::Classes(head, *output, self.levels().unwrap_or_default()))
+            (Head::Classification(head), Resolved::Classes { output, extras, .. }) => {
+                Ok(HeadAsked::Classes(head, *output, extras))
             }
             (Head::Labels(head), Resolved::Labels { kind, .. }) => Ok(HeadAsked::Labels(head, *kind)),
             _ => Err(Error::Unsound { why: "what is asked was resolved for a head of the other task".into() }),
@@ -296,7 +306,7 @@ impl Resolved {
     pub fn scorer(&self, model: &Model) -> Result<Arc<Scorer>> {
         Ok(match self.of(model)? {
             HeadAsked::Intervals(head, asked) => head.scorer(asked)?,
-            HeadAsked::Classes(head, output, levels) => head.scorer_with(output, levels)?,
+            HeadAsked::Classes(head, output, extras) => head.scorer_with(output, extras)?,
             HeadAsked::Labels(..) => {
                 return Err(Error::Unsound { why: "a head of many labels has a scorer for each label".into() });
             }
@@ -305,8 +315,8 @@ impl Resolved {
 
     /// The columns that come out: `prediction`, then `lower_90`, `upper_90`, … for every level, `q05` for a quantile and
     /// `below_100` for P(y ≤ 100), with the target's name in front where there are several; or `class` and `p_<label>` for
-    /// every class, and the columns of [`SetColumns`], with the level behind them where there are several; or `p_<label>`
-    /// for each of many labels.
+    /// every class, then the columns of [`SetColumns`], and `accuracy_lower` and `accuracy_upper`, with the level behind them
+    /// where there are several; or `p_<label>` for each of many labels.
     pub fn outputs(&self, model: &Model) -> Vec<Column> {
         match self {
             Resolved::Intervals { asked, single } => {
@@ -319,22 +329,25 @@ impl Resolved {
                 }
                 _ => Vec::new(),
             },
-            Resolved::Classes { single, sets, .. } => model.labels.as_ref().map_or_else(Vec::new, |labels| {
-                let probabilities = labels.names().iter().map(|n| Column::new(format!("p_{n}"), number(*single)));
-                let sets = sets.iter().flat_map(|sets| set_columns(sets, labels, number(*single)));
-                [Column::new("class", class_type(labels))].into_iter().chain(probabilities).chain(sets).collect()
-            }),
+            Resolved::Classes { single, extras, set_columns, .. } => {
+                model.labels.as_ref().map_or_else(Vec::new, |labels| {
+                    let mut columns = vec![Column::new("class", class_type(labels))];
+                    columns.extend(labels.names().iter().map(|n| Column::new(format!("p_{n}"), number(*single))));
+                    columns.extend(columns_of_sets(&extras.sets, *set_columns, labels, number(*single)));
+                    columns.extend(columns_of_accuracy(&extras.accuracy, number(*single)));
+                    columns
+                })
+            }
         }
     }
 }
 
 /// The columns of prediction sets: `set`, or `in_<label>` for every class, and `set_size`; with several levels
 /// `set_80`, `in_<label>_80`, `set_size_80`.
-fn set_columns(sets: &AskedSets, labels: &Labels, number: Type) -> Vec<Column> {
+fn columns_of_sets(levels: &[Level], written: SetColumns, labels: &Labels, number: Type) -> Vec<Column> {
     let mut columns = Vec::new();
-    for level in &sets.levels {
-        let behind = if sets.levels.len() == 1 { String::new() } else { format!("_{}", level.percent()) };
-        match sets.columns {
+    for behind in behind(levels) {
+        match written {
             SetColumns::Text => columns.push(Column::new(format!("set{behind}"), Type::Text)),
             SetColumns::Columns => {
                 columns.extend(labels.names().iter().map(|n| Column::new(format!("in_{n}{behind}"), number)));
@@ -343,6 +356,17 @@ fn set_columns(sets: &AskedSets, labels: &Labels, number: Type) -> Vec<Column> {
         columns.push(Column::new(format!("set_size{behind}"), Type::Integer));
     }
     columns
+}
+
+/// The columns of bounds of accuracy: `accuracy_lower` and `accuracy_upper`; with several levels `accuracy_lower_80`, ….
+fn columns_of_accuracy(levels: &[Level], number: Type) -> Vec<Column> {
+    let both = |behind: String| ["lower", "upper"].map(|end| Column::new(format!("accuracy_{end}{behind}"), number));
+    behind(levels).flat_map(both).collect()
+}
+
+/// What names of columns have behind them: nothing for a single level, and otherwise `_80`, `_95`, ….
+fn behind(levels: &[Level]) -> impl Iterator<Item = String> {
+    levels.iter().map(|level| if levels.len() == 1 { String::new() } else { format!("_{}", level.percent()) })
 }
 
 fn number(single: bool) -> Type {

@@ -165,6 +165,8 @@ impl<'p> Lowering<'p> {
             Op::Conditional { .. } => return Err(conditional()),
             Op::Conformity { of, score } => self.conformity(*of, *score)?,
             Op::Members { folds, top, scores, level } => self.members(folds, *top, scores, *level)?,
+            Op::Largest { of } => self.with(*of, Graph::largest)?,
+            Op::BinBounds { of, bounds } => self.bin_bounds(*of, bounds)?,
             _ => return Err(unknown()),
         })
     }

@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod below;
+mod bins;
 mod forms;
 mod lowering;
 mod maps;
@@ -9,6 +10,7 @@ mod perceptron;
 mod ranks;
 mod sets;
 
+use stonet::classification::ClassExtras;
 use stonet::rows::ClassOutput;
 use stonet::score::{Asked, Quantity};
 use stonet::{FittedClassifier, FittedRegressor, Level, Side};
@@ -90,28 +92,41 @@ pub fn intervals(fitted: &FittedRegressor, asked: &Asked) -> Result<HeadGraph> {
 /// below 1e-38 are 0. If that decides whether every map sends a row to 0, which then keeps its own probabilities, the
 /// graph may decide otherwise than the model.
 pub fn classifier(fitted: &FittedClassifier, output: ClassOutput) -> Result<HeadGraph> {
-    classifier_with_sets(fitted, output, &[])
+    classifier_with(fitted, output, &ClassExtras::default())
 }
 
-/// The same with prediction sets at these levels: `in_set`, a column per class, 1 where it is in the set and 0 elsewhere,
-/// and `set_size`; with several levels `in_set_80`, `set_size_80`, `in_set_95`, ….
+/// The same with prediction sets: `in_set`, a column per class, 1 where it is in the set and 0 elsewhere, and `set_size`;
+/// and with bounds of accuracy: `accuracy_lower` and `accuracy_upper`. With several levels they are `in_set_80`,
+/// `set_size_80`, `in_set_95`, …, `accuracy_lower_80`, ….
 ///
 /// A class is never lost by single precision: a set holds at most such classes more than the model's own whose score
-/// lies within 2e-6 of the cut, beside those whose probability single precision changes by more.
-pub fn classifier_with_sets(fitted: &FittedClassifier, output: ClassOutput, levels: &[Level]) -> Result<HeadGraph> {
-    let plan = fitted.plan_with(output, levels)?;
+/// lies within 2e-6 of the cut, beside those whose probability single precision changes by more. A row whose confidence
+/// lies within 2e-6 of the edge between two bins has the lower of both lower bounds and the higher of both upper ones.
+pub fn classifier_with(fitted: &FittedClassifier, output: ClassOutput, extras: &ClassExtras) -> Result<HeadGraph> {
+    let plan = fitted.plan_with(output, extras)?;
     let mut lowering = Lowering::new(&plan);
     lowering.output("probabilities".into(), |q| matches!(q, Quantity::Probability { .. }))?;
     lowering.class("class")?;
     let mut notes =
         vec![("stonet.task", "classification".into()), ("stonet.method", fitted.settings().method.to_string())];
-    for (number, one) in levels.iter().enumerate() {
-        let suffix = if levels.len() == 1 { String::new() } else { format!("_{}", one.percent()) };
+    let suffix = |levels: &[Level], number: usize| match levels.len() {
+        1 => String::new(),
+        _ => format!("_{}", levels[number].percent()),
+    };
+    for number in 0..extras.sets.len() {
+        let suffix = suffix(&extras.sets, number);
         lowering
             .output(format!("in_set{suffix}"), |q| matches!(q, Quantity::InSet { level, .. } if level == number))?;
         lowering
             .output(format!("set_size{suffix}"), |q| matches!(q, Quantity::SetSize { level } if level == number))?;
     }
+    for number in 0..extras.accuracy.len() {
+        let suffix = suffix(&extras.accuracy, number);
+        let (lower, upper) = (Quantity::AccuracyLower { level: number }, Quantity::AccuracyUpper { level: number });
+        lowering.output(format!("accuracy_lower{suffix}"), |q| q == lower)?;
+        lowering.output(format!("accuracy_upper{suffix}"), |q| q == upper)?;
+    }
+    let levels = extras.levels();
     if !levels.is_empty() {
         let levels: Vec<String> = levels.iter().map(|l| l.get().to_string()).collect();
         notes.push(("stonet.level", levels.join(",")));

@@ -116,8 +116,14 @@ impl Lowering<'_> {
     }
 }
 
-fn raised(score: f64) -> f64 {
+/// A little more than a number, so that rounding cannot lift what is equal to it beyond.
+pub(super) fn raised(score: f64) -> f64 {
     score + ROUNDING * (1.0 + score.abs())
+}
+
+/// A little less than a number.
+pub(super) fn lowered(score: f64) -> f64 {
+    -raised(-score)
 }
 
 fn random() -> Error {
@@ -150,7 +156,7 @@ impl Graph {
     }
 
     /// 1 where a is below b, and 0 elsewhere.
-    fn less(&mut self, a: Tensor, b: Tensor) -> Tensor {
+    pub(super) fn less(&mut self, a: Tensor, b: Tensor) -> Tensor {
         let less = self.op("Less", &[a, b]);
         let [number] = self.call("Cast", &[less], &[("to", FLOAT)]);
         number

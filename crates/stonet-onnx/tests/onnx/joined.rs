@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use ndarray::{Array2, concatenate, s};
+use stonet::classification::ClassExtras;
 use stonet::{ClassInputs, ClassMethod, ClassRows, ClassSets, InputKind, Kind, Level, PostStoNetClassifier, Seed};
 use stonet_io::Idx;
 use stonet_onnx::{
-    ClassOutput, Error, Features, Inputs, Joint, Network, Preprocess, RunSettings, Runtime, classifier,
-    classifier_with_sets,
+    ClassOutput, Error, Features, Inputs, Joint, Network, Preprocess, RunSettings, Runtime, classifier, classifier_with,
 };
 
 use crate::{data, fitted};
@@ -52,7 +52,9 @@ fn one_step_says_what_two_say(network: &Network, inputs: &Inputs, labels: &[usiz
     let level = Level::new(0.9).unwrap();
     let fitted = ClassSets { classifier: settings, ..ClassSets::default() }.fit(&rows, Seed::new(1), &|_, _| true);
     let fitted = fitted.unwrap();
-    let head = classifier_with_sets(&fitted, ClassOutput { kind: InputKind::Logits, columns: 10 }, &[level]).unwrap();
+    let head =
+        classifier_with(&fitted, ClassOutput { kind: InputKind::Logits, columns: 10 }, &ClassExtras::sets(&[level]))
+            .unwrap();
     let bytes = head.join(network, &Joint { output: Some(output.into()), ..Joint::default() }).unwrap();
     let whole = Network::from_bytes(bytes, Path::new("joined.onnx")).unwrap();
     let names: Vec<&str> = whole.outputs().iter().map(|o| o.name.as_str()).collect();

@@ -1,5 +1,6 @@
 //! Networks in and out, through real files where `STONET_DATA` names the directory that has them.
 
+mod accuracy;
 mod fitted;
 mod heads;
 mod hostile;

@@ -2,16 +2,16 @@
 
 use ndarray::Array2;
 use rand_distr::{Distribution, StandardNormal};
-use stonet::classification::SetScheme;
+use stonet::classification::{ClassExtras, SetScheme};
 use stonet::conformal::{LabelPart, SetBy, SetRule, SetScore};
 use stonet::{ClassInputs, ClassMethod, ClassRows, ClassSets, InputKind, Level, PostStoNetClassifier, Seed};
-use stonet_onnx::{ClassOutput, classifier_with_sets};
+use stonet_onnx::{ClassOutput, classifier_with};
 
 use crate::fitted::Case;
 use crate::heads::{run, run_onnxruntime};
 
 /// Logits of so many classes and labels that are often the largest.
-fn draw(rows: usize, classes: usize, seed: u64) -> (Array2<f64>, Vec<usize>) {
+pub fn draw(rows: usize, classes: usize, seed: u64) -> (Array2<f64>, Vec<usize>) {
     let mut rng = Seed::new(seed).rng();
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let z = Array2::from_shape_simple_fn((rows, classes), || 2.0 * normal());
@@ -30,7 +30,7 @@ fn agrees(classes: usize, score: SetScore, by: SetBy, scheme: SetScheme, never_e
     let fitted = sets.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
     let levels = [0.6, 0.9].map(|l| Level::new(l).unwrap());
     let output = ClassOutput { kind: InputKind::Logits, columns: classes };
-    let head = classifier_with_sets(&fitted, output, &levels).unwrap();
+    let head = classifier_with(&fitted, output, &ClassExtras::sets(&levels)).unwrap();
     assert_eq!(head.outputs(), ["probabilities", "class", "in_set_60", "set_size_60", "in_set_90", "set_size_90"]);
     let (new, _) = draw(400, classes, 3);
     let inputs = ClassInputs::logits(new.view()).unwrap();
@@ -83,6 +83,6 @@ fn a_head_without_sets_has_none_in_its_graph() {
     let classifier = PostStoNetClassifier { method: ClassMethod::Temperature, ..Default::default() };
     let fitted = classifier.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
     let output = ClassOutput { kind: InputKind::Logits, columns: 3 };
-    let e = classifier_with_sets(&fitted, output, &[Level::new(0.9).unwrap()]).unwrap_err().to_string();
+    let e = classifier_with(&fitted, output, &ClassExtras::sets(&[Level::new(0.9).unwrap()])).unwrap_err().to_string();
     assert!(e.contains("stonet fit --sets cv+"), "{e}");
 }

@@ -1,7 +1,7 @@
 //! Exact binomial uncertainty: Clopper–Pearson intervals and quantiles.
 
 use serde::{Deserialize, Serialize};
-use stonet::metrics::{beta_quantile, binomial_cdf};
+use stonet::metrics::{binomial_cdf, clopper_pearson};
 
 /// Of the intervals that are shown.
 pub const CONFIDENCE: f64 = 0.95;
@@ -44,10 +44,9 @@ impl Proportion {
         if rows == 0 {
             return Proportion { rows, value: f64::NAN, low: 0.0, high: 1.0 };
         }
-        let (n, tail) = (rows as f64, 0.5 * (1.0 - confidence));
+        let n = rows as f64;
         let hits = hits.clamp(0.0, n);
-        let low = if hits <= 0.0 { 0.0 } else { beta_quantile(tail, hits, n - hits + 1.0) };
-        let high = if hits >= n { 1.0 } else { beta_quantile(1.0 - tail, hits + 1.0, n - hits) };
+        let (low, high) = clopper_pearson(hits, rows, 0.5 * (1.0 - confidence));
         Proportion { rows, value: hits / n, low, high }
     }
 

@@ -16,8 +16,9 @@ mod variance;
 
 pub use binomial::{CONFIDENCE, Judgement, Proportion, binomial_band};
 pub use classes::{
-    CLASS_METRICS, ClassEvaluation, ClassGroup, ClassJudge, ClassRow, ClassSettings, ConfidenceBin, Confusion,
-    HeadInputs, MemberWeight, ReliabilityRow, SET_METRICS, SetEvaluation, SetRow,
+    ACCURACY_METRICS, AccuracyEvaluation, AccuracyRow, CLASS_METRICS, ClassEvaluation, ClassGroup, ClassJudge,
+    ClassRow, ClassSettings, ConfidenceBin, Confusion, HeadInputs, MemberWeight, ReliabilityRow, SET_METRICS,
+    SetEvaluation, SetRow, bin_names,
 };
 pub(crate) use classes::{REJECTED, named};
 pub use importance::{Explain, Feature, Importance, Predict};

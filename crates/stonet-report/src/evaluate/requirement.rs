@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use stonet::{Error, Result};
 
-use super::{CLASS_METRICS, REGRESSION_METRICS, SET_METRICS};
+use super::{ACCURACY_METRICS, CLASS_METRICS, REGRESSION_METRICS, SET_METRICS};
 
 /// Anything whose numbers can be asked for by name.
 pub trait Metrics {
@@ -14,8 +14,8 @@ pub trait Metrics {
     fn names(&self) -> &'static [&'static str];
 
     /// The names of what is not always there.
-    fn further_names(&self) -> &'static [&'static str] {
-        &[]
+    fn further_names(&self) -> Vec<&'static str> {
+        Vec::new()
     }
 
     /// The number of this name.
@@ -81,7 +81,8 @@ impl Requirement {
             | "p_classes"
             | "set_coverage"
             | "worst_class_coverage"
-            | "worst_size_coverage" => (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %"),
+            | "worst_size_coverage"
+            | "accuracy_bins_kept" => (1.0, "this measure is a fraction between 0 and 1, so write 0.9 for 90 %"),
             "brier" => (2.0, "this measure lies between 0 and 2"),
             "nll" | "mean_set_size" | "mean_length" | "median_length" | "winkler" | "rmse" => {
                 (f64::INFINITY, "this measure is never below 0")
@@ -120,10 +121,14 @@ impl Requirement {
 }
 
 fn unknown(name: &str, evaluation: &dyn Metrics) -> Error {
-    let known = [evaluation.names(), evaluation.further_names()].concat();
+    let known = [evaluation.names(), &evaluation.further_names()[..]].concat();
     let mut known = known.join(", ");
     if SET_METRICS.contains(&name) {
         known += " (measures of prediction sets need a head that was fitted with sets: `stonet fit --sets cv+`)";
+    }
+    if ACCURACY_METRICS.contains(&name) {
+        known +=
+            " (measures of bounds of accuracy need a head that was fitted with them: `stonet fit --accuracy-bounds`)";
     }
     Error::UnknownName { what: "measure of this evaluation", name: name.to_owned(), known }
 }
@@ -143,7 +148,7 @@ impl FromStr for Requirement {
         if !bound.is_finite() {
             return Err(malformed());
         }
-        let known = [&REGRESSION_METRICS[..], &CLASS_METRICS, &SET_METRICS].concat();
+        let known = [&REGRESSION_METRICS[..], &CLASS_METRICS, &SET_METRICS, &ACCURACY_METRICS].concat();
         if !known.contains(&name) {
             return Err(Error::UnknownName { what: "measure", name: name.to_owned(), known: known.join(", ") });
         }

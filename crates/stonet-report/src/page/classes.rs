@@ -50,6 +50,9 @@ pub fn add(report: &mut Report, e: &ClassEvaluation) {
     if let Some(sets) = &e.sets {
         super::sets::add(report, sets);
     }
+    if let Some(bounds) = &e.accuracy_bounds {
+        super::accuracy::add(report, bounds, e.names.len());
+    }
     figures = e.importance.as_ref().and_then(|i| importance(report, i)).into_iter().collect();
     figures.extend(weights(report, e));
     figures.extend(kappa_figures(report, &e.kappa_paths));

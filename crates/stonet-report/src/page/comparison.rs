@@ -219,7 +219,7 @@ fn table(report: &mut Report, c: &Comparison) -> Figure {
     if c.methods.iter().flat_map(|m| m.scores.iter().flatten()).any(|s| s.error.is_some_and(f64::is_finite)) {
         caption += " ± is a standard error; differences of less than about three of them may be chance.";
     }
-    report.figure("methods", true, "Methods compared", &table.html("Methods compared"), &caption)
+    report.figure("methods", true, &c.title, &table.html(&c.title), &caption)
 }
 
 /// Bars from zero, so that lengths can be compared; none for numbers below it.
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(c.verdict(), "Best of 4 methods by more than chance: a in l and n; b in h.");
         assert_eq!(listed(&["x", "y", "z"]), "x, y and z");
         assert_eq!((error(&c.columns[0], 0.0642), error(&c.columns[0], 24.3)), ("± 0.064".into(), "± 24".into()));
-        let html = comparison_report(&c, &About::default());
+        let html = comparison_report(&c, &[], &About::default());
         assert_eq!(html.matches("class=\"best\"").count(), 3);
         assert!(html.contains("class=\"ours\"") && html.contains("★ 7.000") && html.contains("−∞"));
         assert!(html.contains("★ marks") && html.contains("± is a standard error"));
@@ -300,7 +300,7 @@ mod tests {
             let c = three(error);
             assert_eq!((c.winner(0), c.winner(1), c.winner(2)), (None, None, None));
             assert_eq!(c.verdict(), "4 methods compared; none is better than all others by more than chance.");
-            let html = comparison_report(&c, &About::default());
+            let html = comparison_report(&c, &[], &About::default());
             assert!(!html.contains('★'), "{html}");
             assert_eq!(html.contains('±'), error.is_some());
         }
@@ -314,7 +314,7 @@ mod tests {
             methods: vec![method("a", None, &[2.68e-5]), method("b", None, &[0.25])],
             ..Comparison::default()
         };
-        let html = comparison_report(&c, &About::default());
+        let html = comparison_report(&c, &[], &About::default());
         assert!(html.contains("26.8 µs") && html.contains("250 ms") && !html.contains("e-5"), "{html}");
         assert!(!html.contains('★') && !html.contains("by more than chance.</figcaption>"));
     }

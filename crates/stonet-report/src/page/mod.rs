@@ -1,5 +1,6 @@
 //! One HTML page that needs nothing else: a verdict, figures, tables, and how the numbers came about.
 
+mod accuracy;
 mod classes;
 mod comparison;
 mod html;
@@ -239,9 +240,10 @@ pub fn class_report(evaluation: &ClassEvaluation, about: &About) -> String {
     Report::new(about).classes(evaluation).html()
 }
 
-/// The page of methods side by side.
-pub fn comparison_report(comparison: &Comparison, about: &About) -> String {
-    Report::new(about).verdict(Tone::Plain, "Compared", &comparison.verdict()).comparison(comparison).html()
+/// The page of methods side by side, and of what else was compared beside them.
+pub fn comparison_report(comparison: &Comparison, further: &[Comparison], about: &About) -> String {
+    let report = Report::new(about).verdict(Tone::Plain, "Compared", &comparison.verdict()).comparison(comparison);
+    further.iter().fold(report, Report::comparison).html()
 }
 
 #[cfg(test)]

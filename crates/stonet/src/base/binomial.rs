@@ -24,6 +24,15 @@ pub fn beta_quantile(q: f64, a: f64, b: f64) -> f64 {
     0.5 * (low + high)
 }
 
+/// The bounds of Clopper & Pearson for the probability of a hit: beyond each of them so many hits, or more extreme, have
+/// at most the probability `tail`. Without rows they are 0 and 1.
+pub fn clopper_pearson(hits: f64, rows: usize, tail: f64) -> (f64, f64) {
+    let misses = rows as f64 - hits;
+    let lower = if hits <= 0.0 { 0.0 } else { beta_quantile(tail, hits, misses + 1.0) };
+    let upper = if misses <= 0.0 { 1.0 } else { beta_quantile(1.0 - tail, hits + 1.0, misses) };
+    (lower, upper)
+}
+
 /// I_x(a, b), the regularised incomplete beta function for positive a and b.
 fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {

@@ -235,6 +235,11 @@ pub enum Error {
     /// Sets of a head that has none.
     #[error("this head has no prediction sets; fit it with sets (`stonet fit --sets cv+`, or sets=\"cv+\" in Python)")]
     NoSets,
+    /// Bounds of accuracy of a head that has none.
+    #[error(
+        "this head has no bounds of accuracy; fit it with them (`stonet fit --accuracy-bounds`, or accuracy_bounds=True in Python)"
+    )]
+    NoAccuracyBounds,
     /// Sets that are drawn at random where a row's result has to depend on the row alone.
     #[error(
         "the score of these sets is drawn at random, and predictions of files, batches and graphs are not; fit with a score that is not randomised"

@@ -175,6 +175,8 @@ scopes! {
         FOLDS: One = 0;
         /// Prediction sets beside the classifier.
         SETS: One = 1;
+        /// The rows that are held out for bounds of accuracy.
+        ACCURACY: One = 2;
         /// The fits of each method.
         METHODS: Family = Family::new(100, 1000);
         /// The rows that `stonet fit --sample` draws.

@@ -194,6 +194,16 @@ fn network(b: &mut Builder, net: &StoNet, x: Node, single: bool) -> Node {
 
 /// A scorer's columns for these rows side by side, but for the class.
 pub(crate) fn run(scorer: &Scorer, classes: usize, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
+    run_columns(scorer, classes, inputs, classes)
+}
+
+/// The first `width` outputs of rows with so many classes.
+pub(crate) fn run_columns(
+    scorer: &Scorer,
+    classes: usize,
+    inputs: &ClassInputs<'_>,
+    width: usize,
+) -> Result<Array2<f64>> {
     if let Some(z) = inputs.logits.filter(|z| z.ncols() != classes) {
         return Err(Error::shape("logit columns, one per class", classes, z.ncols()));
     }
@@ -213,5 +223,5 @@ pub(crate) fn run(scorer: &Scorer, classes: usize, inputs: &ClassInputs<'_>) -> 
     };
     let column = |port: Port, k: usize| if port == Port::Logits { logits[k] } else { features[k] };
     let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
-    scorer.run_rows(&columns, inputs.rows(), classes)
+    scorer.run_rows(&columns, inputs.rows(), width)
 }

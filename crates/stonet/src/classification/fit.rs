@@ -84,9 +84,18 @@ impl PostStoNetClassifier {
         };
         paths.retain(TuningCurve::is_finite);
         let (settings, classes, absent) = (self.clone(), rows.classes(), rows.absent());
-        let scorers = Kept::default();
-        let (kappa_paths, sets) = (paths, None);
-        let fitted = FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, sets, scorers };
+        let fitted = FittedClassifier {
+            settings,
+            classes,
+            absent,
+            notes,
+            left_out,
+            model,
+            kappa_paths: paths,
+            sets: None,
+            accuracy: None,
+            scorers: Kept::default(),
+        };
         // A fit that cannot judge its own rows is none.
         fitted.probabilities(&rows.inputs())?;
         Ok(fitted)

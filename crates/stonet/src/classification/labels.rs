@@ -134,7 +134,7 @@ impl PostStoNetClassifier {
 }
 
 impl FittedLabels {
-    /// Heads of two classes without prediction sets, each with the name of its label.
+    /// Heads of two classes without prediction sets and bounds of accuracy, each with the name of its label.
     pub fn new(names: Vec<String>, heads: Vec<FittedClassifier>) -> Result<Self> {
         check_names(&names)?;
         if heads.len() != names.len() {
@@ -144,8 +144,8 @@ impl FittedLabels {
             if head.classes() != 2 {
                 return Err(Error::shape("classes of the head of a label", 2, head.classes()));
             }
-            if head.class_sets().is_some() || head.features().is_some() {
-                return Err(Error::shape("prediction sets and features of the head of a label", 0, 1));
+            if head.class_sets().is_some() || head.accuracy_bins().is_some() || head.features().is_some() {
+                return Err(Error::shape("sets, bounds and features of the head of a label", 0, 1));
             }
         }
         Ok(FittedLabels { names, heads })

@@ -2,7 +2,9 @@
 //!
 //! **Rows that the network was trained on make it look surer than it is.** Give rows that it has not seen.
 
+mod accuracy;
 mod columns;
+mod extras;
 mod family;
 mod fit;
 mod forms;
@@ -17,11 +19,13 @@ use std::sync::Arc;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
+pub use accuracy::AccuracySettings;
 pub use columns::{ClassAsked, ClassColumns, ClassNote, Interface};
+pub use extras::ClassExtras;
 pub use forms::SkipSettings;
 pub use interval::{
-    AccuracyBounds, AccuracyInterval, ClassInterval, Covariance, IntervalScale, OneClass, ProbabilityCovariance,
-    ProbabilityIntervals, Trust, Wald,
+    AccuracyBins, AccuracyBounds, AccuracyInterval, ClassInterval, Covariance, IntervalScale, OneClass,
+    ProbabilityCovariance, ProbabilityIntervals, Trust, Wald,
 };
 pub use labels::{FittedLabels, LabelRows, label_names, outputs_by_name};
 pub use method::ClassMethod;
@@ -30,7 +34,7 @@ pub use sets::{ClassSets, FittedClassSets, SetScheme};
 use crate::base::{Error, Result};
 use crate::calibration::{IsotonicOvr, SkipModel, VennAbers, lower};
 use crate::metrics::top_class;
-use crate::rows::{ClassInputs, ClassOutput, Level};
+use crate::rows::{ClassInputs, ClassOutput};
 use crate::score::{Builder, Kept, Node, Plan, Scorer};
 use crate::train::TuningCurve;
 
@@ -137,7 +141,8 @@ pub struct FittedClassifier {
     model: Model,
     kappa_paths: Vec<TuningCurve>,
     sets: Option<Arc<FittedClassSets>>,
-    scorers: Kept<(ClassOutput, Vec<Level>)>,
+    accuracy: Option<Arc<AccuracyBins>>,
+    scorers: Kept<(ClassOutput, ClassExtras)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -164,6 +169,8 @@ struct Parts {
     kappa_paths: Vec<TuningCurve>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sets: Option<Box<FittedClassSets>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    accuracy: Option<AccuracyBins>,
 }
 
 /// Whether these are all one number.
@@ -191,9 +198,20 @@ impl TryFrom<Parts> for FittedClassifier {
             return Err(Error::Inconsistent { what: "the parts of a fitted classifier do not belong together" });
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets: kept } = p;
-        let (sets, scorers) = (None, Kept::default());
-        let fitted = FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, sets, scorers };
+        let Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets: kept, accuracy } = p;
+        let (sets, accuracy, scorers) = (None, accuracy.map(Arc::new), Kept::default());
+        let fitted = FittedClassifier {
+            settings,
+            classes,
+            absent,
+            notes,
+            left_out,
+            model,
+            kappa_paths,
+            sets,
+            accuracy,
+            scorers,
+        };
         match kept {
             Some(sets) => fitted.with_class_sets(*sets),
             None => Ok(fitted),
@@ -203,9 +221,10 @@ impl TryFrom<Parts> for FittedClassifier {
 
 impl From<FittedClassifier> for Parts {
     fn from(f: FittedClassifier) -> Self {
-        let FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, sets, .. } = f;
+        let FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, sets, accuracy, .. } = f;
         let sets = sets.map(|sets| Box::new(FittedClassSets::clone(&sets)));
-        Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets }
+        let accuracy = accuracy.map(|bins| AccuracyBins::clone(&bins));
+        Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets, accuracy }
     }
 }
 
@@ -278,17 +297,20 @@ impl FittedClassifier {
     /// The operations that compute the probabilities and the most probable class from what a network gives, which must
     /// tell apart the classes of the fit.
     pub fn plan(&self, output: ClassOutput) -> Result<Plan> {
-        self.plan_with(output, &[])
+        self.plan_with(output, &ClassExtras::default())
     }
 
-    /// The same with prediction sets at these levels behind them; a head without sets, or with sets that are drawn at
-    /// random, is an error.
-    pub fn plan_with(&self, output: ClassOutput, levels: &[Level]) -> Result<Plan> {
+    /// The same with prediction sets and then bounds of accuracy behind them; what a head was fitted without is an error,
+    /// as are sets that are drawn at random.
+    pub fn plan_with(&self, output: ClassOutput, extras: &ClassExtras) -> Result<Plan> {
         let mut b = Builder::default();
         let p = self.lower(&mut b, output)?;
         let top = lower::outputs(&mut b, p);
-        if !levels.is_empty() {
-            self.need_sets()?.lower(&mut b, output, (p, top), levels)?;
+        if !extras.sets.is_empty() {
+            self.need_sets()?.lower(&mut b, output, (p, top), &extras.sets)?;
+        }
+        if !extras.accuracy.is_empty() {
+            self.need_accuracy_bins()?.lower(&mut b, p, &extras.accuracy);
         }
         Ok(b.finish())
     }
@@ -310,12 +332,12 @@ impl FittedClassifier {
 
     /// What computes this for any number of rows. It is kept: asking for the same again costs nothing.
     pub fn scorer(&self, output: ClassOutput) -> Result<Arc<Scorer>> {
-        self.scorer_with(output, &[])
+        self.scorer_with(output, &ClassExtras::default())
     }
 
-    /// The same with prediction sets at these levels.
-    pub fn scorer_with(&self, output: ClassOutput, levels: &[Level]) -> Result<Arc<Scorer>> {
-        self.scorers.get(&(output, levels.to_vec()), || Ok(Scorer::new(self.plan_with(output, levels)?)))
+    /// The same with what is asked beside the probabilities.
+    pub fn scorer_with(&self, output: ClassOutput, extras: &ClassExtras) -> Result<Arc<Scorer>> {
+        self.scorers.get(&(output, extras.clone()), || Ok(Scorer::new(self.plan_with(output, extras)?)))
     }
 
     /// The class probabilities of every row; a row's do not depend on the other rows.

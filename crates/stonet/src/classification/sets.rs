@@ -4,10 +4,10 @@
 mod fitted;
 
 use ndarray::{Array2, ArrayView2};
-use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-use super::{FittedClassifier, PostStoNetClassifier, ProbabilityCovariance, Wald};
+use super::accuracy::divided;
+use super::{AccuracyBins, AccuracySettings, FittedClassifier, PostStoNetClassifier, ProbabilityCovariance, Wald};
 use crate::base::streams::class_sets as streams;
 use crate::base::streams::classification::SETS;
 use crate::base::{Error, Result, Seed, Ticker};
@@ -113,11 +113,36 @@ impl ClassSets {
         seed: Seed,
         tick: Ticker<'_>,
     ) -> Result<Vec<FittedClassifier>> {
+        Ok(self.fit_judged(rows, rules, seed, tick)?.0)
+    }
+
+    /// The fit of `split` sets, with bounds of accuracy that are counted on the rows that judge.
+    pub(super) fn fit_counted(
+        &self,
+        rows: &ClassRows<'_>,
+        accuracy: &AccuracySettings,
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<FittedClassifier> {
+        let (fitted, judged) = self.fit_judged(rows, &[self.rule], seed, tick)?;
+        let (fitted, judged) = fitted.into_iter().zip(&judged).next().ok_or(Error::NoSets)?;
+        let (edges, p, labels) = (judged.seen.view(), judged.p.view(), &judged.labels[..]);
+        Ok(fitted.with_accuracy_bins(AccuracyBins::fit(edges, p, labels, accuracy.bins_of(labels.len()))?))
+    }
+
+    /// A classifier for every rule, and the models that were judged.
+    fn fit_judged(
+        &self,
+        rows: &ClassRows<'_>,
+        rules: &[SetRule],
+        seed: Seed,
+        tick: Ticker<'_>,
+    ) -> Result<(Vec<FittedClassifier>, Vec<Judged>)> {
         rules.iter().try_for_each(|&rule| ClassSets { rule, ..self.clone() }.check())?;
         let own = seed.child(SETS);
         let (head, judged) = match self.scheme {
             SetScheme::Split { share } => {
-                let fit = divided(rows.rows(), share, seed);
+                let fit = Self::fitted_rows(rows, share, seed);
                 (None, vec![self.judged(rows, &fit, &complement(rows.rows(), &fit), (own, 0), tick)?])
             }
             SetScheme::CvPlus { folds } => {
@@ -147,7 +172,8 @@ impl ClassSets {
                 None => judged[0].model.clone().with_class_sets(FittedClassSets::new(Vec::new(), scores)),
             }
         };
-        rules.iter().map(one).collect()
+        let fitted = rules.iter().map(one).collect::<Result<_>>()?;
+        Ok((fitted, judged))
     }
 
     /// The covariance of the probabilities of a fit on these rows with this seed: of the share of them that `split` fits
@@ -161,11 +187,16 @@ impl ClassSets {
     ) -> Result<ProbabilityCovariance> {
         match self.scheme {
             SetScheme::Split { share } => {
-                let fit = rows.select(&divided(rows.rows(), share, seed));
+                let fit = rows.select(&Self::fitted_rows(rows, share, seed));
                 ProbabilityCovariance::fit(head, &fit.view(), settings)
             }
             SetScheme::CvPlus { .. } => ProbabilityCovariance::fit(head, rows, settings),
         }
+    }
+
+    /// The rows that `split` fits on.
+    fn fitted_rows(rows: &ClassRows<'_>, share: f64, seed: Seed) -> Vec<usize> {
+        divided(rows.rows(), share, seed.child(SETS).child(streams::DIVISION))
     }
 
     /// A model of some rows, and what it says of them and of others.
@@ -215,13 +246,4 @@ impl Judged {
             }
         })
     }
-}
-
-/// A random share of the rows, ascending.
-fn divided(rows: usize, share: f64, seed: Seed) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..rows).collect();
-    order.shuffle(&mut seed.child(SETS).child(streams::DIVISION).rng());
-    order.truncate(((share * rows as f64).round() as usize).clamp(1, rows.max(1)));
-    order.sort_unstable();
-    order
 }

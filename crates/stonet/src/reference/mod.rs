@@ -246,6 +246,14 @@ fn set(scores: &SetScores, folds: &[Vec<f64>], guess: usize, level: Level) -> Ve
     (0..scores.classes()).map(holds).collect()
 }
 
+/// The bounds of a row's confidence, by the upper end, the lower and the upper bound of every bin: those of the first bin
+/// that ends at or above its largest probability.
+fn accuracy_at(bins: &[(f64, f64, f64)], p: &[f64]) -> (f64, f64) {
+    let confidence = p.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let found = bins.iter().find(|bin| confidence <= bin.0).or(bins.last()).unwrap();
+    (found.1, found.2)
+}
+
 /// The value of a map at x: that of the first knot before it, of the last one behind it, and on a straight line between
 /// two.
 fn map(knots: &Knots, x: f64) -> f64 {

@@ -4,10 +4,13 @@
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{eve, eve_moments, isotonic, pool, set, stacks, stacks_below};
+use super::{accuracy_at, eve, eve_moments, isotonic, pool, set, stacks, stacks_below};
 use crate::base::{Error, Result, Seed};
 use crate::calibration::IsotonicOvr;
-use crate::classification::{ClassMethod, ClassSets, FittedClassifier, PostStoNetClassifier, SetScheme, SkipSettings};
+use crate::classification::{
+    AccuracySettings, ClassExtras, ClassMethod, ClassSets, FittedClassifier, PostStoNetClassifier, SetScheme,
+    SkipSettings,
+};
 use crate::conformal::{LabelPart, SetBy, SetRule, SetScore};
 use crate::eve::{Estimate, EveIntervals};
 use crate::linalg::simd::{InstructionSet, forced};
@@ -528,7 +531,7 @@ fn prediction_sets_of_every_score_scheme_and_group() {
                 let models = if parts.models().is_empty() { std::slice::from_ref(&fitted) } else { parts.models() };
                 let p: Vec<Array2<f64>> = models.iter().map(|m| m.probabilities(&inputs).unwrap()).collect();
                 let guess = fitted.classify(&inputs).unwrap();
-                let scorer = fitted.scorer_with(output, &levels).unwrap();
+                let scorer = fitted.scorer_with(output, &ClassExtras::sets(&levels)).unwrap();
                 let columns: Vec<Column<'_>> =
                     scorer.inputs().iter().map(|i| Column::F64(new_z.column(i.column))).collect();
                 let found = forced(InstructionSet::ALL[0], || scorer.run(&columns, 70).unwrap());
@@ -555,8 +558,55 @@ fn prediction_sets_of_every_score_scheme_and_group() {
     }
     let random = ClassSets { classifier, rule: SetScore::APS.into(), ..ClassSets::default() };
     let fitted = random.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
-    assert_eq!(fitted.scorer_with(output, &levels).unwrap_err(), Error::RandomSets);
+    assert_eq!(fitted.scorer_with(output, &ClassExtras::sets(&levels)).unwrap_err(), Error::RandomSets);
     assert!(fitted.scorer(output).is_ok());
+}
+
+#[test]
+fn bounds_of_accuracy_by_hand_on_every_instruction_set() {
+    let (z, _, labels) = classes(300, 3);
+    let (new_z, _, _) = classes(70, 4);
+    let output = ClassOutput { kind: InputKind::Logits, columns: 4 };
+    let inputs = ClassInputs::logits(new_z.view()).unwrap();
+    let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 4).unwrap();
+    let levels = [0.5, 0.9, 0.999].map(|l| Level::new(l).unwrap());
+    for method in [ClassMethod::Vector, ClassMethod::Isotonic, ClassMethod::Skip] {
+        let skip = SkipSettings { hidden: 4, kappas: Some(vec![1e-3]), ..SkipSettings::default() };
+        let classifier = PostStoNetClassifier { method, skip, ..Default::default() };
+        for bins in [1, 2, 9] {
+            let accuracy = AccuracySettings { bins: Some(bins), ..Default::default() };
+            let fitted = accuracy.fit(&classifier, &rows, Seed::new(2), &|_, _| true).unwrap();
+            let counts = fitted.accuracy_bins().unwrap();
+            assert!(counts.rows() == 90 && counts.len() <= bins);
+            let scorer = fitted.scorer_with(output, &ClassExtras::accuracy(&levels)).unwrap();
+            let columns: Vec<Column<'_>> =
+                scorer.inputs().iter().map(|i| Column::F64(new_z.column(i.column))).collect();
+            for set in InstructionSet::ALL {
+                let Some((p, found)) =
+                    forced(*set, || (fitted.probabilities(&inputs).unwrap(), scorer.run(&columns, 70).unwrap()))
+                else {
+                    continue;
+                };
+                assert_eq!(found.len(), 4 + 1 + 2 * levels.len());
+                for (l, level) in levels.iter().enumerate() {
+                    let bounds: Vec<_> =
+                        counts.bounds(*level).bins().iter().map(|b| (b.to, b.lower, b.upper)).collect();
+                    for (i, row) in p.outer_iter().enumerate() {
+                        let expected = accuracy_at(&bounds, &row.to_vec());
+                        assert_eq!((found[5 + 2 * l][i], found[6 + 2 * l][i]), expected, "{method} {set:?} row {i}");
+                    }
+                }
+            }
+            let library = fitted.accuracy_bounds(&inputs, levels[1]).unwrap();
+            let direct = scorer.run(&columns, 70).unwrap();
+            assert_eq!(library.column(0).to_vec(), direct[7]);
+            assert_eq!(library.column(1).to_vec(), direct[8]);
+        }
+    }
+    let plain = PostStoNetClassifier { method: ClassMethod::Vector, ..Default::default() };
+    let fitted = plain.fit(&rows, Seed::new(2), &|_, _| true).unwrap();
+    let refused = fitted.scorer_with(output, &ClassExtras::accuracy(&levels)).unwrap_err();
+    assert_eq!(refused, Error::NoAccuracyBounds);
 }
 
 /// The probabilities, a column each.

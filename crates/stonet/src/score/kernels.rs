@@ -2,7 +2,7 @@
 //!
 //! Bodies of [`dispatch!`] contain loops, not closures: a closure that is not inlined is compiled for the plain target.
 
-use super::op::{Form, Sparse};
+use super::op::{BinBounds, Form, Sparse};
 use crate::linalg::elementwise::{exp_below_body, relu_all, sigmoid_all, tanh_all, tanh_in_place};
 use crate::linalg::simd::{dispatch, fma};
 use crate::network::Activation;
@@ -386,6 +386,23 @@ pub(crate) fn top(out: &mut Tile, z: &[Tile]) {
                 (best[l], out[l]) = (z[l], k as f64);
             }
         }
+    }
+}
+
+/// The largest column.
+pub(crate) fn largest(out: &mut Tile, x: &[Tile]) {
+    *out = [f64::NEG_INFINITY; LANES];
+    for x in x {
+        for l in 0..LANES {
+            out[l] = out[l].max(x[l]);
+        }
+    }
+}
+
+/// The lower and the upper bound of the bin that each number is in.
+pub(crate) fn bin_bounds(out: &mut [Tile], x: &Tile, bounds: &BinBounds) {
+    for l in 0..LANES {
+        (out[0][l], out[1][l]) = bounds.at(x[l]);
     }
 }
 

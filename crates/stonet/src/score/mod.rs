@@ -19,7 +19,7 @@ pub(crate) use asked::Kept;
 pub(crate) use builder::Builder;
 pub use columns::Column;
 pub(crate) use columns::beside;
-pub use op::{Form, GroupScores, Knots, Op, Sparse};
+pub use op::{BinBounds, Form, GroupScores, Knots, Op, Sparse};
 pub use plan::{Input, Node, Output, Plan, Port, Quantity, Value};
 pub use scorer::Scorer;
 

@@ -98,6 +98,25 @@ pub struct GroupScores {
     pub scores: Arc<[Option<Scores>]>,
 }
 
+/// A lower and an upper bound for every bin of a number: functions that are constant between the edges.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BinBounds {
+    /// The upper ends of all bins but the last, ascending; an end belongs to its bin.
+    pub ends: Vec<f64>,
+    /// One per bin.
+    pub lower: Vec<f64>,
+    /// One per bin.
+    pub upper: Vec<f64>,
+}
+
+impl BinBounds {
+    /// The bounds of the bin that `x` is in.
+    pub fn at(&self, x: f64) -> (f64, f64) {
+        let bin = self.ends.partition_point(|end| *end < x);
+        (self.lower[bin], self.upper[bin])
+    }
+}
+
 /// An operation on columns. Unless another width is named, it gives as many columns as it takes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -309,6 +328,18 @@ pub enum Op {
         /// The columns.
         of: Node,
     },
+    /// The largest column: one column.
+    Largest {
+        /// The columns.
+        of: Node,
+    },
+    /// The bounds of the bin that a number is in: lower and upper, two columns.
+    BinBounds {
+        /// The number, one column.
+        of: Node,
+        /// The bins.
+        bounds: Arc<BinBounds>,
+    },
     /// How badly each class conforms to a row of probabilities.
     Conformity {
         /// The probabilities, a column per class.
@@ -348,6 +379,8 @@ impl Op {
             | Op::LogRest { of, .. }
             | Op::Interpolate { of, .. }
             | Op::Conformity { of, .. }
+            | Op::Largest { of }
+            | Op::BinBounds { of, .. }
             | Op::Top { of } => vec![*of],
             Op::Sum { parts, .. } => parts.iter().map(|p| p.1).collect(),
             Op::Product(a, b) | Op::LogDistance { a, b, .. } => vec![*a, *b],

@@ -168,6 +168,16 @@ pub enum Quantity {
         /// The number of the level among those asked for.
         level: usize,
     },
+    /// The lower bound of the accuracy among rows of this confidence.
+    AccuracyLower {
+        /// The number of the level among those asked for.
+        level: usize,
+    },
+    /// The upper bound of the accuracy among rows of this confidence.
+    AccuracyUpper {
+        /// The number of the level among those asked for.
+        level: usize,
+    },
 }
 
 impl Quantity {
@@ -187,6 +197,8 @@ impl Quantity {
             Quantity::Class => ("the class", 0),
             Quantity::InSet { class, .. } => ("the prediction set", class),
             Quantity::SetSize { level } => ("the size of the prediction set", level),
+            Quantity::AccuracyLower { level } => ("the lower bound of the accuracy", level),
+            Quantity::AccuracyUpper { level } => ("the upper bound of the accuracy", level),
         }
     }
 }

@@ -196,6 +196,10 @@ impl Room {
                 self.members(scorer, folds, (scores, ranks), top.as_ref(), to, rows);
             }
             Op::Top { of: from } => self.map(of(from), to, |z, out| kernels::top(&mut out[0], z)),
+            Op::Largest { of: from } => self.map(of(from), to, |x, out| kernels::largest(&mut out[0], x)),
+            Op::BinBounds { of: from, bounds } => {
+                self.map(of(from), to, |x, out| kernels::bin_bounds(out, &x[0], bounds))
+            }
         }
     }
 

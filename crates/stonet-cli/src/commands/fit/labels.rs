@@ -12,13 +12,7 @@ use crate::seen::Known;
 
 impl Fit {
     pub(super) fn labels(&self, console: &Console) -> Result<(Model, Summary)> {
-        if self.sets.is_given() {
-            return Err(Error::flag(
-                "--sets",
-                "is for --task classification; --task labels gives one probability per label",
-            ));
-        }
-        let post = self.class_settings()?;
+        let post = self.label_settings()?;
         let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, total) = match self.sample_rows()? {
             None => (LabelFile::read(&source, &self.columns).map_err(hints::too_large)?, None),

@@ -1,5 +1,7 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
+mod accuracy;
+mod class_settings;
 mod labels;
 mod sampled;
 mod sets;
@@ -16,9 +18,7 @@ use serde_json::{Value, json};
 use stonet::metrics::rmse;
 use stonet::regression::{Select, seen_in_training};
 use stonet::train::Algorithm;
-use stonet::{
-    ClassMethod, FittedClassifier, FittedRegressor, Kind, Level, PostStoNetClassifier, PostStoNetRegressor, Seed,
-};
+use stonet::{ClassMethod, FittedClassifier, FittedRegressor, Kind, Level, PostStoNetRegressor, Seed};
 use stonet_io::{Head, Model};
 
 use crate::args::{ColumnArgs, FORMATS, HeadTask, SeedArg};
@@ -27,10 +27,12 @@ use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::{ClassFile, RegressionFile, Source, hints};
 use crate::seen::Known;
+use accuracy::AccuracyArgs;
 use sampled::Drawn;
 use sets::SetArgs;
 use summary::Summary;
 
+pub use accuracy::ToldAccuracy;
 pub use sets::{shown_sets, told_sets};
 pub use summary::{class_columns, shown_columns, shown_labels, weights};
 
@@ -45,7 +47,7 @@ pub use summary::{class_columns, shown_columns, shown_labels, weights};
 #[derive(Args)]
 #[command(
     override_usage = "stonet fit [OPTIONS] --task <TASK> --output <HEAD> <ROWS>\n       stonet fit --task <TASK> --print-settings",
-    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label --sets cv+ -o head.stonet\n  stonet fit validation.csv --task labels --inputs 'z_*' --target 'y_*' -o head.stonet",
+    after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label --sets cv+ -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label --accuracy-bounds -o head.stonet\n  stonet fit validation.csv --task labels --inputs 'z_*' --target 'y_*' -o head.stonet",
     after_long_help = None
 )]
 pub struct Fit {
@@ -80,7 +82,9 @@ pub struct Fit {
     method: Option<ClassMethod>,
     #[command(flatten)]
     sets: SetArgs,
-    /// Regression, and classification with --sets: default coverage level of `predict` and `evaluate` [default: 0.9]
+    #[command(flatten)]
+    accuracy: AccuracyArgs,
+    /// Regression, and classification with --sets or --accuracy-bounds: default coverage level of `predict` and `evaluate` [default: 0.9]
     #[arg(long)]
     level: Option<f64>,
     /// Regression: known bounds of the target, either of which may be left out: `0,` for a target that is never
@@ -154,7 +158,8 @@ impl Fit {
         if self.print_settings {
             let (text, value) = match self.task {
                 HeadTask::Regression => settings::printed(&self.regression_settings(level)?.resolved(0)),
-                HeadTask::Classification | HeadTask::Labels => settings::printed(&self.class_settings()?),
+                HeadTask::Classification => settings::printed(&self.class_settings(level)?.table()),
+                HeadTask::Labels => settings::printed(&self.label_settings()?),
             };
             return console.result(&json!({ "schema": "stonet.settings/1", "settings": value }), || text);
         }
@@ -175,11 +180,9 @@ impl Fit {
 
     /// What is set for intervals: the file of settings, then the flags.
     fn regression_settings(&self, level: Option<Level>) -> Result<PostStoNetRegressor> {
-        if self.sets.is_given() {
-            return Err(Error::flag("--sets", "is for --task classification; intervals are chosen by --interval"));
-        }
-        if self.method.is_some() {
-            return Err(Error::flag("--method", "is for --task classification; intervals are chosen by --interval"));
+        let method = self.method.map(|_| "--method");
+        if let Some(flag) = self.sets.given().or(self.accuracy.given()).or(method) {
+            return Err(Error::flag(flag, "is for --task classification; intervals are chosen by --interval"));
         }
         let (mut post, named): (PostStoNetRegressor, _) = self.read_settings()?;
         post.level = level.unwrap_or(post.level);
@@ -282,32 +285,8 @@ impl Fit {
         Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint, ..summary }))
     }
 
-    /// What is set for probabilities: the file of settings, then the flags.
-    fn class_settings(&self) -> Result<PostStoNetClassifier> {
-        let regression = [
-            ("--interval", self.interval.is_some()),
-            ("--level", self.level.is_some() && !self.sets.is_given()),
-            ("--range", self.range.is_some()),
-            ("--select", self.select.is_some()),
-            ("--within", !self.columns.within.is_empty()),
-            ("--conditional", !self.columns.conditional.is_empty()),
-            ("--trainer", self.trainer.is_some()),
-            ("--train-error", self.train_error.is_some()),
-        ];
-        if let Some((flag, _)) = regression.into_iter().find(|(_, given)| *given) {
-            let or = if flag == "--level" { " or --sets" } else { "" };
-            let why = format!("is for --task regression{or}; probabilities are chosen by --method");
-            return Err(Error::flag(flag, why));
-        }
-        let (mut post, _): (PostStoNetClassifier, _) = self.read_settings()?;
-        post.method = self.method.unwrap_or(post.method);
-        post.folds = self.folds.or(post.folds);
-        Ok(post)
-    }
-
     fn classification(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
-        let post = self.class_settings()?;
-        let sets = self.sets.settings(&post, level)?;
+        let wanted = self.class_settings(level)?;
         let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
         let (rows, total) = match self.sample_rows()? {
             None => (ClassFile::read(&source, &self.columns, None).map_err(hints::too_large)?, None),
@@ -327,13 +306,7 @@ impl Fit {
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
         let fitted: FittedClassifier = console
-            .run("fit", |tick| {
-                let fitted = match &sets {
-                    Some(sets) => sets.fit(&calibration, seed, tick),
-                    None => post.fit(&calibration, seed, tick),
-                };
-                fitted.map_err(Error::columns(&self.rows, &rows.columns))
-            })
+            .run("fit", |tick| wanted.fit(&calibration, seed, tick).map_err(Error::columns(&self.rows, &rows.columns)))
             // What the columns were taken for may be why the fit failed.
             .inspect_err(|_| rows.warnings.iter().for_each(|w| console.warn(w)))?;
         let names = rows.classes.names().to_vec();
@@ -346,6 +319,7 @@ impl Fit {
         let open = fitted.notes().iter().filter(|n| !n.converged);
         let open = open.map(|n| format!("{} is not converged", n.method));
         let warnings = rows.warnings.iter().cloned().chain(open).chain(known.warning(false, false)).collect();
+        let accuracy = ToldAccuracy::of(&fitted, wanted.level);
         let summary = Summary {
             sampled: total.map(|_| calibration.rows()),
             total_rows: total,
@@ -353,17 +327,19 @@ impl Fit {
             classes: Some(names),
             absent_classes: absent,
             members: serde_json::to_value(fitted.notes()).ok(),
-            level: sets.as_ref().map(|sets| sets.level.get()),
-            guarantee: sets.as_ref().and_then(|sets| fitted.guarantee(sets.level)).map(|g| g.text),
+            level: wanted.level.map(|level| level.get()),
+            guarantee: wanted.level.and_then(|level| fitted.guarantee(level)).map(|g| g.text),
             shown_sets: fitted.class_sets().map(shown_sets),
             sets: fitted.class_sets().map(told_sets),
+            shown_accuracy: accuracy.as_ref().map(|told| (told.shown(), told.guarantee().to_owned())),
+            accuracy: accuracy.as_ref().map(ToldAccuracy::told),
             warnings,
             ..self.summary("classification", &rows.columns, calibration.rows(), serde_json::to_value(fitted.settings()))
         };
         let head = Head::Classification(Box::new(fitted));
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
-        let (kind, level) = (Some(rows.kind), sets.map(|sets| sets.level));
+        let (kind, level) = (Some(rows.kind), wanted.level);
         let model = Model { kind, labels: Some(rows.classes.clone()), level, ..model };
         Ok((model, Summary { fingerprint, ..summary }))
     }
@@ -439,6 +415,8 @@ impl Fit {
             members: None,
             sets: None,
             shown_sets: None,
+            accuracy: None,
+            shown_accuracy: None,
             selected_features: Vec::new(),
             warnings: Vec::new(),
             head: self.output.display().to_string(),

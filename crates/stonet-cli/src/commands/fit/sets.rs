@@ -3,10 +3,10 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use stonet::classification::{FittedClassSets, SetScheme};
-use stonet::conformal::{LabelPart, SetBy, SetRule, SetScore};
+use stonet::conformal::{LabelPart, SetBy, SetScore};
 use stonet::{ClassSets, Level, PostStoNetClassifier};
-use stonet_io::default_level;
 
+use super::class_settings::SetTable;
 use crate::error::{Error, Result};
 
 /// Prediction sets beside class probabilities.
@@ -19,14 +19,14 @@ pub struct SetArgs {
     sets: Option<Scheme>,
     /// Classification: score of the sets. lac: smallest sets; aps, raps, saps: coverage more even over easy and hard
     /// rows [default: lac]
-    #[arg(long, value_name = "SCORE", requires = "sets")]
+    #[arg(long, value_name = "SCORE")]
     set_score: Option<Score>,
     /// Classification, `--sets split`: for whom the sets cover: all rows, every class, or clusters of classes whose
     /// scores are alike [default: all]
-    #[arg(long, value_name = "BY", requires = "sets")]
+    #[arg(long, value_name = "BY")]
     set_by: Option<By>,
     /// Classification: leave a set empty where no class conforms; without it the most probable class is in every set
-    #[arg(long, requires = "sets")]
+    #[arg(long)]
     allow_empty_sets: bool,
 }
 
@@ -65,38 +65,63 @@ enum By {
 }
 
 impl SetArgs {
-    /// Whether sets are asked for.
-    pub fn is_given(&self) -> bool {
-        self.sets.is_some()
+    /// The first flag that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let all = [
+            ("--sets", self.sets.is_some()),
+            ("--set-score", self.set_score.is_some()),
+            ("--set-by", self.set_by.is_some()),
+            ("--allow-empty-sets", self.allow_empty_sets),
+        ];
+        all.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }
 
-    /// The sets that are asked for around a classifier.
-    pub fn settings(&self, classifier: &PostStoNetClassifier, level: Option<Level>) -> Result<Option<ClassSets>> {
-        let Some(scheme) = self.sets else { return Ok(None) };
-        let by = self.set_by.unwrap_or(By::All);
-        if scheme == Scheme::CvPlus && by != By::All {
-            let why = "class and cluster need --sets split: with cv+ a threshold of each class has no guarantee";
-            return Err(Error::flag("--set-by", why));
-        }
+    /// The sets that are asked for around a classifier: the table of a file of settings, then the flags.
+    pub fn settings(
+        &self,
+        classifier: &PostStoNetClassifier,
+        file: Option<SetTable>,
+        level: Option<Level>,
+    ) -> Result<Option<ClassSets>> {
+        let mut table = match (self.sets, file) {
+            (None, None) => match self.given() {
+                Some(flag) => return Err(Error::flag(flag, "needs --sets, or [sets] in --settings")),
+                None => return Ok(None),
+            },
+            (_, file) => file.unwrap_or_default(),
+        };
+        table.scheme = match (self.sets, table.scheme) {
+            // Folds and shares of the file stay where the flag names the same scheme.
+            (None, scheme)
+            | (Some(Scheme::CvPlus), scheme @ SetScheme::CvPlus { .. })
+            | (Some(Scheme::Split), scheme @ SetScheme::Split { .. }) => scheme,
+            (Some(Scheme::CvPlus), _) => SetScheme::CvPlus { folds: 5 },
+            (Some(Scheme::Split), _) => SetScheme::Split { share: 0.7 },
+        };
         let part = LabelPart::None;
-        let score = match self.set_score.unwrap_or(Score::Lac) {
-            Score::Lac => SetScore::Lac,
-            Score::Aps => SetScore::Aps { part },
-            Score::Raps => SetScore::Raps { part },
-            Score::Saps => SetScore::Saps { part },
+        table.rule.score = match self.set_score {
+            None => table.rule.score,
+            Some(Score::Lac) => SetScore::Lac,
+            Some(Score::Aps) => SetScore::Aps { part },
+            Some(Score::Raps) => SetScore::Raps { part },
+            Some(Score::Saps) => SetScore::Saps { part },
         };
-        let by = match by {
-            By::All => SetBy::All,
-            By::Class => SetBy::Class,
-            By::Cluster => SetBy::Cluster,
+        table.rule.by = match self.set_by {
+            None => table.rule.by,
+            Some(By::All) => SetBy::All,
+            Some(By::Class) => SetBy::Class,
+            Some(By::Cluster) => SetBy::Cluster,
         };
-        let scheme = match scheme {
-            Scheme::CvPlus => SetScheme::CvPlus { folds: 5 },
-            Scheme::Split => SetScheme::Split { share: 0.7 },
-        };
-        let rule = SetRule { score, by, never_empty: !self.allow_empty_sets };
-        let level = level.unwrap_or_else(default_level);
-        Ok(Some(ClassSets { classifier: classifier.clone(), rule, scheme, level }))
+        table.rule.never_empty &= !self.allow_empty_sets;
+        if matches!(table.scheme, SetScheme::CvPlus { .. }) && table.rule.by != SetBy::All {
+            let why = "class and cluster need --sets split: with cv+ a threshold of each class has no guarantee";
+            return Err(match self.set_by {
+                Some(_) => Error::flag("--set-by", why),
+                None => Error::flag("--settings", format!("has sets.rule.by, of which {why}")),
+            });
+        }
+        let SetTable { rule, scheme, level: own } = table;
+        Ok(Some(ClassSets { classifier: classifier.clone(), rule, scheme, level: level.unwrap_or(own) }))
     }
 }
 

@@ -43,6 +43,12 @@ pub struct Summary {
     /// The same for people.
     #[serde(skip)]
     pub shown_sets: Option<String>,
+    /// Classification: the bounds of accuracy, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<Value>,
+    /// The same for people, and what holds for them.
+    #[serde(skip)]
+    pub shown_accuracy: Option<(String, String)>,
     /// Inputs that at least half of the StoNets select.
     pub selected_features: Vec<String>,
     pub warnings: Vec<String>,
@@ -76,6 +82,9 @@ impl Summary {
         }
         if let Some(guarantee) = &self.guarantee {
             text += &format!("guarantee  {guarantee}\n");
+        }
+        if let Some((accuracy, guarantee)) = &self.shown_accuracy {
+            text += &format!("accuracy   {accuracy}\nguarantee  {guarantee}\n");
         }
         for (target, w) in self.targets.iter().zip(self.weights.iter().flatten()) {
             text += &format!("weights    {target}: {}\n", weights(w));

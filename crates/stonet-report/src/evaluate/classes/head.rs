@@ -7,7 +7,9 @@ use stonet::metrics::JudgeSettings;
 use stonet::network::Likelihood;
 use stonet::{ClassInputs, Error, FittedClassifier, Level, Result, Seed, Ticker};
 
+use super::accuracy::AccuracyEvaluation;
 use super::sets::{Kept, SetEvaluation};
+use super::tables::guesses;
 use super::{ClassEvaluation, ClassSettings, Explain, MemberWeight};
 use crate::evaluate::BATCH;
 use crate::evaluate::sample::RowSample;
@@ -78,12 +80,14 @@ pub struct ClassJudge<'a> {
     groups: Option<(String, Groups)>,
     /// Where the head has prediction sets that are to be judged.
     sets: Option<(Level, Kept)>,
+    /// The level at which bounds of accuracy are judged.
+    level: Option<Level>,
     sample: RowSample,
 }
 
 impl<'a> ClassJudge<'a> {
     /// Without rows yet. `by` names the column of subgroups, whose values come with the rows. Of `settings` only the
-    /// bins, resamples and redraws, the level of sets and the seed are used.
+    /// bins, resamples and redraws, the level and the seed are used.
     pub fn new(
         fitted: &'a FittedClassifier,
         classes: &'a [String],
@@ -101,7 +105,8 @@ impl<'a> ClassJudge<'a> {
             p: Vec::new(),
             network: Vec::new(),
             groups: by.map(|column| (column.to_owned(), Groups::default())),
-            sets: settings.set_level.filter(|_| fitted.class_sets().is_some()).map(|level| (level, Kept::default())),
+            level: settings.level,
+            sets: settings.level.filter(|_| fitted.class_sets().is_some()).map(|level| (level, Kept::default())),
             sample: RowSample::new(settings.seed),
         }
     }
@@ -189,6 +194,9 @@ impl<'a> ClassJudge<'a> {
         let sets = self.sets.as_ref();
         evaluation.sets =
             sets.map(|(level, kept)| SetEvaluation::new(fitted, *level, kept, &self.labels, self.classes, by));
+        let bounds = self.level.zip(fitted.accuracy_bins());
+        evaluation.accuracy_bounds =
+            bounds.map(|(level, bins)| AccuracyEvaluation::new(fitted, bins, level, &guesses(p.view()), &self.labels));
         evaluation.settings = serde_json::to_value(fitted.settings()).unwrap_or_default();
         evaluation.kappa_paths = fitted.tuning_curves().to_vec();
         let weight = |n: &MemberNotes| MemberWeight { name: n.method.to_string(), weight: n.weight };

@@ -1,5 +1,6 @@
 //! Class probabilities judged on rows whose classes are known.
 
+mod accuracy;
 mod head;
 mod sets;
 mod tables;
@@ -16,6 +17,7 @@ use stonet::metrics::{
 use stonet::train::TuningCurve;
 use stonet::{Error, Level, Overlap, Result, Seed, Ticker};
 
+pub use accuracy::{ACCURACY_METRICS, AccuracyEvaluation, AccuracyRow, bin_names};
 pub use head::{ClassJudge, HeadInputs};
 pub use sets::{SET_METRICS, SetEvaluation, SetRow};
 pub(crate) use trust::REJECTED;
@@ -54,8 +56,9 @@ pub struct ClassSettings<'a> {
     pub by: Option<(&'a str, &'a [String])>,
     /// Inputs to explain.
     pub explain: Option<Explain<'a>>,
-    /// The level at which a head's prediction sets are judged, where it has any; not judged if not given.
-    pub set_level: Option<Level>,
+    /// The level at which a head's prediction sets and bounds of accuracy are judged, where it has any; not judged if not
+    /// given.
+    pub level: Option<Level>,
     /// Bins, resamples and redraws.
     pub judge: JudgeSettings,
     /// Of all randomness.
@@ -67,7 +70,7 @@ pub struct ClassSettings<'a> {
 impl Default for ClassSettings<'_> {
     fn default() -> Self {
         let (judge, seed) = (JudgeSettings::default(), Seed::new(1));
-        ClassSettings { network: None, by: None, explain: None, set_level: None, judge, seed, tick: None }
+        ClassSettings { network: None, by: None, explain: None, level: None, judge, seed, tick: None }
     }
 }
 
@@ -196,6 +199,9 @@ pub struct ClassEvaluation {
     /// Prediction sets, where the head has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sets: Option<SetEvaluation>,
+    /// Bounds of accuracy, where the head has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub accuracy_bounds: Option<AccuracyEvaluation>,
     /// What drives the probabilities.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub importance: Option<Importance>,
@@ -280,6 +286,7 @@ impl ClassEvaluation {
             confused: confusions(labels, names, &guesses),
             subgroups,
             sets: None,
+            accuracy_bounds: None,
             importance: settings
                 .explain
                 .map(|e| importance(&e, labels, seed.child(streams::IMPORTANCE), steps))
@@ -313,8 +320,9 @@ impl Metrics for ClassEvaluation {
         &CLASS_METRICS
     }
 
-    fn further_names(&self) -> &'static [&'static str] {
-        if self.sets.is_some() { &SET_METRICS } else { &[] }
+    fn further_names(&self) -> Vec<&'static str> {
+        let sets = self.sets.iter().flat_map(|_| SET_METRICS);
+        sets.chain(self.accuracy_bounds.iter().flat_map(|_| ACCURACY_METRICS)).collect()
     }
 
     fn metric(&self, name: &str) -> Option<f64> {
@@ -322,6 +330,7 @@ impl Metrics for ClassEvaluation {
         let further = self.trust_scores().into_iter().map(|(n, m, _)| (n, m.value));
         let own = binned.chain(further).chain(self.p_values()).find(|(n, _)| *n == name).map(|(_, v)| v);
         own.or_else(|| self.sets.as_ref().and_then(|sets| sets.metric(name)))
+            .or_else(|| self.accuracy_bounds.as_ref().and_then(|bounds| bounds.metric(name)))
     }
 }
 

@@ -126,6 +126,9 @@ impl ClassEvaluation {
         if let Some(sets) = &self.sets {
             out += &format!("\n{}", sets.text());
         }
+        if let Some(bounds) = &self.accuracy_bounds {
+            out += &format!("\n{}", bounds.text());
+        }
         out + &format!("\n{}\n", sentence(self.seen.as_ref()))
     }
 }

@@ -28,7 +28,7 @@ use crate::calibration::tangent::Estimated;
 use crate::linalg::dense::spd_inverse;
 use crate::network::Likelihood;
 use crate::rows::{ClassInputs, ClassRows, Level};
-pub use accuracy::{AccuracyBounds, AccuracyInterval};
+pub use accuracy::{AccuracyBins, AccuracyBounds, AccuracyInterval};
 use information::{Member, Odds};
 pub use one_class::{ClassInterval, OneClass};
 

@@ -43,7 +43,7 @@ impl FittedClassSets {
         let models = || self.models.iter().chain([head]);
         self.scores.classes() == head.classes
             && self.scores.scores().len() == self.models.len().max(1)
-            && self.models.iter().all(|m| m.classes == head.classes && m.sets.is_none())
+            && self.models.iter().all(|m| m.classes == head.classes && m.sets.is_none() && m.accuracy.is_none())
             && same(models().filter_map(|m| m.own_features()))
     }
 
