@@ -15,7 +15,8 @@ impl Fit {
         if self.sets.is_given() {
             return Err(Error::flag(
                 "--sets",
-                "is for --task classification; --task labels gives one probability per label",
+                "is for --task classification: prediction sets hold one class of a row, and with --task labels a row may have any number of \
+                 labels; leave it out",
             ));
         }
         let post = self.class_settings()?;
@@ -41,10 +42,8 @@ impl Fit {
         }
         let calibration = rows.calibration()?;
         let fitted = console.run("fit", |tick| {
-            post.fit_labels(&calibration, Seed::new(self.seed.seed), tick).map_err(|e| match e {
-                stonet::Error::OneClass { .. } => rows.too_rare(),
-                e => Error::labels(&self.rows, &rows.columns)(e),
-            })
+            let fitted = post.fit_labels(&calibration, Seed::new(self.seed.seed), tick);
+            fitted.map_err(Error::labels(&self.rows, &rows.columns))
         })?;
         let mut warnings = Vec::new();
         let mut labels = Vec::new();
