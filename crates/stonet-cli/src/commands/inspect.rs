@@ -137,9 +137,6 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
         }
         Head::Labels(f) => {
             text += &format!("inputs       {} ({})\n", list(&columns.logits), model.kind.unwrap_or_default());
-            if !columns.features.is_empty() {
-                text += &format!("features     {}\n", list(&columns.features));
-            }
             text += &format!("labels       {}\n", shown_labels(columns.logits.iter().zip(f.names())));
             let mut labels = Vec::new();
             for (k, (name, head)) in f.names().iter().zip(f.heads()).enumerate() {

@@ -63,6 +63,9 @@ impl LabelFile {
     pub fn chosen(source: &Source, flags: &ColumnArgs, table: &Table, rows: &[usize]) -> Result<Self> {
         let targets = table.text_names(&flags.target)?;
         let (inputs, features) = outputs_and_features(flags, table)?;
+        // The same by name, where patterns stand for several columns.
+        hints::not_targets("--inputs", &inputs, &targets)?;
+        hints::not_targets("--features", &features, &targets)?;
         if targets.len() != inputs.len() {
             let (labels, outputs) = (targets.len(), inputs.len());
             let columns = if outputs == 1 { "column" } else { "columns" };
