@@ -121,7 +121,7 @@ class MultiLabelClassifier(Estimator):
         values = check.matrix(X, min_rows=2)
         check.remember_columns(self, X, values.shape[1])
         present = self._present(Y, len(values))
-        beside = self._beside(features, len(values))
+        beside = check.beside(features, len(values))
         check.warn_of_row_numbers(features, "features")
         count = present.shape[1]
         if values.shape[1] != count:
@@ -160,7 +160,7 @@ class MultiLabelClassifier(Estimator):
 
     def _present(self, Y: Any, rows: int) -> NDArray[np.float64]:
         """Return labels as numbers, which are 0 and 1."""
-        present = np.asarray(check.matrix(Y, name="Y"), dtype=np.float64)
+        present = check.matrix(Y, name="Y")
         check.same_rows(rows, len(present))
         wrong = np.argwhere((present != 0) & (present != 1))
         if len(wrong):
@@ -171,19 +171,12 @@ class MultiLabelClassifier(Estimator):
             )
         return present
 
-    def _beside(self, features: Any, rows: int) -> NDArray[np.float64] | None:
-        if features is None:
-            return None
-        values = np.asarray(check.matrix(features, "features"), dtype=np.float64)
-        check.same_rows(rows, len(values))
-        return values
-
     def _new(self, X: Any, features: Any) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return checked rows."""
         self._fitted()
         values = check.matrix(X)
         check.check_columns(self, X, values.shape[1])
-        return np.asarray(values, dtype=np.float64), self._beside(features, len(values))
+        return values, check.beside(features, len(values))
 
     def _fitted_head(self) -> _core.ManyLabels:
         head: _core.ManyLabels = self._fitted()
