@@ -483,8 +483,7 @@ impl Classification {
 
     /// The names of the columns of a frame: of the most probable class, and of the probability of each.
     fn columns(&self) -> PyResult<Vec<String>> {
-        let resolved = self.model.resolve(&ScoreSettings::default()).raise()?;
-        Ok(resolved.outputs(&self.model).into_iter().map(|column| column.name).collect())
+        model::output_names(&self.model)
     }
 
     /// Names, kind, classes, seed, version, as JSON.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stonet_compare::files;
-use stonet_io::{HeadAsked, Model, ScoreSettings};
-use stonet_onnx::{Error, HeadGraph, Joint, Network, classifier_with};
+use stonet_io::{Model, ScoreSettings};
+use stonet_onnx::{Error, Joint, Network, head_graph};
 
 use crate::asked::argument;
 use crate::error::Raise;
@@ -36,7 +36,8 @@ pub fn write(model: &Model, settings: &ScoreSettings, wanted: Wanted<'_>) -> PyR
             names.join(", ")
         )));
     }
-    let head = graph(model, settings)?;
+    let resolved = model.resolve_as(settings, argument).raise()?;
+    let head = head_graph(model, &resolved).raise()?;
     let bytes = match wanted.network {
         None => head.to_onnx(),
         Some((bytes, name)) => {
@@ -76,12 +77,4 @@ fn further(model: &Model, network: &Network, names: Option<&[String]>) -> PyResu
         };
         PyValueError::new_err(format!("{why}; {remedy}"))
     })
-}
-
-fn graph(model: &Model, settings: &ScoreSettings) -> PyResult<HeadGraph> {
-    match model.resolve_as(settings, argument).raise()?.of(model).raise()? {
-        HeadAsked::Intervals(head, asked) => stonet_onnx::intervals(head, asked).raise(),
-        HeadAsked::Classes(head, output, extras) => classifier_with(head, output, extras).raise(),
-        HeadAsked::Labels(..) => Err(PyValueError::new_err("heads of many labels have no ONNX export yet")),
-    }
 }

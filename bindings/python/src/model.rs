@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 use stonet::Seed;
 use stonet_compare::files;
-use stonet_io::Model;
+use stonet_io::{Model, ScoreSettings};
 use stonet_report::About;
 
 use crate::error::Raise;
@@ -26,6 +26,12 @@ pub fn about(model: &Model) -> PyResult<String> {
         "fingerprints": model.fingerprints.as_ref().map(|f| f.counts()),
         "version": model.version,
     }))
+}
+
+/// The names of the columns that come out where nothing further is asked.
+pub fn output_names(model: &Model) -> PyResult<Vec<String>> {
+    let resolved = model.resolve(&ScoreSettings::default()).raise()?;
+    Ok(resolved.outputs(model).into_iter().map(|column| column.name).collect())
 }
 
 /// What a page says of its origin.

@@ -7,6 +7,7 @@ use numpy::{IntoPyArray, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use stonet::classification::FittedLabels;
 use stonet::rows::ClassOutput;
 use stonet::score::{Asked, Column, Port, Quantity, Scorer};
 use stonet::{Error, FittedClassifier, FittedRegressor, InputKind};
@@ -172,19 +173,28 @@ impl Ready {
 
     /// The probabilities of the classes.
     pub fn probabilities(model: &Model, head: &FittedClassifier, kind: InputKind) -> PyResult<Self> {
+        let scorer = head.scorer(ClassOutput { kind, columns: model.columns.logits.len() }).raise()?;
+        Ok(Self::of_scorer(model, scorer, head.classes(), kind == InputKind::Features))
+    }
+
+    /// The probability of each of many labels.
+    pub fn labels(model: &Model, head: &FittedLabels, kind: InputKind) -> PyResult<Self> {
+        Ok(Self::of_scorer(model, head.scorer(kind).raise()?, head.names().len(), false))
+    }
+
+    /// So many probabilities, from features alone or from outputs with features beside them.
+    fn of_scorer(model: &Model, scorer: Arc<Scorer>, width: usize, of_features: bool) -> Self {
         let columns = &model.columns;
-        let of_features = kind == InputKind::Features;
         let count = if of_features { columns.features.len() } else { columns.logits.len() };
-        let scorer = head.scorer(ClassOutput { kind, columns: columns.logits.len() }).raise()?;
         let place = |q: Quantity| if let Quantity::Probability { class } = q { Some((0, class)) } else { None };
         let shape = Shape {
-            arrays: vec![vec![head.classes()]],
+            arrays: vec![vec![width]],
             places: scorer.outputs().iter().map(|o| place(o.quantity)).collect(),
             otherwise: vec![Vec::new()],
         };
         let source = |port: Port, column: usize| Source { second: !of_features && port == Port::Features, column };
         let features = scorer.plan().width(Port::Features);
-        Ok(Ready {
+        Ready {
             sources: scorer.inputs().iter().map(|i| source(i.port, i.column)).collect(),
             first: Some(Given { name: "x", columns: Some(count), list: List::Row }),
             // Features that no member looks at may be anything.
@@ -195,7 +205,7 @@ impl Ready {
             shape,
             squeezed: false,
             jobs: None,
-        })
+        }
     }
 
     /// The same for calls of Python, with the number of threads that is wanted.

@@ -97,7 +97,7 @@ pub struct ColumnArgs {
     /// quotes [default: by the names of the columns, by number, or in alphabetical order]
     #[arg(long, value_name = "NAMES")]
     pub classes: Option<Names>,
-    /// Classification: last-hidden-layer features in addition to the logits, for the methods that use them
+    /// Classification and labels: last-hidden-layer features in addition to the logits, for the methods that use them
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     pub features: Option<Vec<String>>,
     #[command(flatten)]

@@ -198,6 +198,13 @@ impl Error {
                          out of --target, and its output out of --inputs"
                     ))
                 }
+                stonet::Error::RareLabel { label, column, present, rows } => {
+                    let column = columns.targets.get(*column)?;
+                    Some(format!(
+                        "column `{column}`: label `{label}` is present in {present} of {rows} rows, which is too one-sided to divide into \
+                         folds; add rows, leave the column out of --target and its output out of --inputs, or pass --method temperature"
+                    ))
+                }
                 &stonet::Error::NotAProbability { row, column, value } => {
                     let column = columns.logits.get(column)?;
                     Some(format!(

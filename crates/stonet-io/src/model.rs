@@ -394,8 +394,9 @@ impl Model {
                 count("classes", 0, self.labels.as_ref().map_or(0, Labels::classes))?;
                 count("columns of outputs", head.names().len(), logits.len())?;
                 count("targets", head.names().len(), targets.len())?;
-                let others = [features, prediction, lower, upper, sd, within, conditional];
-                count("other columns", 0, others.iter().map(|c| c.len()).sum())
+                let others = [prediction, lower, upper, sd, within, conditional];
+                count("other columns", 0, also + others.iter().map(|c| c.len()).sum::<usize>())?;
+                head.features().map_or(Ok(()), |wanted| count("features", wanted, features.len()))
             }
         }
     }

@@ -3,7 +3,6 @@
 #[cfg(feature = "parquet")]
 mod batch;
 mod file;
-mod labels;
 mod resolve;
 
 use std::path::Path;
@@ -19,7 +18,6 @@ use crate::{Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Res
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
-use labels::LabelScorers;
 use resolve::class_type;
 pub use resolve::{
     HeadAsked, Resolved, Setting, UNUSED_PREDICTION, below_name, check_levels, default_level, interval_columns,
@@ -71,20 +69,11 @@ pub struct ModelScorer {
     inputs: Vec<String>,
     groups: Option<Groups>,
     outputs: Vec<Column>,
-    scorer: Computing,
+    scorer: Arc<Scorer>,
     /// The classes, where class probabilities come out.
     labels: Option<Labels>,
     /// The columns of prediction sets, where they are asked for.
     sets: Option<SetColumns>,
-}
-
-/// What computes the outputs.
-#[derive(Debug, Clone)]
-enum Computing {
-    /// All of them at once.
-    One(Arc<Scorer>),
-    /// Those of each label by itself.
-    Labels(LabelScorers),
 }
 
 /// The columns of text that tell a row's group, and the groups that are known.
@@ -120,18 +109,13 @@ impl ModelScorer {
 
     /// The same where the model's columns are called as these are, which fit the head.
     fn with_names(model: &Model, columns: &ModelColumns, resolved: &Resolved) -> Result<Self> {
-        if let HeadAsked::Labels(head, kind) = resolved.of(model)? {
-            let (scorers, inputs) = LabelScorers::new(head, kind, &columns.logits)?;
-            let (scorer, outputs) = (Computing::Labels(scorers), resolved.outputs(model));
-            return Ok(ModelScorer { inputs, groups: None, outputs, scorer, labels: None, sets: None });
-        }
         let scorer = resolved.scorer(model)?;
         let labels = resolved.is_classes().then(|| model.labels.clone()).flatten();
         let sets = resolved.set_columns();
         let inputs = inputs(columns, &scorer);
         let outputs = resolved.outputs(model);
         let groups = groups(model, columns, &scorer);
-        Ok(ModelScorer { inputs, groups, outputs, scorer: Computing::One(scorer), labels, sets })
+        Ok(ModelScorer { inputs, groups, outputs, scorer, labels, sets })
     }
 
     /// The same for other names; there must be as many of each. The head is not copied, so that it keeps what it made
@@ -182,10 +166,7 @@ impl ModelScorer {
     /// A standard deviation that is none, by file and column.
     fn named(&self, error: Error, path: &Path) -> Error {
         let Error::Core(stonet::Error::NotPositive { row, column, value, .. }) = error else { return error };
-        let place = match &self.scorer {
-            Computing::One(scorer) => scorer.inputs().iter().position(|i| (i.port, i.column) == (Port::Sd, column)),
-            Computing::Labels(_) => None,
-        };
+        let place = self.scorer.inputs().iter().position(|i| (i.port, i.column) == (Port::Sd, column));
         let column = place.map_or_else(|| column.to_string(), |k| self.inputs[k].clone());
         Error::NotPositive { path: path.to_owned(), row, column, value }
     }
@@ -206,19 +187,12 @@ impl ModelScorer {
 
     /// Predicts for rows of the [inputs](Self::inputs) in their order, and of these groups.
     fn run<'c>(&self, columns: &[score::Column<'c>], groups: Option<&'c [f64]>, rows: usize) -> Result<Scored> {
-        let scorer = match &self.scorer {
-            Computing::One(scorer) => scorer,
-            Computing::Labels(scorers) => {
-                let columns = scorers.run(columns, rows)?.into_iter().map(Values::Numbers).collect();
-                return Ok(Scored { columns, rows });
-            }
-        };
         let groups = groups.map(|g| score::Column::F64(ArrayView1::from(g)));
         // A constant reads nothing; its one input tells how many rows there are.
-        let read = scorer.inputs().len() - usize::from(groups.is_some());
+        let read = self.scorer.inputs().len() - usize::from(groups.is_some());
         let columns: Vec<score::Column<'_>> = columns[..read].iter().copied().chain(groups).collect();
-        let columns = scorer.run(&columns, rows)?;
-        Ok(Scored { columns: self.values(scorer.outputs(), columns), rows })
+        let columns = self.scorer.run(&columns, rows)?;
+        Ok(Scored { columns: self.values(self.scorer.outputs(), columns), rows })
     }
 
     /// The columns of a scorer with these outputs, in the order of [`Self::outputs`].

@@ -200,7 +200,8 @@ fn survive(model: &Model) {
         }
         Head::Labels(head) => {
             let outputs = Array2::from_shape_fn((3, model.columns.logits.len()), |(i, j)| (i + j) as f64);
-            let _ = head.probabilities(model.kind.unwrap_or_default(), outputs.view());
+            let inputs = stonet::classification::LabelInputs::new(model.kind.unwrap_or_default(), outputs.view());
+            let _ = inputs.and_then(|rows| head.probabilities(&rows));
         }
     }
 }

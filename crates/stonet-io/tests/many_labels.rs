@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ndarray::{Array2, s};
 use stonet::base::streams::labels;
-use stonet::classification::{FittedLabels, LabelRows};
+use stonet::classification::{FittedLabels, LabelInputs, LabelRows};
 use stonet::{ClassInputs, ClassMethod, ClassRows, Fingerprints, InputKind, PostStoNetClassifier, Seed};
 use stonet_io::{Cells, Head, Model, ModelColumns, ModelScorer, ScoreSettings, SetColumns, Table};
 
@@ -26,7 +26,7 @@ fn names() -> Vec<String> {
 
 fn fitted(method: ClassMethod, kind: InputKind, z: &Array2<f64>) -> FittedLabels {
     let (present, names) = (present(&outputs(z.nrows())), names());
-    let rows = LabelRows::new(kind, z.view(), present.view(), &names).unwrap();
+    let rows = LabelRows::new(LabelInputs::new(kind, z.view()).unwrap(), present.view(), &names).unwrap();
     let settings = PostStoNetClassifier { method, ..Default::default() };
     settings.fit_labels(&rows, Seed::new(3), &|_, _| true).unwrap()
 }
@@ -62,7 +62,7 @@ fn each_head_is_the_binary_fit_of_its_own_stream() {
     let z = outputs(90);
     for method in [ClassMethod::Temperature, ClassMethod::Isotonic, ClassMethod::Stack] {
         let all = fitted(method, InputKind::Logits, &z);
-        let p = all.probabilities(InputKind::Logits, z.view()).unwrap();
+        let p = all.probabilities(&LabelInputs::new(InputKind::Logits, z.view()).unwrap()).unwrap();
         for k in 0..3 {
             let both = InputKind::Logits.convert(z.slice(s![.., k..=k]).to_owned()).unwrap();
             let codes: Vec<usize> = present(&z).column(k).iter().map(|&p| usize::from(p)).collect();
@@ -101,11 +101,41 @@ fn files_keep_every_head_and_scorers_agree_with_it() {
         let turned = ["z_b", "z_cat", "z_dog"].map(String::from).to_vec();
         let table = Table::new("new.csv", turned, z.select(ndarray::Axis(1), &[2, 0, 1])).unwrap();
         let scored = scorer.score(&table).unwrap();
-        let expected = head(&model).probabilities(kind, z.view()).unwrap();
+        let expected = head(&model).probabilities(&LabelInputs::new(kind, z.view()).unwrap()).unwrap();
         for (k, cells) in scored.cells().into_iter().enumerate() {
             let Cells::Numbers(p) = cells else { panic!("numbers") };
             assert!(p.iter().zip(expected.column(k)).all(|(a, b)| (a - b).abs() < 1e-9), "{method}");
         }
+    }
+}
+
+#[test]
+fn features_are_read_by_every_label_and_kept_in_files() {
+    let (z, names) = (outputs(90), names());
+    let x = Array2::from_shape_fn((90, 2), |(i, j)| ((i * (j + 3)) as f64 * 0.41).cos());
+    let present = Array2::from_shape_fn((90, 3), |(i, k)| x[[i, k % 2]] + 0.2 * z[[i, k]] > 0.1);
+    let inputs = LabelInputs::new(InputKind::Logits, z.view()).unwrap().with_features(x.view()).unwrap();
+    let rows = LabelRows::new(inputs, present.view(), &names).unwrap();
+    let settings = PostStoNetClassifier { method: ClassMethod::SkipFeatures, ..Default::default() };
+    let fitted = settings.fit_labels(&rows, Seed::new(3), &|_, _| true).unwrap();
+    assert_eq!(fitted.features(), Some(2));
+    let expected = fitted.probabilities(&inputs).unwrap();
+    let why = fitted.probabilities(&LabelInputs::new(InputKind::Logits, z.view()).unwrap()).unwrap_err().to_string();
+    assert!(why.contains("features"), "{why}");
+    let without = model(ClassMethod::Temperature, InputKind::Logits);
+    let mut model = Model { head: Head::Labels(Box::new(fitted)), ..without };
+    let why = model.to_bytes().unwrap_err().to_string();
+    assert!(why.contains("names for 0 features") && why.contains("has 2"), "{why}");
+    model.columns.features = vec!["f0".into(), "f1".into()];
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again, model);
+    let scorer = ModelScorer::new(&again, &ScoreSettings::default()).unwrap();
+    let all = ndarray::concatenate(ndarray::Axis(1), &[x.view(), z.view()]).unwrap();
+    let columns = ["f0", "f1", "z_cat", "z_dog", "z_b"].map(String::from).to_vec();
+    let scored = scorer.score(&Table::new("new.csv", columns, all).unwrap()).unwrap();
+    for (k, cells) in scored.cells().into_iter().enumerate() {
+        let Cells::Numbers(p) = cells else { panic!("numbers") };
+        assert_eq!(p, expected.column(k));
     }
 }
 
@@ -143,7 +173,8 @@ fn no_damaged_file_is_taken_for_a_model() {
         }
         seal::seal(&mut changed);
         if let Ok(Model { head: Head::Labels(head), kind: Some(kind), .. }) = Model::from_bytes(&changed) {
-            let _ = head.probabilities(kind, outputs(3).view());
+            let z = outputs(3);
+            let _ = LabelInputs::new(kind, z.view()).and_then(|rows| head.probabilities(&rows));
         }
     }
 }

@@ -123,7 +123,8 @@ fn try_predict(model: &Model) -> stonet::Result<Vec<Vec<f64>>> {
         }
         Head::Labels(head) => {
             let (z, _) = class_rows(9, 2.0);
-            Ok(rows(head.probabilities(model.kind.unwrap_or_default(), z.view())?.view()))
+            let inputs = stonet::classification::LabelInputs::new(model.kind.unwrap_or_default(), z.view())?;
+            Ok(rows(head.probabilities(&inputs)?.view()))
         }
     }
 }

@@ -246,10 +246,16 @@ impl HeadGraph {
         self.graph.inputs.iter().map(|p| p.name.as_str()).collect()
     }
 
-    /// What it writes: `probabilities` and `class`, or `prediction` with the ends that were asked for, such as `lower`
-    /// and `upper`.
+    /// What it writes: `probabilities` and `class`, `probabilities` alone of many labels, or `prediction` with the ends
+    /// that were asked for, such as `lower` and `upper`.
     pub fn outputs(&self) -> Vec<&str> {
         self.graph.outputs.iter().map(|p| p.name.as_str()).collect()
+    }
+
+    /// With a note in the metadata of the file.
+    pub(crate) fn with_note(mut self, key: &'static str, value: String) -> Self {
+        self.notes.push((key, value));
+        self
     }
 
     /// Numbers stored in it.

@@ -98,7 +98,10 @@ impl HeadGraph {
             PREDICTION => {
                 Error::HeadInput { input: "the network's own prediction", remedy: "name the output that holds it" }
             }
-            _ => Error::HeadInput { input: "the network's output per class", remedy: "name the output that holds it" },
+            _ => Error::HeadInput {
+                input: "the network's output per class or label",
+                remedy: "name the output that holds it",
+            },
         }
     }
 }

@@ -40,7 +40,7 @@ mod further;
 mod join;
 
 pub use error::{Error, Result};
-pub use export::{classifier, classifier_with, intervals, perceptron};
+pub use export::{classifier, classifier_with, head_graph, intervals, labels, perceptron};
 pub use features::{Features, RunSettings, Runner};
 pub use further::RawInputs;
 pub use graph::HeadGraph;

@@ -181,10 +181,12 @@ class ManyLabels:
     @staticmethod
     def fit(
         x: _Matrix,
+        features: _Matrix | None,
         y: _Matrix,
         *,
         names: Sequence[str],
         columns: Sequence[str],
+        feature_columns: Sequence[str],
         targets: Sequence[str],
         kind: str | None,
         settings: str,
@@ -193,7 +195,28 @@ class ManyLabels:
         n_jobs: int | None = None,
         progress: _Progress | None = None,
     ) -> ManyLabels: ...
-    def probabilities(self, x: _Matrix, n_jobs: int | None = None) -> _Matrix: ...
+    def probabilities(self, x: _Matrix, features: _Matrix | None = None, n_jobs: int | None = None) -> _Matrix: ...
+    def ready(self, n_jobs: int | None = None) -> Ready: ...
+    def evaluate(
+        self,
+        x: _Matrix,
+        features: _Matrix | None,
+        y: _Matrix,
+        *,
+        allow_seen: bool = False,
+        title: str = "",
+        path: str | None = None,
+    ) -> tuple[str, str]: ...
+    def to_onnx(
+        self,
+        path: str,
+        network: bytes | None = None,
+        network_name: str = "",
+        tap: str | None = None,
+        output: str | None = None,
+        keep_outputs: bool = False,
+    ) -> None: ...
+    def columns(self) -> list[str]: ...
     def names(self) -> list[str]: ...
     def about(self) -> str: ...
     def settings(self) -> str: ...

@@ -10,7 +10,7 @@ from ._onnx import OnnxNetwork
 
 
 def to_onnx(
-    core: _core.Regression | _core.Classification,
+    core: _core.Regression | _core.Classification | _core.ManyLabels,
     path: str | PathLike[str],
     network: Any,
     tap: str | None,

@@ -76,7 +76,7 @@ class Calibrator(Estimator):
         values = check.matrix(X, min_rows=2)
         check.remember_columns(self, X, values.shape[1])
         labels = check.classes(y, self, len(values))
-        beside = self._beside(features, len(values))
+        beside = check.beside(features, len(values))
         check.warn_of_row_numbers(features, "features")
         found, codes = np.unique(labels, return_inverse=True)
         if len(found) < 2:
@@ -125,19 +125,12 @@ class Calibrator(Estimator):
         self.cv_results_ = json.loads(head.kappa_paths())
         self.trust_ = head.trust()
 
-    def _beside(self, features: Any, rows: int, plain: bool = True) -> NDArray[np.float64] | None:
-        if features is None:
-            return None
-        values = check.matrix(features, "features", plain=plain)
-        check.same_rows(rows, len(values))
-        return values
-
     def _new(self, X: Any, features: Any, plain: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return checked rows; they are not copied for their layout or precision where `plain` is false."""
         self._fitted()
         values = check.matrix(X, plain=plain)
         check.check_columns(self, X, values.shape[1])
-        return values, self._beside(features, len(values), plain)
+        return values, check.beside(features, len(values), plain)
 
     def predict(self, X: Any, features: Any = None) -> NDArray[Any]:
         """Predict the most probable class.

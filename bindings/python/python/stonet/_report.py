@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _validate as check
+from ._multilabel import MultiLabelClassifier
 from ._own import said
 from ._probabilities import Calibrator
 from ._regression import PostStoNetRegressor
@@ -17,7 +18,7 @@ from .metrics import _labels
 
 
 def report(
-    estimator: PostStoNetRegressor | Calibrator,
+    estimator: PostStoNetRegressor | Calibrator | MultiLabelClassifier,
     X: Any,
     y: Any,
     path: str | PathLike[str] | None = None,
@@ -42,12 +43,12 @@ def report(
 
     Parameters
     ----------
-    estimator : PostStoNetRegressor, PostStoNetClassifier or one of the calibrators
+    estimator : PostStoNetRegressor, PostStoNetClassifier, MultiLabelClassifier or one of the calibrators
         Fitted.
     X : array-like of shape (n_samples, n_features)
         Rows as those of the fit.
     y : array-like
-        The true targets or classes.
+        The true targets or classes; of many labels 1 or True where a label is present, a column each.
     path : path-like, optional
         Where the page goes, one HTML file that needs nothing else.
     prediction : array-like, optional
@@ -60,7 +61,7 @@ def report(
     lower, upper, sd : array-like, optional
         Regression: the network's own quantiles or standard deviation, where the fit had them.
     features : array-like, optional
-        Classification: the last hidden layer, where the fit had it.
+        Classes and labels: the last hidden layer, where the fit had it.
     also : array-like, optional
         Regression: the further columns, where the fit had some.
     confidence_level : float, optional
@@ -105,6 +106,11 @@ def report(
         _, labels = _labels(y, np.zeros((len(values), 1)), estimator.classes_)
         verdict, text = estimator._fitted_head().evaluate(
             values, beside, labels, allow_seen=allow_seen, title=heading, path=where
+        )
+    elif isinstance(estimator, MultiLabelClassifier):
+        values, beside = estimator._new(X, features)
+        verdict, text = estimator._fitted_head().evaluate(
+            values, beside, estimator._present(y, len(values)), allow_seen=allow_seen, title=heading, path=where
         )
     else:
         raise TypeError(f"{type(estimator).__name__} cannot be reported on; PostStoNetRegressor and classifiers can")

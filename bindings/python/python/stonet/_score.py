@@ -243,7 +243,7 @@ def score(
 
     Columns are found by name. They are those that ``stonet predict`` writes: ``prediction``, ``lower_90``,
     ``upper_90``, … or ``class`` and ``p_<label>``, row by row the same numbers; ``class`` has the kind of the labels:
-    text, int64, bool, date32, timestamp or double.
+    text, int64, bool, date32, timestamp or double. A head of many labels has ``p_<label>`` alone.
 
     Parameters
     ----------
@@ -253,14 +253,14 @@ def score(
     head : estimator, path or bytes
         A fitted head or its ``.stonet`` file; a `PostStoNet` brings its network along.
     inputs : str or sequence of str, optional
-        What the head sees, by name or pattern such as ``"f*"``: features for intervals, logits for classes. Other names
+        What the head sees, by name or pattern such as ``"f*"``: features for intervals, outputs for classes and labels. Other names
         than those of the fit stand for the head's inputs one by one, in the order given; the names of the fit are found
         by name. With ``network``, what the network sees, in the order given. By the names of the fit if not given. The
         name of a column of lists stands for all its places.
     prediction : str or sequence of str, optional
         The network's own prediction, one column per target.
     features : str or sequence of str, optional
-        For classes: features beside the logits.
+        For classes and labels: features beside the network's outputs.
     level : float or sequence of float, optional
         Coverage; that of the fit if nothing is asked for.
     side : {"both", "lower", "upper"}

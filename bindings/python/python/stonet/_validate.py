@@ -92,6 +92,15 @@ def matrix(values: Any, name: str = "X", min_rows: int = 1, min_columns: int = 1
     return array
 
 
+def beside(features: Any, rows: int, plain: bool = True) -> Matrix | None:
+    """Return the features beside so many rows of a network's outputs, where they are given."""
+    if features is None:
+        return None
+    values = matrix(features, "features", plain=plain)
+    same_rows(rows, len(values))
+    return values
+
+
 def predictions(prediction: Any, min_rows: int = 1, plain: bool = True, name: str = "prediction") -> Matrix:
     """Return what the network says itself, such as its predictions, rows × outputs."""
     values = np.asarray(prediction)

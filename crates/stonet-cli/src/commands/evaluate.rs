@@ -218,9 +218,7 @@ impl Evaluate {
                 "requirements": requirements,
             });
             let title = format!("{} on {}", file_name(&self.head), file_name(&self.rows));
-            if let Some(page) = evaluation.page(&report::about(title, settings)) {
-                report::write(path, &page, console)?;
-            }
+            report::write(path, &evaluation.page(&report::about(title, settings)), console)?;
         }
         let summary = Summary {
             schema: "stonet.evaluate/1",
@@ -247,8 +245,7 @@ trait Told: Serialize + Metrics {
     fn level(&self) -> Option<f64>;
     fn verdict(&self) -> String;
     fn text(&self) -> String;
-    /// None where the task has no page, for which `--report` is refused.
-    fn page(&self, about: &About) -> Option<String>;
+    fn page(&self, about: &About) -> String;
 }
 
 impl Told for RegressionEvaluation {
@@ -262,8 +259,8 @@ impl Told for RegressionEvaluation {
     fn text(&self) -> String {
         self.text()
     }
-    fn page(&self, about: &About) -> Option<String> {
-        Some(regression_report(self, about))
+    fn page(&self, about: &About) -> String {
+        regression_report(self, about)
     }
 }
 
@@ -279,8 +276,8 @@ impl Told for ClassEvaluation {
     fn text(&self) -> String {
         self.text()
     }
-    fn page(&self, about: &About) -> Option<String> {
-        Some(class_report(self, about))
+    fn page(&self, about: &About) -> String {
+        class_report(self, about)
     }
 }
 

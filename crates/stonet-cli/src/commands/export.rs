@@ -6,8 +6,8 @@ use clap::Args;
 use serde::Serialize;
 use stonet::Side;
 use stonet_compare::files;
-use stonet_io::{HeadAsked, Model};
-use stonet_onnx::{Joint, Network, classifier_with, intervals};
+use stonet_io::Model;
+use stonet_onnx::{Joint, Network, head_graph};
 
 use crate::asked::{self, AskedArgs};
 use crate::console::Console;
@@ -84,15 +84,7 @@ impl Export {
         }
         let settings = self.asked.settings(true)?;
         let resolved = asked::resolve(&model, &settings)?;
-        let head = match resolved.of(&model)? {
-            HeadAsked::Intervals(head, asked) => intervals(head, asked)?,
-            HeadAsked::Classes(head, output, extras) => classifier_with(head, output, extras)?,
-            HeadAsked::Labels(..) => {
-                let why = "has many labels, and such heads have no ONNX export yet; use `stonet predict`, or fit and export one label at a \
-                           time with --task classification";
-                return Err(Error::flag("HEAD", why));
-            }
-        };
+        let head = head_graph(&model, &resolved)?;
         let levels: Vec<f64> = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
         let bytes = match &self.network {
             None => head.to_onnx(),

@@ -8,7 +8,7 @@ use stonet::{ClassInputs, ClassRows, InputKind, Labels};
 use stonet_io::{ModelColumns, Reading, Table};
 
 use super::hints;
-use super::parts::{Source, numbers, words};
+use super::parts::{Source, numbers, outputs_and_features, outputs_reading, words};
 use crate::args::ColumnArgs;
 use crate::error::{Error, Result};
 
@@ -46,22 +46,13 @@ impl ClassFile {
             let flags = "--prediction, --lower, --upper, --sd and --groups";
             return Err(Error::flag(flags, "are for --task regression"));
         }
-        let [target] = &flags.target[..] else {
+        if flags.target.len() != 1 {
             return Err(Error::flag("--target", "names several columns, and there is one class per row"));
-        };
+        }
         if !flags.also.is_empty() {
             return Err(Error::flag("--also", "is for --task regression; --features names columns beside the logits"));
         }
-        hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
-        hints::not_targets("--features", flags.features.as_deref().unwrap_or_default(), &flags.target)?;
-        let extra = flags.features.iter().flatten().cloned();
-        Ok(Reading {
-            numbers: flags.inputs.as_ref().map(|inputs| inputs.iter().cloned().chain(extra).collect()),
-            text: vec![target.clone()],
-            exclude: flags.exclude.clone(),
-            required: flags.features.clone().unwrap_or_default(),
-            ..Reading::default()
-        })
+        outputs_reading(flags)
     }
 
     /// Columns by flags, in rows of a table that was read for them.
@@ -72,14 +63,7 @@ impl ClassFile {
         rows: &[usize],
         also: Option<&Source>,
     ) -> Result<Self> {
-        let features = flags.features.as_ref().map(|f| table.columns(f)).transpose()?.unwrap_or_default();
-        let mut inputs = match &flags.inputs {
-            Some(patterns) => table.columns(patterns)?,
-            None => (0..table.names().len()).collect(),
-        };
-        inputs.retain(|i| !features.contains(i));
-        let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
-        let (inputs, features) = (names(&inputs), names(&features));
+        let (inputs, features) = outputs_and_features(flags, table)?;
         let found = Self::recognised(source, flags, table, rows, also, &inputs)?;
         let (logits, features) =
             if found.kind == InputKind::Features { (Vec::new(), inputs) } else { (inputs, features) };

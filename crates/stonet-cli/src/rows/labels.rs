@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use ndarray::Array2;
 use stonet::InputKind;
-use stonet::classification::{LabelRows, label_names, outputs_by_name};
+use stonet::classification::{LabelInputs, LabelRows, label_names, labels_by_name};
 use stonet_io::{ModelColumns, Reading, Table};
 
 use super::hints;
-use super::parts::{Source, numbers};
+use super::parts::{Source, numbers, outputs_and_features, outputs_reading};
 use crate::args::ColumnArgs;
 use crate::error::{Error, Result};
 
@@ -20,7 +20,8 @@ pub struct LabelFile {
     pub kind: InputKind,
     pub names: Vec<String>,
     /// As they stand in the file, n × K.
-    pub outputs: Array2<f64>,
+    outputs: Array2<f64>,
+    features: Option<Array2<f64>>,
     pub present: Array2<bool>,
     /// Whether the names of the columns tell which output belongs to which label, and not their order.
     pub by_name: bool,
@@ -50,32 +51,21 @@ impl LabelFile {
             let why = "is for --task classification; the columns of --target are the labels";
             return Err(Error::flag("--classes", why));
         }
-        if flags.features.is_some() {
-            let why = "is for --task classification; a label is learned from its own output of the network alone";
-            return Err(Error::flag("--features", why));
-        }
         if flags.kind == Some(InputKind::Features) {
             let why = "features is for --task classification; --task labels needs one output of the network per label, so pass --kind \
                        logits or --kind probabilities";
             return Err(Error::flag("--kind", why));
         }
-        hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
-        Ok(Reading {
-            numbers: flags.inputs.clone(),
-            text: flags.target.clone(),
-            exclude: flags.exclude.clone(),
-            ..Reading::default()
-        })
+        outputs_reading(flags)
     }
 
     /// Columns by flags, in rows of a table that was read for them.
     pub fn chosen(source: &Source, flags: &ColumnArgs, table: &Table, rows: &[usize]) -> Result<Self> {
         let targets = table.text_names(&flags.target)?;
-        let inputs = match &flags.inputs {
-            Some(patterns) => table.columns(patterns)?,
-            None => (0..table.names().len()).collect(),
-        };
-        let inputs: Vec<String> = inputs.iter().map(|&i| table.names()[i].clone()).collect();
+        let (inputs, features) = outputs_and_features(flags, table)?;
+        // The same by name, where patterns stand for several columns.
+        hints::not_targets("--inputs", &inputs, &targets)?;
+        hints::not_targets("--features", &features, &targets)?;
         if targets.len() != inputs.len() {
             let (labels, outputs) = (targets.len(), inputs.len());
             let columns = if outputs == 1 { "column" } else { "columns" };
@@ -89,19 +79,22 @@ impl LabelFile {
             );
             return Err(Error::flag("--inputs", why));
         }
-        let found = outputs_by_name(&targets, &inputs);
+        // Labels stand in the order of the outputs, so that a network's tensor can take the place of the columns.
+        let found = labels_by_name(&inputs, &targets);
         let by_name = found.is_some();
-        let logits = found.map_or(inputs.clone(), |places| places.iter().map(|&i| inputs[i].clone()).collect());
-        let columns = ModelColumns { logits, targets, ..ModelColumns::default() };
-        let outputs = numbers(table, &columns.logits, rows)?;
-        let kind = flags.kind.unwrap_or_else(|| LabelRows::guess_kind(outputs.view()));
-        let file = Self::of(source, columns, kind, outputs, table, rows)?;
+        let targets = match found {
+            Some(places) => places.iter().map(|&i| targets[i].clone()).collect(),
+            None => targets,
+        };
+        let columns = ModelColumns { features, logits: inputs, targets, ..ModelColumns::default() };
+        let file = Self::of(source, columns, flags.kind, table, rows)?;
         Ok(LabelFile { by_name, ..file })
     }
 
-    /// What has to be read for the columns that a head was fitted on.
-    pub fn reading_like(columns: &ModelColumns) -> Reading {
-        Reading { numbers: Some(columns.inputs()), text: columns.targets.clone(), ..Reading::default() }
+    /// What has to be read for the columns that a head was fitted on, and for a column of subgroups.
+    pub fn reading_like(columns: &ModelColumns, by: Option<&str>) -> Reading {
+        let text = columns.targets.iter().cloned().chain(by.map(str::to_owned)).collect();
+        Reading { numbers: Some(columns.inputs()), text, ..Reading::default() }
     }
 
     /// Columns that are known, in rows of a table that has them.
@@ -112,18 +105,22 @@ impl LabelFile {
         table: &Table,
         rows: &[usize],
     ) -> Result<Self> {
-        let outputs = numbers(table, &columns.logits, rows)?;
-        Self::of(source, columns.clone(), kind, outputs, table, rows)
+        Self::of(source, columns.clone(), Some(kind), table, rows)
     }
 
     fn of(
         source: &Source,
         columns: ModelColumns,
-        kind: InputKind,
-        outputs: Array2<f64>,
+        kind: Option<InputKind>,
         table: &Table,
         rows: &[usize],
     ) -> Result<Self> {
+        let outputs = numbers(table, &columns.logits, rows)?;
+        let features = match columns.features.is_empty() {
+            true => None,
+            false => Some(numbers(table, &columns.features, rows)?),
+        };
+        let kind = kind.unwrap_or_else(|| LabelRows::guess_kind(outputs.view()));
         let mut present = Array2::default((rows.len(), columns.targets.len()));
         for (name, mut column) in columns.targets.iter().zip(present.columns_mut()) {
             let texts = table.text(name)?;
@@ -139,28 +136,23 @@ impl LabelFile {
         let y = present.mapv(|p| f64::from(u8::from(p)));
         let hashes = stonet_io::regression_hashes(outputs.view(), None, y.view())?;
         let names = label_names(&columns.targets);
-        Ok(LabelFile { path: source.path.clone(), columns, kind, names, outputs, present, by_name: true, hashes })
+        let path = source.path.clone();
+        Ok(LabelFile { path, columns, kind, names, outputs, features, present, by_name: true, hashes })
+    }
+
+    /// The rows as the head takes them.
+    pub fn inputs(&self) -> Result<LabelInputs<'_>> {
+        let inputs = LabelInputs::new(self.kind, self.outputs.view()).and_then(|i| match &self.features {
+            Some(features) => i.with_features(features.view()),
+            None => Ok(i),
+        });
+        inputs.map_err(Error::labels(&self.path, &self.columns))
     }
 
     /// The rows to fit on.
     pub fn calibration(&self) -> Result<LabelRows<'_>> {
-        LabelRows::new(self.kind, self.outputs.view(), self.present.view(), &self.names)
+        LabelRows::new(self.inputs()?, self.present.view(), &self.names)
             .map_err(Error::labels(&self.path, &self.columns))
-    }
-
-    /// Why the fit of some label has no rows with it, or none without it, on one side of a division into folds: the label
-    /// with the fewest such rows.
-    pub fn too_rare(&self) -> Error {
-        let counts = self.present.columns().into_iter().map(|c| c.iter().filter(|p| **p).count());
-        let rows = self.present.nrows();
-        let fewest = counts.enumerate().min_by_key(|(_, count)| *count.min(&(rows - count)));
-        let (k, count) = fewest.unwrap_or_default();
-        let (column, label) = (&self.columns.targets[k], &self.names[k]);
-        let why = format!(
-            "column `{column}`: label `{label}` is present in {count} of {rows} rows, which is too one-sided to divide into folds; add rows, \
-             leave the column out of --target and its output out of --inputs, or pass --method temperature"
-        );
-        Error::Labels { path: self.path.clone(), why }
     }
 
     /// The share of rows in which each label is present.
@@ -172,7 +164,8 @@ impl LabelFile {
     /// What tells these rows from others.
     pub fn fingerprint(&self) -> String {
         let y = self.present.mapv(|p| f64::from(u8::from(p)));
-        stonet_io::Model::fingerprint_of(&[self.outputs.view(), y.view()])
+        let arrays: Vec<_> = [&self.outputs].into_iter().chain(&self.features).chain([&y]).map(|a| a.view()).collect();
+        stonet_io::Model::fingerprint_of(&arrays)
     }
 }
 

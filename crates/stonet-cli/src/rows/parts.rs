@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use stonet_io::{Beside, Dropped, Reading, Table};
 
 use super::hints;
-use crate::args::MissingArg;
+use crate::args::{ColumnArgs, MissingArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 
@@ -104,6 +104,32 @@ pub fn dropped(path: &Path, dropped: &Dropped, console: &Console) {
     if dropped.rows > 0 {
         console.note(format_args!("{}: --drop-missing left out {dropped}", path.display()));
     }
+}
+
+/// What has to be read for a network's outputs, features beside them, and targets, by flags.
+pub fn outputs_reading(flags: &ColumnArgs) -> Result<Reading> {
+    hints::not_targets("--inputs", flags.inputs.as_deref().unwrap_or_default(), &flags.target)?;
+    hints::not_targets("--features", flags.features.as_deref().unwrap_or_default(), &flags.target)?;
+    let extra = flags.features.iter().flatten().cloned();
+    Ok(Reading {
+        numbers: flags.inputs.as_ref().map(|inputs| inputs.iter().cloned().chain(extra).collect()),
+        text: flags.target.clone(),
+        exclude: flags.exclude.clone(),
+        required: flags.features.clone().unwrap_or_default(),
+        ..Reading::default()
+    })
+}
+
+/// The names of the columns of outputs, and of features.
+pub fn outputs_and_features(flags: &ColumnArgs, table: &Table) -> Result<(Vec<String>, Vec<String>)> {
+    let features = flags.features.as_ref().map(|f| table.columns(f)).transpose()?.unwrap_or_default();
+    let mut inputs = match &flags.inputs {
+        Some(patterns) => table.columns(patterns)?,
+        None => (0..table.names().len()).collect(),
+    };
+    inputs.retain(|i| !features.contains(i));
+    let names = |columns: &[usize]| columns.iter().map(|&c| table.names()[c].clone()).collect::<Vec<_>>();
+    Ok((names(&inputs), names(&features)))
 }
 
 /// The values of named columns in these rows.

@@ -26,7 +26,7 @@ pub enum BatchInputs {
         features: Option<Vec<String>>,
         /// The network's own predictions, one per target; regression only.
         prediction: Option<Vec<String>>,
-        /// The network's output per class; classification only.
+        /// The network's output per class or label; not for regression.
         logits: Option<Vec<String>>,
     },
     /// What a network sees, in its order: it stands between the batches and the head. All columns of numbers that are

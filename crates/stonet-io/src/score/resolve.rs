@@ -24,8 +24,16 @@ pub const NO_SETS: &str = "asks for prediction sets, and this head was fitted wi
 pub const NO_ACCURACY: &str = "asks for bounds of accuracy, and this head was fitted without them; fit it with them (`stonet fit \
                                --accuracy-bounds`, or accuracy_bounds=True in Python)";
 
-/// Why a head of many labels refuses every setting.
+/// Why a head of many labels refuses settings of intervals and levels.
 const MANY_LABELS: &str = "is not for heads of many labels, which give one probability for each label; leave it out";
+
+/// Why a head of many labels refuses prediction sets.
+const NO_LABEL_SETS: &str = "is not for heads of many labels: prediction sets hold one class of a row, and a row may have any number of \
+                             labels; leave it out, and compare the probabilities with a threshold";
+
+/// Why a head of many labels that was fitted without features refuses them.
+const NO_LABEL_FEATURES: &str =
+    "is given, but this head of many labels was fitted without features, so it would be ignored; leave it out";
 
 /// A setting that some heads have no use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,6 +164,9 @@ impl Model {
         match (&self.head, setting) {
             (Head::Classification(head), Level | Sets) if head.class_sets().is_some() => None,
             (Head::Classification(head), Level | Accuracy) if head.accuracy_bins().is_some() => None,
+            (Head::Labels(_), Sets) => Some(NO_LABEL_SETS),
+            (Head::Labels(_), Features) if !self.columns.features.is_empty() => None,
+            (Head::Labels(_), Features) => Some(NO_LABEL_FEATURES),
             (Head::Labels(_), _) => Some(MANY_LABELS),
             (Head::Classification(_), Sets) => Some(NO_SETS),
             (Head::Classification(_), Accuracy) => Some(NO_ACCURACY),
@@ -302,14 +313,12 @@ impl Resolved {
     }
 
     /// The model's head, ready to compute this. A one-sided bound of Eve's law at a level of 0.5 and below is an error,
-    /// as is a model of the other task, and a head of many labels, which has one scorer for each.
+    /// as is a model of the other task.
     pub fn scorer(&self, model: &Model) -> Result<Arc<Scorer>> {
         Ok(match self.of(model)? {
             HeadAsked::Intervals(head, asked) => head.scorer(asked)?,
             HeadAsked::Classes(head, output, extras) => head.scorer_with(output, extras)?,
-            HeadAsked::Labels(..) => {
-                return Err(Error::Unsound { why: "a head of many labels has a scorer for each label".into() });
-            }
+            HeadAsked::Labels(head, kind) => head.scorer(kind)?,
         })
     }
 

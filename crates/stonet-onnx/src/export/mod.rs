@@ -10,11 +10,11 @@ mod perceptron;
 mod ranks;
 mod sets;
 
-use stonet::classification::ClassExtras;
+use stonet::classification::{ClassExtras, FittedLabels};
 use stonet::rows::ClassOutput;
 use stonet::score::{Asked, Quantity};
-use stonet::{FittedClassifier, FittedRegressor, Level, Side};
-use stonet_io::{below_name, quantile_name};
+use stonet::{FittedClassifier, FittedRegressor, InputKind, Level, Side};
+use stonet_io::{HeadAsked, Model, Resolved, below_name, quantile_name};
 
 use crate::graph::HeadGraph;
 use crate::{Error, Result};
@@ -132,6 +132,42 @@ pub fn classifier_with(fitted: &FittedClassifier, output: ClassOutput, extras: &
         notes.push(("stonet.level", levels.join(",")));
     }
     lowering.finish(notes)
+}
+
+/// The graph from the network's `logits` or `network_probabilities`, and its `features` where a head reads them, to
+/// `probabilities`: one column per label, each by itself. The metadata have the names of the labels (`stonet.labels`, a
+/// JSON list). Probabilities agree as those of [`classifier`] do.
+pub fn labels(fitted: &FittedLabels, kind: InputKind) -> Result<HeadGraph> {
+    let plan = fitted.plan(kind)?;
+    let mut lowering = Lowering::new(&plan);
+    lowering.output("probabilities".into(), |q| matches!(q, Quantity::Probability { .. }))?;
+    let method = fitted.heads().first().map_or_else(String::new, |head| head.settings().method.to_string());
+    lowering.finish(vec![
+        ("stonet.task", "labels".into()),
+        ("stonet.method", method),
+        ("stonet.labels", list(fitted.names())),
+    ])
+}
+
+/// The graph of a saved head and of what is asked of it; that of a classifier has the names of its classes in its
+/// metadata (`stonet.classes`, a JSON list in the order of the columns of `probabilities`).
+pub fn head_graph(model: &Model, resolved: &Resolved) -> Result<HeadGraph> {
+    match resolved.of(model)? {
+        HeadAsked::Intervals(head, asked) => intervals(head, asked),
+        HeadAsked::Classes(head, output, extras) => {
+            let graph = classifier_with(head, output, extras)?;
+            Ok(match &model.labels {
+                Some(classes) => graph.with_note("stonet.classes", list(classes.names())),
+                None => graph,
+            })
+        }
+        HeadAsked::Labels(head, kind) => labels(head, kind),
+    }
+}
+
+/// A JSON list of texts.
+fn list(names: &[String]) -> String {
+    serde_json::Value::from(names).to_string()
 }
 
 fn side(side: Side) -> &'static str {

@@ -57,7 +57,8 @@ pub fn run_onnxruntime(case: &Case) -> Option<Vec<Array2<f64>>> {
     Some([features].into_iter().chain(outputs.into_iter().map(|o| o.1)).map(|t| t.mapv(f64::from)).collect())
 }
 
-fn agrees(case: &Case) {
+/// Whether the graph of a case says what its model says, on every runtime that there is.
+pub fn agrees(case: &Case) {
     let names: Vec<&str> = case.outputs.iter().map(|o| o.0.as_str()).collect();
     assert_eq!(case.head.outputs(), names, "{}", case.name);
     repeats(case, &run(&case.head.to_onnx(), &case.head, &case.inputs));

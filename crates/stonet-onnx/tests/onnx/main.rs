@@ -6,6 +6,7 @@ mod heads;
 mod hostile;
 mod isotonic;
 mod joined;
+mod labels;
 mod networks;
 mod odd;
 mod sets;

@@ -23,7 +23,9 @@ pub use classes::{
 pub(crate) use classes::{REJECTED, named};
 pub use importance::{Explain, Feature, Importance, Predict};
 pub(crate) use kappa::{choices, points};
-pub use labels::{LabelRow, LabelScores, LabelsEvaluation};
+pub use labels::{
+    LABEL_METRICS, LabelGroup, LabelReliability, LabelRow, LabelScores, LabelsEvaluation, LabelsJudge, LabelsSettings,
+};
 pub use regression::{
     CurvePoint, Diagnosis, DistributionScores, EvaluateSettings, FoundPart, IntervalScores, LEVELS, MemberWeights,
     PooledSubgroup, QUANTILES, QuantilePoint, REGRESSION_METRICS, Ranking, RegressionEvaluation, RegressionJudge,

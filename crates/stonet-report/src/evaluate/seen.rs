@@ -2,7 +2,7 @@
 
 use stonet::Overlap;
 
-use crate::number::percent;
+use crate::number::{capital, percent};
 
 /// A row by its name, which is `new` unless rows were fitted on.
 pub fn called(seen: Option<&Overlap>, name: &str) -> String {
@@ -20,9 +20,7 @@ pub fn sentence(seen: Option<&Overlap>) -> String {
         "whether rows were fitted on is not known: the head has no fingerprints of its rows".into(),
         Overlap::text,
     );
-    let mut letters = text.chars();
-    let first = letters.next().map(|c| c.to_uppercase().collect::<String>()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str())
+    format!("{}.", capital(&text))
 }
 
 /// The overlap beside the number of rows.

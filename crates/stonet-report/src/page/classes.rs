@@ -1,12 +1,13 @@
 //! The part of a page that judges class probabilities.
 
-use super::html::{Bar, Cell, Figure, Sign, Table, key, numbers};
+use super::html::{Bar, Cell, Figure, Sign, Table, key};
+use super::reliability::Diagram;
 use super::shared::{importance, kappa_figures, share_bars};
 use super::{Report, Tone};
 use crate::evaluate::seen::{short, voids};
-use crate::number::{count, percent, points, share, shown, whole};
+use crate::number::{percent, points, share, shown, whole};
 use crate::svg::{Chart, Scale, Style};
-use crate::{ClassEvaluation, Judgement, ReliabilityRow};
+use crate::{ClassEvaluation, Judgement};
 
 /// Scores as people call them, and whether larger is better.
 const SCORES: [(&str, &str); 6] = [
@@ -77,52 +78,16 @@ fn tiles(report: &mut Report, e: &ClassEvaluation) {
 }
 
 fn reliability(report: &mut Report, e: &ClassEvaluation) -> Figure {
-    let mut chart = Chart::new("Confidence and accuracy", "confidence", "accuracy");
-    chart.scales(Scale::Percent, Scale::Percent);
-    let first = |rows: &[ReliabilityRow]| rows.first().map_or(1.0, |r| r.low);
-    let low = first(&e.reliability).min(first(&e.network_reliability));
-    chart.x_range(low, 1.0);
-    chart.y_range(0.0, 1.0);
-    for r in &e.reliability {
-        let tip = format!("by chance {}–{}", points(r.floor.0), points(r.floor.1));
-        chart.area((r.low, r.high), r.floor, Style::Weak, &tip);
-    }
-    chart.line(vec![(low, low), (1.0, 1.0)], Style::Rule, None);
-    if !e.network_reliability.is_empty() {
-        chart.line(e.network_reliability.iter().map(|r| (r.confidence, r.accuracy.value)).collect(), Style::Weak, None);
-    }
-    let mut table = Table::numeric(&["Confidence", "Rows", "Mean", "Accuracy", "95 % interval", "By chance"]);
-    let mut told = Vec::new();
-    for r in &e.reliability {
-        let a = &r.accuracy;
-        let tip =
-            format!("confidence {}, accuracy {}, {}", percent(r.confidence), percent(a.value), count(a.rows, "row"));
-        chart.estimate(r.confidence, a.value, (a.low, a.high), &tip);
-        let outside = a.value < r.floor.0 || a.value > r.floor.1;
-        let (found, arrow) = (percent(a.value), if a.value < r.confidence { "▼" } else { "▲" });
-        table.row(vec![
-            format!("{}–{} %", points(r.low), points(r.high)).into(),
-            whole(a.rows).into(),
-            percent(r.confidence).into(),
-            if outside { Cell::marked(&format!("{found} {arrow}"), "low") } else { found.into() },
-            format!("{}–{}", points(a.low), points(a.high)).into(),
-            format!("{}–{}", points(r.floor.0), points(r.floor.1)).into(),
-        ]);
-        told.push(tip);
-    }
-    chart.describe(&told.join("; "));
-    let mut signs = vec![
-        (Sign::Dot, "accuracy, with 95 % interval"),
-        (Sign::Band, "where chance alone would put it"),
-        (Sign::Rule, "perfectly calibrated"),
-    ];
-    if !e.network_reliability.is_empty() {
-        signs.push((Sign::Weak, "the network's own"));
-    }
-    let content = key(&signs) + &chart.embed() + &numbers(&table, "Confidence and accuracy");
     let caption = "Rows with similar confidence are taken together: of those that say 80 %, 80 % should be right. Dots inside the grey \
                    band are as close to the dashed line as a perfect model would be on so few rows; dots below it are overconfident.";
-    report.figure("reliability", false, "Confidence and accuracy", &content, caption)
+    Diagram {
+        title: "Confidence and accuracy",
+        says: "confidence",
+        is: "accuracy",
+        rows: &e.reliability,
+        network: &e.network_reliability,
+    }
+    .figure(report, caption)
 }
 
 fn confidence(report: &mut Report, e: &ClassEvaluation) -> Figure {

@@ -4,7 +4,9 @@ mod accuracy;
 mod classes;
 mod comparison;
 mod html;
+mod labels;
 mod regression;
+mod reliability;
 mod sets;
 mod shared;
 mod trust;
@@ -17,7 +19,7 @@ use serde_json::Value;
 pub use comparison::{Better, Column, Comparison, Method, Score, Unit};
 
 use crate::svg::{Chart, escape};
-use crate::{ClassEvaluation, RegressionEvaluation};
+use crate::{ClassEvaluation, LabelsEvaluation, RegressionEvaluation};
 use html::Figure;
 
 /// Weak spots that are listed at the top.
@@ -89,6 +91,15 @@ impl Report {
     /// Probabilities judged on new rows.
     pub fn classes(mut self, evaluation: &ClassEvaluation) -> Self {
         classes::add(&mut self, evaluation);
+        if !evaluation.settings.is_null() {
+            self.settings.push(("The fit".into(), evaluation.settings.clone()));
+        }
+        self
+    }
+
+    /// Probabilities of many labels judged on new rows.
+    pub fn labels(mut self, evaluation: &LabelsEvaluation) -> Self {
+        labels::add(&mut self, evaluation);
         if !evaluation.settings.is_null() {
             self.settings.push(("The fit".into(), evaluation.settings.clone()));
         }
@@ -238,6 +249,11 @@ pub fn regression_report(evaluation: &RegressionEvaluation, about: &About) -> St
 /// The page of one evaluation of probabilities.
 pub fn class_report(evaluation: &ClassEvaluation, about: &About) -> String {
     Report::new(about).classes(evaluation).html()
+}
+
+/// The page of one evaluation of many labels.
+pub fn labels_report(evaluation: &LabelsEvaluation, about: &About) -> String {
+    Report::new(about).labels(evaluation).html()
 }
 
 /// The page of methods side by side, and of what else was compared beside them.

@@ -334,6 +334,20 @@ pub enum Error {
         /// Which rows have it: `no row` or `every row`.
         rows: &'static str,
     },
+    /// A label that too few rows have, or do not have, to divide the rows into folds.
+    #[error(
+        "label `{label}` is present in {present} of {rows} rows, which is too one-sided to divide into folds; add rows, leave the label and its output out, or use the method `temperature`"
+    )]
+    RareLabel {
+        /// Its name.
+        label: String,
+        /// Its number, from 0.
+        column: usize,
+        /// Rows that have it.
+        present: usize,
+        /// The number of rows.
+        rows: usize,
+    },
     /// Two classes of one name.
     #[error("classes {first} and {second} (from 0) are both called `{name}`; give each class a name of its own")]
     DuplicateClass {
@@ -611,11 +625,13 @@ impl Error {
 
     /// The same error about a column of many outputs, where it is about the one output of a binary classifier.
     pub fn of_column(mut self, k: usize) -> Self {
-        if let Error::NotAProbability { column, .. }
-        | Error::NotFinite { column, .. }
-        | Error::Magnitude { column, .. } = &mut self
-        {
-            *column = k;
+        match &mut self {
+            // Features are those of all outputs.
+            Error::NotFinite { what: "features", .. } | Error::Magnitude { what: "features", .. } => {}
+            Error::NotAProbability { column, .. }
+            | Error::NotFinite { column, .. }
+            | Error::Magnitude { column, .. } => *column = k,
+            _ => {}
         }
         self
     }

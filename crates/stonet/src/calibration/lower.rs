@@ -22,10 +22,53 @@ pub(crate) fn logits_of(classes: usize) -> ClassOutput {
     ClassOutput { kind: InputKind::Logits, columns: classes }
 }
 
+/// The columns of a network's outputs that tell the classes apart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Read {
+    kind: InputKind,
+    /// Columns of the table.
+    columns: usize,
+    /// The one that is read, where each column belongs to a label of its own.
+    label: Option<usize>,
+}
+
+impl Read {
+    /// The output of one of so many labels.
+    pub(crate) fn label(kind: InputKind, label: usize, labels: usize) -> Self {
+        Read { kind, columns: labels, label: Some(label) }
+    }
+
+    /// How many columns are read.
+    pub(crate) fn columns(self) -> usize {
+        if self.label.is_some() { 1 } else { self.columns }
+    }
+
+    /// How many classes they tell apart; none for features.
+    pub(crate) fn classes(self) -> Option<usize> {
+        self.kind.classes(self.columns())
+    }
+
+    /// The columns as a value of a plan.
+    fn lower(self, b: &mut Builder) -> Node {
+        b.set_kind(self.kind, self.label.is_some());
+        let all = b.port(Port::Logits, self.columns);
+        match self.label {
+            Some(label) if self.columns > 1 => b.pick(all, [label]),
+            _ => all,
+        }
+    }
+}
+
+impl From<ClassOutput> for Read {
+    fn from(ClassOutput { kind, columns }: ClassOutput) -> Self {
+        Read { kind, columns, label: None }
+    }
+}
+
 /// F_L of one calibrator.
 pub(super) fn logits_plan(model: &SkipModel) -> Plan {
     let mut b = Builder::default();
-    let f = model.lower(&mut b, logits_of(model.classes()));
+    let f = model.lower(&mut b, logits_of(model.classes()).into());
     (0..model.classes()).for_each(|class| b.output(Quantity::Logit { class }, f, class, true));
     b.finish()
 }
@@ -33,13 +76,13 @@ pub(super) fn logits_plan(model: &SkipModel) -> Plan {
 /// The weighted mean of the members' probabilities, and the most probable class.
 pub(crate) fn pool_plan(members: &[(f64, &SkipModel)], output: ClassOutput) -> Plan {
     let mut b = Builder::default();
-    let p = pool(&mut b, members, output);
+    let p = pool(&mut b, members, output.into());
     outputs(&mut b, p);
     b.finish()
 }
 
 /// The weighted mean of the members' probabilities.
-pub(crate) fn pool(b: &mut Builder, members: &[(f64, &SkipModel)], output: ClassOutput) -> Node {
+pub(crate) fn pool(b: &mut Builder, members: &[(f64, &SkipModel)], output: Read) -> Node {
     let mut parts = Vec::new();
     for (weight, member) in members {
         let f = member.lower(b, output);
@@ -49,14 +92,14 @@ pub(crate) fn pool(b: &mut Builder, members: &[(f64, &SkipModel)], output: Class
 }
 
 /// Isotonic regression of the network's own probabilities.
-pub(crate) fn isotonic(b: &mut Builder, fitted: &IsotonicOvr, output: ClassOutput) -> Node {
+pub(crate) fn isotonic(b: &mut Builder, fitted: &IsotonicOvr, output: Read) -> Node {
     let z = given(b, output);
     let own = b.op(Op::Softmax { of: z });
     fitted.lower(b, own)
 }
 
 /// Venn-Abers prediction: (1 − p_0, p_1) over its sum.
-pub(crate) fn venn_abers(b: &mut Builder, fitted: &VennAbers, output: ClassOutput) -> Node {
+pub(crate) fn venn_abers(b: &mut Builder, fitted: &VennAbers, output: Read) -> Node {
     let z = given(b, output);
     fitted.lower(b, z)
 }
@@ -70,10 +113,8 @@ pub(crate) fn outputs(b: &mut Builder, p: Node) -> Node {
 }
 
 /// The network's output as logits, as [`InputKind::logits`] makes them.
-fn given(b: &mut Builder, output: ClassOutput) -> Node {
-    let ClassOutput { kind, columns } = output;
-    b.set_kind(kind);
-    let z = b.port(Port::Logits, columns);
+fn given(b: &mut Builder, output: Read) -> Node {
+    let z = output.lower(b);
     let least = InputKind::LEAST_PROBABILITY;
     // One column is that of the second class.
     let pair = |b: &mut Builder, slope: f64, constant: f64| {
@@ -82,7 +123,7 @@ fn given(b: &mut Builder, output: ClassOutput) -> Node {
         both.push([(0, 1.0)], 0.0);
         b.combine(z, both, false)
     };
-    match (kind, columns) {
+    match (output.kind, output.columns()) {
         (InputKind::Probabilities, 1) => {
             let p = pair(b, -1.0, 1.0);
             b.op(Op::Log { of: p, least })
@@ -99,7 +140,7 @@ fn given(b: &mut Builder, output: ClassOutput) -> Node {
 
 impl SkipModel {
     /// F_L.
-    fn lower(&self, b: &mut Builder, output: ClassOutput) -> Node {
+    fn lower(&self, b: &mut Builder, output: Read) -> Node {
         let base = self.base().unwrap_or(Base::plain(1.0));
         let skip = self.base().map(|_| base.lower(b, output));
         let correction = self.correction().map(|(view, net)| {
@@ -114,7 +155,7 @@ impl SkipModel {
 
 impl Base {
     /// A factor and what it multiplies.
-    fn lower(self, b: &mut Builder, output: ClassOutput) -> (f64, Node) {
+    fn lower(self, b: &mut Builder, output: Read) -> (f64, Node) {
         let (z, cooling) = (given(b, output), 1.0 / self.temperature);
         if self.uniform == 0.0 {
             return (cooling, z);
@@ -128,7 +169,7 @@ impl Base {
 
 impl View {
     /// What the network of a correction sees.
-    fn lower(&self, b: &mut Builder, output: ClassOutput, base: Base, single: bool) -> Node {
+    fn lower(&self, b: &mut Builder, output: Read, base: Base, single: bool) -> Node {
         let t = base.temperature;
         match self {
             View::Raw => given(b, output),
@@ -194,11 +235,11 @@ fn network(b: &mut Builder, net: &StoNet, x: Node, single: bool) -> Node {
 
 /// A scorer's columns for these rows side by side, but for the class.
 pub(crate) fn run(scorer: &Scorer, classes: usize, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
-    run_columns(scorer, classes, inputs, classes)
+    run_classes(scorer, classes, inputs, classes)
 }
 
 /// The first `width` outputs of rows with so many classes.
-pub(crate) fn run_columns(
+pub(crate) fn run_classes(
     scorer: &Scorer,
     classes: usize,
     inputs: &ClassInputs<'_>,
@@ -207,6 +248,11 @@ pub(crate) fn run_columns(
     if let Some(z) = inputs.logits.filter(|z| z.ncols() != classes) {
         return Err(Error::shape("logit columns, one per class", classes, z.ncols()));
     }
+    run_columns(scorer, width, inputs)
+}
+
+/// The first so many columns of a scorer for rows of what it reads.
+pub(crate) fn run_columns(scorer: &Scorer, outputs: usize, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
     let plan = scorer.plan();
     let logits = match (plan.width(Port::Logits), inputs.logits) {
         (None, _) => Vec::new(),
@@ -223,5 +269,5 @@ pub(crate) fn run_columns(
     };
     let column = |port: Port, k: usize| if port == Port::Logits { logits[k] } else { features[k] };
     let columns: Vec<Column<'_>> = scorer.inputs().iter().map(|i| column(i.port, i.column)).collect();
-    scorer.run_rows(&columns, inputs.rows(), width)
+    scorer.run_rows(&columns, inputs.rows(), outputs)
 }

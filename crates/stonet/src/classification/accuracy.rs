@@ -213,7 +213,7 @@ impl FittedClassifier {
         let scorer = self.scorer_with(lower::logits_of(self.classes), &ClassExtras::accuracy(&[level]))?;
         // Behind the probabilities and the most probable class.
         let first = self.classes + 1;
-        let all = lower::run_columns(&scorer, self.classes, inputs, first + 2)?;
+        let all = lower::run_classes(&scorer, self.classes, inputs, first + 2)?;
         Ok(all.slice_move(s![.., first..]))
     }
 

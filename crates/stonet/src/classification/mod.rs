@@ -27,12 +27,13 @@ pub use interval::{
     AccuracyBins, AccuracyBounds, AccuracyInterval, ClassInterval, Covariance, IntervalScale, OneClass,
     ProbabilityCovariance, ProbabilityIntervals, Trust, Wald,
 };
-pub use labels::{FittedLabels, LabelRows, label_names, outputs_by_name};
+pub use labels::{FittedLabels, LabelInputs, LabelRows, label_names, labels_by_name};
 pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
 
 use crate::base::{Error, Result};
-use crate::calibration::{IsotonicOvr, SkipModel, VennAbers, lower};
+use crate::calibration::lower::{self, Read};
+use crate::calibration::{IsotonicOvr, SkipModel, VennAbers};
 use crate::metrics::top_class;
 use crate::rows::{ClassInputs, ClassOutput};
 use crate::score::{Builder, Kept, Node, Plan, Scorer};
@@ -304,7 +305,7 @@ impl FittedClassifier {
     /// as are sets that are drawn at random.
     pub fn plan_with(&self, output: ClassOutput, extras: &ClassExtras) -> Result<Plan> {
         let mut b = Builder::default();
-        let p = self.lower(&mut b, output)?;
+        let p = self.lower(&mut b, output.into())?;
         let top = lower::outputs(&mut b, p);
         if !extras.sets.is_empty() {
             self.need_sets()?.lower(&mut b, output, (p, top), &extras.sets)?;
@@ -316,11 +317,11 @@ impl FittedClassifier {
     }
 
     /// The probabilities as a value of a plan.
-    fn lower(&self, b: &mut Builder, output: ClassOutput) -> Result<Node> {
+    fn lower(&self, b: &mut Builder, output: Read) -> Result<Node> {
         if self.own_reads_logits() {
-            let found = output.kind.classes(output.columns).ok_or(Error::NoLogits { what: "this model" })?;
+            let found = output.classes().ok_or(Error::NoLogits { what: "this model" })?;
             if found != self.classes {
-                return Err(Error::shape("logit columns, one per class", self.classes, output.columns));
+                return Err(Error::shape("logit columns, one per class", self.classes, output.columns()));
             }
         }
         Ok(match &self.model {

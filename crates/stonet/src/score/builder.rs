@@ -1,6 +1,7 @@
 //! A plan in the making: operations are appended one by one, and columns that nothing uses are left out at the end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::mem::Discriminant;
 
 use super::op::{Op, Sparse};
 use super::plan::{Input, Node, Output, Plan, Port, Quantity, Value};
@@ -12,10 +13,14 @@ use crate::sparse::Clamp;
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
     values: Vec<Value>,
+    /// The values by their operation and the first value that it takes.
+    alike: HashMap<(Discriminant<Op>, Option<usize>), Vec<usize>>,
     outputs: Vec<Output>,
     /// The value of every table that is read, and how many columns the table has.
     ports: BTreeMap<Port, (Node, usize)>,
     kind: InputKind,
+    /// Whether each column of the logits is an output by itself.
+    each: bool,
     /// Where the target lies.
     range: Option<(f64, f64)>,
 }
@@ -36,17 +41,21 @@ impl Builder {
         node
     }
 
-    /// What the columns of the logits are.
-    pub(crate) fn set_kind(&mut self, kind: InputKind) {
-        self.kind = kind;
+    /// What the columns of the logits are, and whether each of them belongs to a label of its own.
+    pub(crate) fn set_kind(&mut self, kind: InputKind, each: bool) {
+        (self.kind, self.each) = (kind, each);
     }
 
     /// The value of an operation; what is asked for twice is computed once.
     fn push(&mut self, op: Op, width: usize, single: bool) -> Node {
         let value = Value { op, width, single };
-        if let Some(known) = self.values.iter().position(|v| *v == value) {
+        // Equal operations take the same first value, so only few have to be compared.
+        let first = value.op.takes().first().map(|n| n.index());
+        let alike = self.alike.entry((std::mem::discriminant(&value.op), first)).or_default();
+        if let Some(&known) = alike.iter().find(|&&i| self.values[i] == value) {
             return Node(known);
         }
+        alike.push(self.values.len());
         self.values.push(value);
         Node(self.values.len() - 1)
     }
@@ -156,7 +165,7 @@ impl Builder {
             }
         }
         let ports = self.ports.iter().map(|(&port, &(_, width))| (port, width)).collect();
-        Plan { ports, inputs, values: self.values, outputs: self.outputs, kind: self.kind }
+        Plan { ports, inputs, values: self.values, outputs: self.outputs, kind: self.kind, each: self.each }
     }
 
     /// Leaves out columns of inputs and of clipped inputs that nothing uses.

@@ -31,7 +31,7 @@ pub enum Port {
     Upper,
     /// The network's own standard deviations, one column per target.
     Sd,
-    /// The network's output per class, of the plan's [kind](Plan::kind).
+    /// The network's output per class or label, of the plan's [kind](Plan::kind).
     Logits,
     /// Values t at which P(y ≤ t) is asked, one column per target.
     Values,
@@ -149,9 +149,9 @@ pub enum Quantity {
         /// The number of the class.
         class: usize,
     },
-    /// The probability of a class.
+    /// The probability of a class, or of a label.
     Probability {
-        /// The number of the class.
+        /// The number of the class or label.
         class: usize,
     },
     /// The number of the most probable class; the first of equals.
@@ -237,6 +237,8 @@ pub struct Plan {
     pub(super) values: Vec<Value>,
     pub(super) outputs: Vec<Output>,
     pub(super) kind: InputKind,
+    /// Whether each column of the logits is an output by itself.
+    pub(super) each: bool,
 }
 
 impl Plan {

@@ -176,9 +176,7 @@ impl Scorer {
     }
 
     fn block(&self, columns: &[Column<'_>], rows: Range<usize>, out: &mut Block<'_>) -> Result<()> {
-        let logits = columns.iter().zip(&self.plan.inputs).filter(|(_, i)| i.port == Port::Logits);
-        let logits: Vec<Column<'_>> = logits.map(|(c, _)| *c).collect();
-        if let Err(wrong) = self.plan.kind.check(rows.clone(), logits.len(), |row, k| logits[k].at(row)) {
+        if let Err(wrong) = self.check_kind(columns, rows.clone()) {
             return Err(self.not_finite(columns, rows).unwrap_or(wrong));
         }
         if let Some(wrong) = self.not_positive(columns, rows.clone()) {
@@ -189,6 +187,19 @@ impl Scorer {
         let done = self.tiles(columns, &rows, out, &mut room);
         self.rooms.lock().unwrap_or_else(PoisonError::into_inner).push(room);
         done
+    }
+
+    /// Fails with the first row whose logits are not of the plan's kind.
+    fn check_kind(&self, columns: &[Column<'_>], rows: Range<usize>) -> Result<()> {
+        let Plan { kind, each, .. } = self.plan;
+        let logits = columns.iter().zip(&self.plan.inputs).filter(|(_, i)| i.port == Port::Logits);
+        let logits: Vec<(Column<'_>, usize)> = logits.map(|(c, i)| (*c, i.column)).collect();
+        if !each {
+            return kind.check(rows, logits.len(), |row, k| logits[k].0.at(row));
+        }
+        logits.iter().try_for_each(|(column, k)| {
+            kind.check(rows.clone(), 1, |row, _| column.at(row)).map_err(|e| e.of_column(*k))
+        })
     }
 
     fn tiles(&self, columns: &[Column<'_>], rows: &Range<usize>, out: &mut Block<'_>, room: &mut Room) -> Result<()> {

@@ -1,19 +1,15 @@
 //! `stonet evaluate` of a head of many labels: the scores of each label, and their means.
 
-use ndarray::Array2;
-use stonet::InputKind;
 use stonet::classification::FittedLabels;
+use stonet::{InputKind, Seed};
 use stonet_io::Model;
-use stonet_report::{About, LabelsEvaluation};
+use stonet_report::{About, LabelsEvaluation, LabelsJudge, LabelsSettings, labels_report};
 
 use super::{Evaluate, HASH, Told};
 use crate::Outcome;
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::{Batch, LabelFile, Source};
-
-/// Bytes of a row's probability of a label and of the label itself.
-const KEPT: u64 = 9;
 
 impl Evaluate {
     pub(super) fn labels(
@@ -23,37 +19,28 @@ impl Evaluate {
         kind: InputKind,
         console: &Console,
     ) -> Result<Outcome> {
-        let refused = [("--report", self.report.report.is_some()), ("--by", self.by.is_some())];
-        if let Some((flag, _)) = refused.into_iter().find(|(_, given)| *given) {
-            return Err(Error::flag(flag, "is not for heads of many labels yet; leave it out"));
-        }
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
+        let settings = LabelsSettings { seed: Seed::new(self.seed.seed), ..LabelsSettings::default() };
+        let mut judge = LabelsJudge::new(fitted, self.by.as_deref(), &settings);
         let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
-        let (mut p, mut present) = (Vec::new(), Vec::new());
-        let kept = HASH + KEPT * fitted.names().len() as u64;
-        source.stream(LabelFile::reading_like(&model.columns), model, kept, |batch: &Batch<'_>| {
+        let reading = LabelFile::reading_like(&model.columns, self.by.as_deref());
+        source.stream(reading, model, HASH + judge.bytes_per_row(), |batch: &Batch<'_>| {
             let rows = LabelFile::known(&source, &model.columns, kind, batch.table, &batch.rows())
                 .map_err(|e| e.after_rows(batch.first))?;
             hashes.extend(&rows.hashes);
             if batch.whole {
                 fingerprint = rows.fingerprint();
             }
-            let found = fitted.probabilities(kind, rows.outputs.view());
-            let found = found.map_err(|e| Error::labels(&self.rows, &model.columns)(e.after_rows(batch.first)))?;
-            p.extend(found.iter().copied());
-            present.extend(rows.present.iter().copied());
-            Ok(())
+            let by = self.by.as_deref().map(|by| batch.table.text(by)).transpose()?;
+            let inputs = rows.inputs().map_err(|e| e.after_rows(batch.first))?;
+            // The judge counts rows from the first batch on.
+            judge.add(&inputs, rows.present.view(), by).map_err(Error::labels(&self.rows, &model.columns))
         })?;
         let seen = model.overlap(&hashes, || fingerprint);
         self.seen.check(seen.as_ref(), &self.rows, console)?;
-        let shape = (hashes.len(), fitted.names().len());
-        let misfit = |_| Error::flag("ROWS", "have another number of labels than the head");
-        let p = Array2::from_shape_vec(shape, p).map_err(misfit)?;
-        let present = Array2::from_shape_vec(shape, present).map_err(misfit)?;
-        let evaluation = LabelsEvaluation::new(fitted.names(), p.view(), present.view())
-            .map_err(Error::rows(&self.rows))?
-            .with_seen(seen);
-        self.tell(model, &evaluation, console)
+        drop(hashes);
+        let evaluation = console.run("evaluate", |tick| judge.finish(Some(tick)).map_err(Error::rows(&self.rows)))?;
+        self.tell(model, &evaluation.with_seen(seen), console)
     }
 }
 
@@ -68,7 +55,7 @@ impl Told for LabelsEvaluation {
     fn text(&self) -> String {
         self.text()
     }
-    fn page(&self, _: &About) -> Option<String> {
-        None
+    fn page(&self, about: &About) -> String {
+        labels_report(self, about)
     }
 }

@@ -35,10 +35,8 @@ impl Fit {
         }
         let calibration = rows.calibration()?;
         let fitted = console.run("fit", |tick| {
-            post.fit_labels(&calibration, Seed::new(self.seed.seed), tick).map_err(|e| match e {
-                stonet::Error::OneClass { .. } => rows.too_rare(),
-                e => Error::labels(&self.rows, &rows.columns)(e),
-            })
+            let fitted = post.fit_labels(&calibration, Seed::new(self.seed.seed), tick);
+            fitted.map_err(Error::labels(&self.rows, &rows.columns))
         })?;
         let mut warnings = Vec::new();
         let mut labels = Vec::new();

@@ -93,7 +93,7 @@ impl FittedClassSets {
         }
         let judged = match self.models.is_empty() {
             true => vec![p],
-            false => self.models.iter().map(|m| m.lower(b, output)).collect::<Result<_>>()?,
+            false => self.models.iter().map(|m| m.lower(b, output.into())).collect::<Result<_>>()?,
         };
         let scores = judged.into_iter().zip(self.scores.scores());
         let folds: Vec<Node> = scores.map(|(of, &score)| b.op(Op::Conformity { of, score })).collect();
