@@ -198,7 +198,7 @@ mod tests {
         let ends = [0.0, 0.5, 0.99994, 0.99997, 1.0];
         let bin = |e: &[f64]| AccuracyInterval { from: e[0], to: e[1], rows: 1, right: 1, lower: 0.0, upper: 1.0 };
         let names = bin_names(&ends.windows(2).map(bin).collect::<Vec<_>>());
-        assert_eq!(names, ["0.0–50.0 %", "50.0–99.994 %", "99.994–99.997 %", "99.997–100.000 %"]);
+        assert_eq!(names, ["0.0–50.0 %", "50.0–99.99 %", "99.99–99.997 %", "99.997–100.000 %"]);
         assert_eq!(bin_names(&[bin(&[0.0, 1.0])]), ["0.0–100.0 %"]);
     }
 
