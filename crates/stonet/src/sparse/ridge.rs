@@ -464,12 +464,12 @@ mod tests {
                 let near = primal.iter().zip(&dual).all(|(a, b)| (a / b - 1.0).abs() < 1e-5);
                 assert!(near, "{n} × {p}, {beside} beside: {primal} {dual}");
                 for other in [&b, &c] {
-                    for k in 0..grid.len() {
-                        for (a, b) in [(&a.coefficients, &other.coefficients), (&a.values, &other.values)] {
-                            let size = a[k].iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
-                            let near = (&a[k] - &b[k]).iter().all(|d| d.abs() < 1e-7 * size);
-                            assert!(near, "{n} × {p}, {beside} beside, at {}", grid[k]);
-                        }
+                    let pairs =
+                        a.coefficients.iter().zip(&other.coefficients).chain(a.values.iter().zip(&other.values));
+                    for ((a, b), penalty) in pairs.zip(grid.iter().cycle()) {
+                        let size = a.iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
+                        let near = (a - b).iter().all(|d| d.abs() < 1e-7 * size);
+                        assert!(near, "{n} × {p}, {beside} beside, at {penalty}");
                     }
                 }
             }
@@ -491,10 +491,9 @@ mod tests {
                 let [whole, parts] = [0, beside].map(|q| fitted(form, &x, q, &y, &grid, &vec![0; n]));
                 let (a, b) = (whole.left_out.squares(), parts.left_out.squares());
                 assert!(a.iter().zip(&b).all(|(a, b)| (a / b - 1.0).abs() < 1e-8), "{n} × {p}, {form:?}: {a} {b}");
-                for k in 0..grid.len() {
-                    let size = whole.coefficients[k].iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
-                    let near = (&whole.coefficients[k] - &parts.coefficients[k]).iter().all(|d| d.abs() < 1e-8 * size);
-                    assert!(near, "{n} × {p}, {form:?}, at {}", grid[k]);
+                for ((a, b), penalty) in whole.coefficients.iter().zip(&parts.coefficients).zip(grid) {
+                    let size = a.iter().fold(1e-12, |m: f64, v| m.max(v.abs()));
+                    assert!((a - b).iter().all(|d| d.abs() < 1e-8 * size), "{n} × {p}, {form:?}, at {penalty}");
                 }
             }
         }
