@@ -37,6 +37,22 @@ fn one_calibrated_label_of_forty_is_beyond_chance() {
 }
 
 #[test]
+fn calibrated_heads_are_rarely_called_otherwise() {
+    let judged = |labels: usize, seed: u64| {
+        let (p, present) = calibrated(100, labels, seed);
+        LabelsEvaluation::new(&names(labels), p.view(), present.view(), &LabelsSettings::default()).unwrap()
+    };
+    // Four labels of 40 are needed, each with probability 6/201 at most: 3.3 % of all heads. Of 60 heads that are 2 with
+    // a standard deviation of 1.4.
+    let called = (1..=60).filter(|&seed| !judged(40, seed).calibrated()).count();
+    assert!(called as f64 <= 2.0 + 4.5 * 1.4, "{called}");
+    // A head of one label is judged by that label.
+    let alone: Vec<LabelsEvaluation> = (1..=200).map(|seed| judged(1, seed)).collect();
+    assert!(alone.iter().all(|e| e.calibrated() == (e.beyond_chance == 0)));
+    assert!(alone.iter().any(|e| !e.calibrated()));
+}
+
+#[test]
 fn scores_and_bins_by_hand() {
     let p = Array2::from_shape_fn((40, 1), |(i, _)| if i < 20 { 0.3 } else { 0.9 });
     let present = Array2::from_shape_fn((40, 1), |(i, _)| if i < 20 { i < 10 } else { i < 38 });

@@ -103,8 +103,12 @@ impl Fit {
     /// What is set for many labels, which have nothing beside their probabilities.
     pub(super) fn label_settings(&self) -> Result<PostStoNetClassifier> {
         let why = "is for --task classification; --task labels gives one probability per label";
-        let given = self.sets.given().or(self.accuracy.given());
-        if let Some(flag) = given {
+        if let Some(flag) = self.sets.given() {
+            let why = "is for --task classification: prediction sets hold one class of a row, and with --task labels a row may have any \
+                       number of labels; leave it out";
+            return Err(Error::flag(flag, why));
+        }
+        if let Some(flag) = self.accuracy.given() {
             return Err(Error::flag(flag, why));
         }
         if self.level.is_some() {

@@ -190,9 +190,10 @@ impl LabelsEvaluation {
         LabelsEvaluation { seen, ..self }
     }
 
-    /// Whether no more labels exceed their limits than chance alone makes exceed them on average.
+    /// Whether so many labels may exceed their limits by chance alone: an exact binomial test with an error of 2.5 %, which
+    /// takes labels for independent of each other.
     pub fn calibrated(&self) -> bool {
-        self.beyond_chance as f64 <= BEYOND * self.labels.len() as f64
+        by_chance(self.beyond_chance, self.labels.len())
     }
 }
 
@@ -236,6 +237,12 @@ fn mean(labels: &[LabelRow]) -> LabelScores {
         cece: mean(|s| s.cece),
         ece_chance: mean(|s| s.ece_chance),
     }
+}
+
+/// Whether so many of the labels may exceed their limits although every probability is right. The one label of a head
+/// that exceeds its limit does not.
+fn by_chance(beyond: usize, labels: usize) -> bool {
+    Proportion::new(beyond as f64, labels).low < BEYOND * (1.0 - 1e-9)
 }
 
 /// How many labels are off by more than chance.

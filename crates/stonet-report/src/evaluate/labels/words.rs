@@ -26,7 +26,7 @@ impl LabelsEvaluation {
     /// Subgroups in which more labels are off by more than chance than chance explains.
     pub fn weak_spots(&self) -> Vec<String> {
         let Some((column, groups)) = &self.subgroups else { return Vec::new() };
-        let off = groups.iter().filter(|g| g.beyond_chance as f64 > super::BEYOND * self.labels.len() as f64);
+        let off = groups.iter().filter(|g| !super::by_chance(g.beyond_chance, self.labels.len()));
         let told = off.map(|g| {
             let (label, ece, limit) = (&g.worst.label, points(g.worst.scores.ece), points(g.worst.ece_limit));
             format!(
