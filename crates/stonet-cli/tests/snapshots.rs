@@ -53,12 +53,17 @@ fn help_of_every_command() {
     }
 }
 
-/// What stands on standard error, with the exit code; paths and times are not part of it.
+/// What stands on standard error, with the exit code; paths, and sizes that depend on a fit's digits, are not part of it.
 fn message(desk: &Desk, line: &str) -> String {
     let output = desk.stonet(line).output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();
     let place = desk.at("").display().to_string();
     let text = text.replace(place.trim_end_matches('/'), "[DIR]");
+    let text =
+        match text.split_once("a header of ").and_then(|(before, rest)| Some((before, rest.split_once(" bytes")?.1))) {
+            Some((before, after)) => format!("{before}a header of [N] bytes{after}"),
+            None => text,
+        };
     format!("$ stonet {line}\n[{}] {}\n", output.status.code().unwrap_or(-1), text.trim_end())
 }
 
