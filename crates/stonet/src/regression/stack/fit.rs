@@ -374,8 +374,12 @@ mod tests {
         let y = x.map_axis(Axis(1), |r| r[0] + (0.4 * r[1]).exp() * next().powi(2)).insert_axis(Axis(1));
         let d = y.mapv(|y| 0.8 * y + 0.1);
         let groups: Vec<usize> = (0..n).map(|i| i / 3).collect();
-        let stonet =
-            StoNetSettings { steps: 20, kappas: Some(vec![0.01, 0.2]), hidden: vec![3], ..StoNetSettings::default() };
+        let stonet = StoNetSettings {
+            steps: 20,
+            kappas: Some(vec![0.01, 0.1, 0.5, 2.0]),
+            hidden: vec![3],
+            ..StoNetSettings::default()
+        };
         let (lower, upper) = (d.mapv(|d| d - 0.5), Array2::from_shape_fn((n, 1), |(i, _)| d[[i, 0]] + x[[i, 1]].exp()));
         for (kind, grouped, own) in [
             (Kind::Fast, false, false),

@@ -87,3 +87,48 @@ impl Fold<'_> {
         (mean, sd / (excess.len().max(1) as f64).sqrt())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::super::members::Scaled;
+    use super::*;
+    use crate::base::Seed;
+    use crate::network::{Activation, StoNet};
+    use crate::rows::RegressionRows;
+    use crate::sparse::ridge::Clip;
+
+    /// A path ends fold by fold, and a fold's predictions do not depend on the other's rows.
+    #[test]
+    fn a_fold_ends_where_its_own_rows_say_so() {
+        let x = Array2::from_shape_fn((40, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+        let y = Array2::from_shape_fn((40, 1), |(i, _)| if i < 20 { 0.0 } else { 10.0 } + 0.1 * (i as f64).cos());
+        let rows = RegressionRows::new(x.view(), y.view()).unwrap();
+        let data = rows.output(0);
+        let (low, high): (Vec<usize>, Vec<usize>) = (0..40).partition(|&i| i < 20);
+        let net = StoNet::random(&[2, 3, 1], Activation::Tanh, Seed::new(1)).unwrap();
+        let clip = Clip::fit(x.view(), &low).unwrap();
+        // A scale of 0 leaves the centre alone.
+        let constant = |value: f64| Member::StoNet(Scaled::new(clip.clone(), (value, 0.0), net.clone()));
+        let none = Member::Skip { intercept: -50.0, slope: 0.0, correction: None };
+        let seen = |folds: &[&[usize]], path: &[&Member]| {
+            let mut watch = Watch::new(&data, folds);
+            let go_on: Vec<bool> = path.iter().map(|m| watch.see(m).unwrap()).collect();
+            (go_on, watch.into_predictions())
+        };
+        let path = [0.0, 5.0, 10.0, 20.0].map(constant);
+        let path: Vec<&Member> = path.iter().collect();
+        let (go_on, both) = seen(&[&low, &high], &path);
+        assert_eq!(go_on, [true, true, true, false]);
+        assert_eq!((both[0].ncols(), both[1].ncols()), (2, 4));
+        // Alone, each fold has the same predictions.
+        assert_eq!(seen(&[&low], &path[..2]), (vec![true, false], vec![both[0].clone()]));
+        assert_eq!(seen(&[&high], &path).1, [both[1].clone()]);
+        // What has no StoNet is not compared.
+        let rows = rows.with_prediction(y.view()).unwrap();
+        let data = rows.output(0);
+        let mut watch = Watch::new(&data, &[&low]);
+        assert!(watch.see(&none).unwrap() && watch.see(path[1]).unwrap() && watch.see(path[0]).unwrap());
+    }
+}
