@@ -30,6 +30,28 @@ def test_functions_make_a_network(regression: Any, classes: Any) -> None:
         stonet.PostStoNet(lambda z: z).predict(z)
 
 
+def test_arguments_of_rows_reach_the_head(regression: Any, classes: Any) -> None:
+    x, y, d = regression
+    regions = np.where(x[:, 1] > 0, "north", "south")
+    rows: dict[str, Any] = {"within": regions, "lower": d - 1.0, "upper": d + 1.5}
+    both = stonet.PostStoNet(lambda x: x, lambda x: x[:, 0] + 0.1, interval="fast", also=None).fit(x, y, **rows)
+    want = stonet.PostStoNetRegressor(interval="fast").fit(x, y, d, **rows)
+    for name in ("predict", "predict_interval", "predict_quantile"):
+        np.testing.assert_array_equal(getattr(both, name)(x, **rows)[-1], getattr(want, name)(x, d, **rows)[-1])
+    np.testing.assert_array_equal(both.predict_cdf(x, values=0.5, **rows), want.predict_cdf(x, d, values=0.5, **rows))
+    assert both.report(x + 1e-6, y, **rows)["coverage"] > 0.8
+    with pytest.raises(ValueError, match="lower and upper must be given"):
+        both.predict_interval(x, within=regions)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'inside'"):
+        stonet.PostStoNet(lambda x: x).fit(x, y, inside=regions)
+    z, labels = classes
+    sure = stonet.PostStoNet(lambda z: z, lambda z: z, method="temperature")
+    with pytest.raises(ValueError, match="within is for regression"):
+        sure.fit(z, labels, within=labels)
+    with pytest.raises(ValueError, match="within is for regression"):
+        sure.fit(z, labels).predict(z, within=labels)
+
+
 def test_parameters_of_classifiers_make_classes_and_groups_and_weights_are_told(regression: Any, classes: Any) -> None:
     z, labels = classes
     binary, score = (labels > 0).astype(np.int64), z[:, 1:].max(axis=1) - z[:, 0]

@@ -2,6 +2,8 @@
 //! `class_time [CLASSES [ROWS [METHODS]]]`, such as `class_time 100,1000 5000,25000 stack,svs`; the default on 10 and
 //! 100 classes and 5000 rows unless others are named.
 
+mod usage;
+
 use std::time::Instant;
 
 use ndarray::Array2;
@@ -31,13 +33,6 @@ fn draw(rows: usize, k: usize) -> (Array2<f64>, Vec<usize>) {
     (scores, labels)
 }
 
-/// GiB that the process has used at most, where the system tells.
-fn peak() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
-    Some(line.split_whitespace().nth(1)?.parse::<f64>().ok()? / (1024.0 * 1024.0))
-}
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let list = |at: usize, other: &str| -> Vec<String> {
         let given = std::env::args().nth(at).unwrap_or_else(|| other.to_owned());
@@ -58,7 +53,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let begin = Instant::now();
                 let p = fitted.probabilities(&ClassInputs::logits(logits.view())?)?;
                 let thousands = p.nrows() as f64 / begin.elapsed().as_secs_f64() / 1e3;
-                let memory = peak().map_or(String::new(), |gib| format!(", {gib:.2} GiB at most so far"));
+                let memory = usage::peak_memory()
+                    .map_or(String::new(), |b| format!(", {:.2} GiB at most so far", b / 1024f64.powi(3)));
                 let members: Vec<String> =
                     fitted.notes().iter().map(|m| format!("{} {:.2}", m.method, m.weight)).collect();
                 println!(

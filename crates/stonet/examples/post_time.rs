@@ -2,11 +2,14 @@
 //! fast,stack`; prints seconds per kind of interval, rows predicted per second, and the peak memory of the process
 //! relative to the features.
 
+mod usage;
+
 use std::time::Instant;
 
 use ndarray::{Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use stonet::{Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
+use usage::{peak_memory, processor_seconds};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -55,19 +58,4 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("peak memory {:.0} MB, {:.2} times the features", peak / 1e6, peak / data);
     }
     Ok(())
-}
-
-/// Seconds of processor of all threads so far, in steps of a hundredth; 0 where the system does not tell.
-fn processor_seconds() -> f64 {
-    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0.0 };
-    // Behind the name in parentheses, user and system time are the 12th and the 13th number.
-    let numbers = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
-    numbers.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0
-}
-
-/// The largest resident set of this process so far, where the system tells.
-fn peak_memory() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|l| l.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse::<f64>().ok().map(|kb| kb * 1024.0)
 }

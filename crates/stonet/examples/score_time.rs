@@ -2,6 +2,8 @@
 //! interval, fitted on 2000 rows of 100 features of which thirteen matter, and of the default classifier for 10 and 100
 //! classes.
 
+mod usage;
+
 use ndarray::{Array2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 use stonet::metrics::top_class;
@@ -61,17 +63,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Million rows per second of processor time, the best of five.
 fn rate<T>(rows: usize, work: impl Fn() -> stonet::Result<T>) -> stonet::Result<f64> {
     let once = || {
-        let begin = processor();
-        work().map(|_| processor() - begin)
+        let begin = usage::processor_seconds();
+        work().map(|_| usage::processor_seconds() - begin)
     };
     let best = (0..5).map(|_| once()).collect::<stonet::Result<Vec<_>>>()?.into_iter().fold(f64::INFINITY, f64::min);
     Ok(rows as f64 / best / 1e6)
-}
-
-/// Seconds of processor time of this process: what a core would take alone, whatever else the machine does.
-fn processor() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
-    // User and system time in hundredths of a second, counted from behind the name of the program.
-    [11, 12].iter().filter_map(|&i| fields.get(i)?.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

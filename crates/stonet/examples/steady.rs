@@ -10,12 +10,15 @@
 //! the same, root mean squared error of the prediction from the true mean, weight of the StoNets, seconds of processor.
 //! With `STEADY_PATHS=1` in the environment, also what the choice of κ saw.
 
+mod usage;
+
 use std::error::Error;
 
 use ndarray::{Array1, Array2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use stonet::metrics::{coverage, mean_length, winkler};
 use stonet::{Intervals, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
+use usage::processor_seconds;
 
 const FEATURES: usize = 50;
 const TEST: usize = 20_000;
@@ -100,11 +103,4 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{name} n={n}: {}", told.join(", "));
     }
     Ok(())
-}
-
-/// Seconds of processor of all threads so far.
-fn processor_seconds() -> f64 {
-    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return 0.0 };
-    let numbers = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
-    numbers.filter_map(|n| n.parse::<f64>().ok()).sum::<f64>() / 100.0
 }

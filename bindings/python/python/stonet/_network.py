@@ -24,6 +24,8 @@ from ._regression import PostStoNetRegressor
 from ._report import report
 
 _P = TypeVar("_P", bound="PostStoNet")
+# Arguments of rows beside the network's inputs; regression alone has them.
+_OF_ROWS = ("within", "conditional", "lower", "upper", "sd")
 
 
 class PostStoNet:
@@ -220,14 +222,15 @@ class PostStoNet:
         groups : array-like, optional
             Regression: the group of every row, such as a subject; rows of a group are never split.
         **more
-            Nothing; ``sample_weight`` is refused with the reason.
+            Regression: ``within``, ``conditional``, ``lower``, ``upper`` and ``sd`` of `PostStoNetRegressor.fit`.
+            ``sample_weight`` is refused with the reason.
 
         Returns
         -------
         PostStoNet
             Itself.
         """
-        arguments.refuse("fit", more)
+        arguments.refuse("fit", {name: value for name, value in more.items() if name not in _OF_ROWS})
         wanted = self.also if callable(self.also) else arguments.further(self.also)
         rows, raw = self._tap_raw(x, {"auto": _core.MOST_INPUTS, "inputs": np.inf}.get(str(wanted), 0))
         target = rows.target if y is None else np.asarray(y)
@@ -237,11 +240,11 @@ class PostStoNet:
         if task == "regression":
             head = PostStoNetRegressor(**self.parameters)
             also = self._further(x, rows, raw)
-            self.head_: Any = head.fit(rows.features, target, rows.output, groups=groups, also=also)
+            self.head_: Any = head.fit(rows.features, target, rows.output, groups=groups, also=also, **more)
         elif wanted not in ("auto", None):
             raise ValueError("also is for regression, and these targets are classes")
-        elif groups is not None:
-            raise ValueError("groups is for regression, and these targets are classes")
+        elif given := [name for name, value in {"groups": groups, **more}.items() if value is not None]:
+            raise ValueError(f"{given[0]} is for regression, and these targets are classes")
         elif rows.output is None:
             raise ValueError("classes need the network's logits: give output")
         else:
@@ -262,27 +265,34 @@ class PostStoNet:
         rows, raw = self._tap_raw(x, np.inf if self._needs_further() else 0)
         if isinstance(head, PostStoNetRegressor):
             return getattr(head, what)(rows.features, rows.output, also=self._known_further(x, raw), **more)
+        of_rows = [name for name in _OF_ROWS if name in more]
+        if of_rows:
+            raise ValueError(f"{of_rows[0]} is for regression, and this {type(self).__name__} has a classifier")
         return getattr(head, what)(rows.output, **more)
 
-    def predict(self, x: Any) -> Any:
-        """Return the predictions or the most probable classes of inputs."""
-        return self._ask("predict", x)
+    def predict(self, x: Any, **of_rows: Any) -> Any:
+        """Return the predictions or the most probable classes of inputs.
 
-    def predict_interval(self, x: Any, confidence_level: Any = None) -> Any:
+        Here and below, ``of_rows`` are arguments of the rows that a regression was fitted with, as the same method of
+        `PostStoNetRegressor` takes them: ``within``, ``conditional``, ``lower``, ``upper``, ``sd``.
+        """
+        return self._ask("predict", x, **of_rows)
+
+    def predict_interval(self, x: Any, confidence_level: Any = None, **of_rows: Any) -> Any:
         """Return predictions and intervals, as `PostStoNetRegressor.predict_interval` does."""
-        return self._ask("predict_interval", x, confidence_level=confidence_level)
+        return self._ask("predict_interval", x, confidence_level=confidence_level, **of_rows)
 
-    def predict_quantile(self, x: Any, quantiles: Any = (0.05, 0.5, 0.95)) -> Any:
+    def predict_quantile(self, x: Any, quantiles: Any = (0.05, 0.5, 0.95), **of_rows: Any) -> Any:
         """Return quantiles, as `PostStoNetRegressor.predict_quantile` does."""
-        return self._ask("predict_quantile", x, quantiles=quantiles)
+        return self._ask("predict_quantile", x, quantiles=quantiles, **of_rows)
 
-    def predict_cdf(self, x: Any, values: Any) -> Any:
+    def predict_cdf(self, x: Any, values: Any, **of_rows: Any) -> Any:
         """Return P(y ≤ t) for each t of some values, as `PostStoNetRegressor.predict_cdf` does."""
-        return self._ask("predict_cdf", x, values=values)
+        return self._ask("predict_cdf", x, values=values, **of_rows)
 
-    def predict_distribution(self, x: Any) -> Any:
+    def predict_distribution(self, x: Any, **of_rows: Any) -> Any:
         """Return the distribution of every row, as `PostStoNetRegressor.predict_distribution` does."""
-        return self._ask("predict_distribution", x)
+        return self._ask("predict_distribution", x, **of_rows)
 
     def predict_proba(self, x: Any) -> Any:
         """Return class probabilities, as `PostStoNetClassifier.predict_proba` does."""
@@ -308,7 +318,8 @@ class PostStoNet:
         path : path-like, optional
             Where the page goes.
         **more
-            ``confidence_level``, ``joint`` and ``title`` of `stonet.report`.
+            ``confidence_level``, ``joint`` and ``title`` of `stonet.report`, and the arguments of the rows that a
+            regression was fitted with: ``within``, ``conditional``, ``lower``, ``upper``, ``sd``.
 
         Returns
         -------

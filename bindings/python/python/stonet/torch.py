@@ -151,7 +151,7 @@ class PostStoNet(_PostStoNet):
         groups : array-like, optional
             Regression: the group of every row, such as a subject; rows of a group are never split.
         **more
-            Nothing; ``sample_weight`` is refused with the reason.
+            As of `stonet.PostStoNet.fit`.
 
         Returns
         -------

@@ -86,9 +86,11 @@ impl Place<'_, '_> {
         let (mut first, mut second) = (|m: Member| stonet.see(&m), |m: Member| skip.see(&m));
         self.each(self.members.stonet.then_some(&mut first as Seen<'_>), self.members.skip.then_some(&mut second))?;
         let watches = [(self.members.stonet, stonet), (self.members.skip, skip)];
-        let members: Vec<Vec<_>> =
-            watches.into_iter().filter(|(there, _)| *there).map(|(_, watch)| watch.into_predictions()).collect();
-        Ok((0..folds.len()).map(|f| members.iter().map(|m| m[f].clone()).collect()).collect())
+        let mut by_fold = vec![super::fit::Predictions::new(); folds.len()];
+        for (_, watch) in watches.into_iter().filter(|(there, _)| *there) {
+            by_fold.iter_mut().zip(watch.into_predictions()).for_each(|(all, member)| all.push(member));
+        }
+        Ok(by_fold)
     }
 }
 
