@@ -180,12 +180,42 @@ fn table(records: &[Record]) -> Any<()> {
     println!("\n## Not yet there\n");
     cells.iter().filter(|c| of(c).is_none()).for_each(|c| println!("- {}, {}", c.situation(), c.method.name()));
     println!("\n## Every cell\n");
-    println!("Coverage in %, ± its standard error; what is promised; p of the t-test; the share that is unbounded.\n");
-    println!("| situation | method | what | coverage | promised | p | unbounded |\n|---|---|---|--:|--:|--:|--:|");
-    for j in &all {
-        line(j);
-    }
+    every_cell(&all, records);
     Ok(())
+}
+
+/// One line per cell: the promise that is nearest to being broken, and the lowest coverage less its level.
+fn every_cell(all: &[Judged<'_>], records: &[Record]) {
+    println!(
+        "Per cell: how many promises were tested, the one with the smallest p, and how far the lowest coverage of all shares is \
+         from its level, in points. Cells without a promise have no p.\n"
+    );
+    println!(
+        "| situation | rows | method | tested | smallest p of | coverage % | promised % | p | lowest less level |"
+    );
+    println!("|---|--:|---|--:|---|--:|--:|--:|--:|");
+    for record in records.iter().filter(|r| r.refused.is_none()) {
+        let own: Vec<&Judged<'_>> = all.iter().filter(|j| std::ptr::eq(j.record, record)).collect();
+        let tested = own.iter().filter(|j| j.p.is_some()).count();
+        let off = |j: &&&Judged<'_>| j.found.coverage - j.found.level;
+        let Some(lowest) = own.iter().filter(is_coverage).min_by(|a, b| off(a).total_cmp(&off(b))) else { continue };
+        let weakest = (own.iter().filter(|j| j.p.is_some())).min_by(|a, b| a.p.partial_cmp(&b.p).expect("no NaN"));
+        let told = weakest.map_or("| | | ".to_owned(), |j| {
+            let (coverage, promise) = (percent(j.found.coverage), j.found.promise.map_or(String::new(), percent));
+            format!("{} | {coverage} | {promise} | {}", j.found.what, p_text(j.p))
+        });
+        let (situation, rows, method) = (&record.situation, record.rows, &record.method);
+        println!("| {situation} | {rows} | {method} | {tested} | {told} | {:.1} |", 100.0 * off(&lowest));
+    }
+}
+
+/// Shares of P(y ≤ t) are of a distribution, not of intervals.
+fn is_coverage(j: &&&Judged<'_>) -> bool {
+    !j.found.what.starts_with("P(y")
+}
+
+fn p_text(p: Option<f64>) -> String {
+    p.map_or(String::new(), |p| if p < 0.001 { format!("{p:.1e}") } else { format!("{p:.3}") })
 }
 
 fn line(j: &Judged<'_>) {
@@ -199,7 +229,7 @@ fn line(j: &Judged<'_>) {
         percent(f.coverage),
         100.0 * error,
         f.promise.map_or("nothing".to_owned(), percent),
-        j.p.map_or(String::new(), |p| if p < 0.001 { format!("{p:.1e}") } else { format!("{p:.3}") }),
+        p_text(j.p),
         percent(f.unbounded)
     );
 }

@@ -1,6 +1,10 @@
 //! Rows of classifications: logits of a network and labels from the true probabilities.
 
-use ndarray::{Array2, ArrayView1};
+#[path = "../drawn.rs"]
+mod drawn;
+
+use drawn::drawn;
+use ndarray::Array2;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use stonet::network::Likelihood;
@@ -39,16 +43,6 @@ pub const PLAIN: World = World {
     offset: 0.0,
     method: ClassMethod::Temperature,
 };
-
-/// The class below which the uniform number lies.
-pub fn drawn(q: ArrayView1<'_, f64>, u: f64) -> usize {
-    let mut sum = 0.0;
-    let below = |p: &&f64| {
-        sum += **p;
-        sum <= u
-    };
-    q.iter().take_while(below).count().min(q.len() - 1)
-}
 
 /// Rows that were drawn.
 pub struct Rows {
