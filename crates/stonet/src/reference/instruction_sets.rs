@@ -15,6 +15,12 @@ use crate::regression::Kind;
 use crate::rows::{ClassInputs, ClassRows, Level, RegressionInputs};
 use crate::score::Asked;
 
+/// A function or its result, with the name for messages.
+type Named<F> = (&'static str, F);
+type Map = fn(&mut [f32], &[f32]);
+type Update = fn(LatentSlices<'_>, LatentStep);
+type Slope = fn(&mut [f32], &[f32], &mut [f32]);
+
 /// Numbers of both signs, some of them 0, others large.
 fn numbers(n: usize, seed: usize, size: f64) -> Vec<f64> {
     let of = |i: usize| ((i * 37 + seed * 101) as f64 * 0.71).sin() * size * if i % 11 == 3 { 20.0 } else { 1.0 };
@@ -26,11 +32,10 @@ fn single(n: usize, seed: usize) -> Vec<f32> {
 }
 
 /// What every function of single precision makes of n numbers.
-fn singles(n: usize) -> Vec<(&'static str, Vec<f32>)> {
+fn singles(n: usize) -> Vec<Named<Vec<f32>>> {
     let mut all = Vec::new();
     let f = single(n, 1);
-    let maps: [(&str, fn(&mut [f32], &[f32])); 3] =
-        [("tanh_all", tanh_all), ("sigmoid_all", sigmoid_all), ("relu_all", relu_all)];
+    let maps: [Named<Map>; 3] = [("tanh_all", tanh_all), ("sigmoid_all", sigmoid_all), ("relu_all", relu_all)];
     for (name, map) in maps {
         let mut a = vec![0.0; n];
         map(&mut a, &f);
@@ -40,7 +45,7 @@ fn singles(n: usize) -> Vec<(&'static str, Vec<f32>)> {
     exp_not_positive(&mut e);
     all.push(("exp_not_positive", e));
     let step = LatentStep { from_above: 0.01, from_below: 0.02, momentum: 0.9 };
-    let updates: [(&str, fn(LatentSlices<'_>, LatentStep)); 3] =
+    let updates: [Named<Update>; 3] =
         [("latent_tanh", latent_tanh), ("latent_sigmoid", latent_sigmoid), ("latent_relu", latent_relu)];
     for (name, update) in updates {
         let [mut back, mut y, mut e, mut v] = [2, 3, 4, 5].map(|seed| single(n, seed));
@@ -48,7 +53,7 @@ fn singles(n: usize) -> Vec<(&'static str, Vec<f32>)> {
         update(LatentSlices { back: &mut back, y: &mut y, a: &mut a, e: &mut e, v: &mut v }, step);
         all.push((name, [back, y, a, e, v].concat()));
     }
-    let proxes: [(&str, &dyn Fn(&mut [f32])); 3] = [
+    let proxes: [Named<&dyn Fn(&mut [f32])>; 3] = [
         ("prox_lasso", &|w| prox_lasso(w, 0.3)),
         ("prox_scad", &|w| prox_scad(w, 0.5, 0.4, 3.7)),
         ("prox_mcp", &|w| prox_mcp(w, 0.5, 0.4, 3.0)),
@@ -62,10 +67,10 @@ fn singles(n: usize) -> Vec<(&'static str, Vec<f32>)> {
 }
 
 /// What the functions of perceptrons make of `rows` rows of so many columns.
-fn perceptrons(rows: usize, columns: usize) -> Vec<(&'static str, Vec<f32>)> {
+fn perceptrons(rows: usize, columns: usize) -> Vec<Named<Vec<f32>>> {
     let (n, bias) = (rows * columns, single(columns, 7));
     let mut all = Vec::new();
-    let layers: [(&str, fn(&mut [f32], &[f32])); 4] =
+    let layers: [Named<Map>; 4] =
         [("bias_tanh", bias_tanh), ("bias_sigmoid", bias_sigmoid), ("bias_relu", bias_relu), ("bias_only", bias_only)];
     for (name, layer) in layers {
         let mut a = single(n, 8);
@@ -73,7 +78,7 @@ fn perceptrons(rows: usize, columns: usize) -> Vec<(&'static str, Vec<f32>)> {
         all.push((name, a));
     }
     let a: Vec<f32> = single(n, 9).iter().map(|v| v.abs().min(1.0)).collect();
-    let slopes: [(&str, fn(&mut [f32], &[f32], &mut [f32])); 3] =
+    let slopes: [Named<Slope>; 3] =
         [("slope_tanh", slope_tanh), ("slope_sigmoid", slope_sigmoid), ("slope_relu", slope_relu)];
     for (name, slope) in slopes {
         let (mut delta, mut sums) = (single(n, 10), vec![0.0; columns]);
@@ -92,7 +97,7 @@ fn perceptrons(rows: usize, columns: usize) -> Vec<(&'static str, Vec<f32>)> {
 }
 
 /// What every function of double precision makes of n numbers.
-fn doubles(n: usize) -> Vec<(&'static str, Vec<f64>)> {
+fn doubles(n: usize) -> Vec<Named<Vec<f64>>> {
     let (x, f) = (numbers(n, 1, 1.5), single(n, 2));
     let (mut tanh, mut exp, mut below) = (x.clone(), x.clone(), vec![0.0; n]);
     tanh_in_place(&mut tanh);
