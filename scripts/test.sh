@@ -6,7 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 
-cargo test --release --workspace
+# Tests on real data are `ignored` unless $STONET_DATA names the directory that has them.
+cargo test --release --workspace -- ${STONET_DATA:+--include-ignored}
 
 python=${PYTHON:-python3}
 command -v "$python" >/dev/null || { echo "there is no $python here: install it, or run 'cargo test --release --workspace' alone" >&2; exit 1; }

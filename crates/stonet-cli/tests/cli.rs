@@ -165,18 +165,15 @@ fn benchmark_names_what_is_wrong_with_a_table() {
     refuses(&["benchmark", path(&with("flat.csv", &flat)), "--target", "y", "--out", path(&out)], "constant");
 }
 
-/// The folder with the real data, where the environment names it.
-fn data_folder() -> Option<String> {
-    let folder = std::env::var("STONET_DATA").ok();
-    if folder.is_none() {
-        eprintln!("skipped: set STONET_DATA to the folder with the data sets");
-    }
-    folder
+/// The folder with the real data.
+fn data_folder() -> String {
+    std::env::var("STONET_DATA").expect("STONET_DATA names the folder with the data sets")
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn uci_and_inconsistency_run_on_real_data() {
-    let Some(data) = data_folder() else { return };
+    let data = data_folder();
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("uci");
     let flags =

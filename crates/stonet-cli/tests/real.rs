@@ -1,6 +1,6 @@
 //! A real network on real images, from the pixels to one file that says probabilities.
 //!
-//! `STONET_DATA` names the folder with models/, images/ and logits/; without it nothing is tested.
+//! `STONET_DATA` names the folder with models/, images/ and logits/: `cargo test … -- --include-ignored`.
 
 mod common;
 
@@ -14,12 +14,9 @@ use stonet_io::{Cells, Column, Reading, Type, Writer};
 const IMAGE: usize = 3073;
 const PIXELS: &str = "--scale 0.00392156862745098 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225";
 
-fn data() -> Option<PathBuf> {
+fn data() -> PathBuf {
     let dir = std::env::var_os("STONET_DATA").map(PathBuf::from);
-    if dir.is_none() {
-        eprintln!("skipped: STONET_DATA does not name a directory with models/, images/ and logits/");
-    }
-    dir
+    dir.expect("STONET_DATA names a directory with models/, images/ and logits/")
 }
 
 /// Writes features, logits and labels of some rows.
@@ -32,8 +29,9 @@ fn write(desk: &Desk, name: &str, names: &[String], values: &Array2<f64>, labels
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn a_resnet_on_cifar_from_pixels_to_one_file() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let desk = Desk::new();
     let [network, images, logits] =
         ["models/resnet20_cifar10.onnx", "images/cifar10/test_batch.bin", "logits/resnet20_c10_features.csv.gz"]
@@ -98,8 +96,9 @@ fn a_resnet_on_cifar_from_pixels_to_one_file() {
 
 /// 250 rows of 100 logits in which 90 classes occur: the columns stay logits, and every class keeps its probability.
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn classes_without_a_calibration_row_keep_their_logits() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let desk = Desk::new();
     let reading = Reading { text: vec!["y".into()], ..Reading::default() };
     let all = reading.read(&dir.join("logits/netcal_densenetbc100_c100.csv.gz")).unwrap();
@@ -127,8 +126,9 @@ fn classes_without_a_calibration_row_keep_their_logits() {
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn images_without_their_scale_are_a_warning() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let desk = Desk::new();
     let images = std::fs::read(dir.join("images/cifar10/test_batch.bin")).unwrap();
     desk.write("some.bin", &images[..200 * IMAGE]);

@@ -624,11 +624,15 @@ fn files_of_every_version_keep_loading() {
     }
 }
 
-/// Writes the fixtures of the latest version, once: `cargo test --release -p stonet-io --test model -- --ignored`. A
-/// new version of the format gets new names in [`FROZEN`]; files that are there are never written again.
+/// Writes the fixtures of the latest version, once: `STONET_WRITE_FIXTURES=1 cargo test --release -p stonet-io --test
+/// model -- --ignored write_fixtures`. A new version of the format gets new names in [`FROZEN`]; files that are there
+/// are never written again.
 #[test]
-#[ignore = "writes fixtures"]
+#[ignore = "writes fixtures, with STONET_WRITE_FIXTURES"]
 fn write_fixtures() {
+    if std::env::var_os("STONET_WRITE_FIXTURES").is_none() {
+        return;
+    }
     let models = [regression(Kind::Stack), classification(ClassMethod::Stack, InputKind::Logits)];
     for (model, name) in models.iter().zip(&FROZEN[FROZEN.len() - 2..]) {
         let path = fixture(&format!("{name}.stonet"));

@@ -60,12 +60,16 @@ fn missing_files_and_unknown_names_are_named() {
     assert!(!dir.path().join("out").exists());
 }
 
+/// The directory with logits/ and published/.
+fn data_directory() -> PathBuf {
+    let dir = std::env::var_os("STONET_DATA").map(PathBuf::from);
+    dir.expect("STONET_DATA names a directory with logits/densenet40_c10.csv.gz and published/calibration-vision.csv")
+}
+
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn the_literatures_densenet_has_its_known_numbers() {
-    let Some(data) = std::env::var_os("STONET_DATA").map(PathBuf::from) else {
-        eprintln!("skipped: set STONET_DATA to a directory with logits/densenet40_c10.csv.gz to run this test");
-        return;
-    };
+    let data = data_directory();
     let dir = tempfile::tempdir().unwrap();
     let options = options(data, "densenet40_c10", &[Raw, Temperature]);
     let report = cifar(&CifarSpec::shipped(), &options, dir.path(), &|_, _| true).unwrap();
@@ -79,16 +83,10 @@ fn the_literatures_densenet_has_its_known_numbers() {
 /// What Berta, Holzmüller, Jordan & Bach (2025) published for the same rows, to as many digits as our optimum of the
 /// same loss can be from where their solver stopped.
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn structured_scaling_has_the_published_likelihood() {
-    let file = |data: PathBuf| data.join("published").join("calibration-vision.csv");
-    let data = std::env::var_os("STONET_DATA").map(PathBuf::from).filter(|data| file(data.clone()).is_file());
-    let Some(data) = data else {
-        eprintln!(
-            "skipped: set STONET_DATA to a directory with logits and published/calibration-vision.csv to run this test"
-        );
-        return;
-    };
-    let text = std::fs::read_to_string(file(data.clone())).unwrap();
+    let data = data_directory();
+    let text = std::fs::read_to_string(data.join("published").join("calibration-vision.csv")).unwrap();
     let header: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     let row: Vec<&str> = text.lines().find(|l| l.starts_with("c10,densenet40,")).unwrap().split(',').collect();
     let published = |column: &str| -> f64 { row[header.iter().position(|c| *c == column).unwrap()].parse().unwrap() };

@@ -1,36 +1,24 @@
 //! Bounds of accuracy of fitted classifiers hold for all bins at once at least as often as they promise, over independent
 //! replications.
 
+#[path = "common/validity/mod.rs"]
+mod validity;
+
 use ndarray::Array2;
-use rand::RngExt;
-use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use stonet::classification::{AccuracySettings, SetScheme};
 use stonet::metrics::{binomial_cdf, top_class};
-use stonet::network::Likelihood;
 use stonet::{
     ClassInputs, ClassMethod, ClassRows, ClassSets, Error, FittedClassifier, Level, PostStoNetClassifier, Seed,
 };
+use validity::labels::{PLAIN, Rows, World};
 
 const REPLICATIONS: usize = 150;
 /// New rows whose true probabilities give the accuracy of a bin.
 const MANY: usize = 8000;
 
-/// Logits of a network that is twice too sure, the true probabilities, and labels drawn from these. On a grid many rows
-/// have the same confidence.
-fn draw(classes: usize, rows: usize, tied: bool, seed: Seed) -> (Array2<f64>, Array2<f64>, Vec<usize>) {
-    let mut rng = seed.rng();
-    let z = Array2::from_shape_simple_fn((rows, classes), || {
-        let draw: f64 = StandardNormal.sample(&mut rng);
-        if tied { (3.0 * draw).round() } else { 3.0 * draw }
-    });
-    let truth = Likelihood::Multinomial.mean(&z / 2.0);
-    let label = |p: ndarray::ArrayView1<'_, f64>| {
-        let mut left: f64 = rng.random();
-        p.iter().position(|p| (left -= p, left < 0.0).1).unwrap_or(classes - 1)
-    };
-    let labels = truth.outer_iter().map(label).collect();
-    (z, truth, labels)
+fn world(classes: usize, tied: bool) -> World {
+    World { classes, tied, ..PLAIN }
 }
 
 fn temperature() -> PostStoNetClassifier {
@@ -49,7 +37,7 @@ struct Case {
 
 impl Case {
     fn fit(&self, seed: Seed) -> FittedClassifier {
-        let (z, _, labels) = draw(self.classes, self.rows, self.tied, seed.child(0));
+        let Rows { logits: z, labels, .. } = world(self.classes, self.tied).draw(self.rows, seed.child(0));
         let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, self.classes).unwrap();
         let accuracy = AccuracySettings { bins: self.bins, ..Default::default() };
         match self.scheme {
@@ -98,7 +86,7 @@ fn all_bins_hold_at_once_with_at_least_the_level() {
         }
     }
     for (number, case) in cases.iter().enumerate() {
-        let (many, truth, _) = draw(case.classes, MANY, case.tied, Seed::new(8));
+        let Rows { logits: many, truth, .. } = world(case.classes, case.tied).draw(MANY, Seed::new(8));
         let one = |r: usize| case.holds(&many, &truth, level, Seed::new(9).child(number as u64).child(r as u64));
         let found: Vec<(bool, f64)> = (0..REPLICATIONS).into_par_iter().map(one).collect();
         let held = found.iter().filter(|f| f.0).count();
@@ -114,7 +102,7 @@ fn all_bins_hold_at_once_with_at_least_the_level() {
 
 #[test]
 fn rows_held_out_are_those_that_judge_split_sets_and_apart_from_all_of_cv_plus() {
-    let (z, _, labels) = draw(3, 200, false, Seed::new(1));
+    let Rows { logits: z, labels, .. } = world(3, false).draw(200, Seed::new(1));
     let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 3).unwrap();
     let inputs = rows.inputs();
     let (seed, tick) = (Seed::new(2), &|_, _| true);
@@ -155,7 +143,7 @@ fn guarantees_are_told_in_words_and_what_cannot_be_is_refused() {
     let both = Case { scheme, ..case }.fit(Seed::new(1)).accuracy_guarantee(level).unwrap().text;
     assert!(both.ends_with("the two do not hold jointly."), "{both}");
 
-    let (z, _, labels) = draw(3, 50, false, Seed::new(1));
+    let Rows { logits: z, labels, .. } = world(3, false).draw(50, Seed::new(1));
     let rows = ClassRows::new(ClassInputs::logits(z.view()).unwrap(), &labels, 3).unwrap();
     let refused = |settings: AccuracySettings| {
         settings.fit(&temperature(), &rows, Seed::new(1), &|_, _| true).unwrap_err().to_string()

@@ -67,8 +67,9 @@ fn one_step_says_what_two_say(network: &Network, inputs: &Inputs, labels: &[usiz
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn a_resnet_and_its_probabilities_in_one_file() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let network = Network::open(&dir.join("models/resnet20_cifar10.onnx")).unwrap();
     let p = Preprocess { scale: 1.0 / 255.0, mean: vec![0.485, 0.456, 0.406], std: vec![0.229, 0.224, 0.225] };
     let inputs = Inputs::cifar(&dir.join("images/cifar10/test_batch.bin")).unwrap().with_preprocess(&p).unwrap();
@@ -80,8 +81,9 @@ fn a_resnet_and_its_probabilities_in_one_file() {
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn a_network_of_the_oldest_operators_that_will_do() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let network = Network::open(&dir.join("models/mnist_cnn128.onnx")).unwrap();
     assert_eq!(network.opset(), 11);
     let read = |name: &str| Idx::read(&dir.join("images/fashion_mnist").join(name)).unwrap();

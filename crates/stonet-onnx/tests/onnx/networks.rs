@@ -24,8 +24,9 @@ fn accuracy(logits: &Array2<f32>, labels: &[usize]) -> f64 {
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn a_resnets_features_are_those_that_others_computed() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let (network, inputs) = (resnet(&dir), cifar(&dir));
     assert_eq!((network.opset(), inputs.rows(), inputs.shape()), (13, 10_000, &[3, 32, 32][..]));
     let tap = network.default_tap().unwrap();
@@ -52,9 +53,9 @@ fn a_resnets_features_are_those_that_others_computed() {
 }
 
 #[test]
-#[ignore = "ten thousand images: run by name, in release"]
+#[ignore = "needs STONET_DATA"]
 fn a_resnet_on_all_test_images() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let (network, inputs) = (resnet(&dir), cifar(&dir));
     let known = Reading::default().read(&dir.join("logits/resnet20_c10_features.csv.gz")).unwrap();
     let known = known.select(&known.columns(&["f*".to_owned()]).unwrap());
@@ -75,8 +76,9 @@ fn a_resnet_on_all_test_images() {
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn taps_of_a_small_network_are_found_from_the_back() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let network = Network::open(&dir.join("models/mnist_cnn128.onnx")).unwrap();
     let taps = network.measured_taps();
     let named: Vec<(&str, bool)> = taps.iter().map(|t| (t.tensor.as_str(), t.last_hidden)).collect();
@@ -105,8 +107,9 @@ fn taps_of_a_small_network_are_found_from_the_back() {
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn batches_threads_and_runtimes_do_not_change_features_and_work_can_be_cancelled() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let (network, inputs) = (resnet(&dir), cifar(&dir));
     let tap = network.default_tap().unwrap();
     let run = |settings: RunSettings| network.runner(&tap, &settings)?.features(&inputs, 5..45, &|_, _| true);
@@ -125,8 +128,9 @@ fn batches_threads_and_runtimes_do_not_change_features_and_work_can_be_cancelled
 }
 
 #[test]
+#[ignore = "needs STONET_DATA"]
 fn inputs_that_do_not_fit_are_named() {
-    let Some(dir) = data() else { return };
+    let dir = data();
     let network = resnet(&dir);
     let runner = network.runner(&network.default_tap().unwrap(), &RunSettings::default()).unwrap();
     let zeros = |shape: &[usize]| Inputs::array(vec![0.0; shape.iter().product()], shape).unwrap();

@@ -33,8 +33,8 @@ pub fn clopper_pearson(hits: f64, rows: usize, tail: f64) -> (f64, f64) {
     (lower, upper)
 }
 
-/// I_x(a, b), the regularised incomplete beta function for positive a and b.
-fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
+/// I_x(a, b), the regularised incomplete beta function for positive a and b: P(B ≤ x) of a beta distribution.
+pub fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }

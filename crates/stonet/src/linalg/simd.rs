@@ -63,6 +63,33 @@ impl InstructionSet {
 #[cfg(test)]
 thread_local! {
     static FORCED: std::cell::Cell<Option<InstructionSet>> = const { std::cell::Cell::new(None) };
+    static RAN: std::cell::RefCell<Vec<(&'static str, InstructionSet)>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Remembers that this function ran on this thread, where an instruction set is forced.
+#[cfg(test)]
+pub(crate) fn record(name: &'static str) {
+    if let Some(set) = FORCED.get() {
+        RAN.with_borrow_mut(|ran| {
+            if !ran.contains(&(name, set)) {
+                ran.push((name, set))
+            }
+        });
+    }
+}
+
+/// Fails unless this thread has run every [`dispatch!`] function of these sources with every instruction set that the
+/// processor has.
+#[cfg(test)]
+pub(crate) fn assert_all_ran(sources: &[&str]) {
+    let names = sources.iter().flat_map(|text| text.split("\ndispatch! {").skip(1));
+    let names = names.filter_map(|part| Some(part.split_once("fn ")?.1.split_once('(')?.0));
+    let mut missing = Vec::new();
+    for name in names {
+        let here = InstructionSet::ALL.iter().filter(|set| set.is_here());
+        RAN.with_borrow(|ran| missing.extend(here.filter(|&&set| !ran.contains(&(name, set))).map(|set| (name, *set))));
+    }
+    assert!(missing.is_empty(), "not run: {missing:?}");
 }
 
 /// Runs `work` with the bodies of this instruction set on this thread; nothing where the processor lacks it.
@@ -103,6 +130,8 @@ macro_rules! dispatch {
         $(#[$meta])*
         #[allow(clippy::too_many_arguments)]
         pub(crate) fn $name($($arg: $ty),*) {
+            #[cfg(test)]
+            $crate::linalg::simd::record(stringify!($name));
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]

@@ -13,7 +13,7 @@ mod selective;
 mod smooth;
 mod trust;
 
-pub use crate::base::binomial::{beta_quantile, binomial_cdf, binomial_upper_tail, clopper_pearson};
+pub use crate::base::binomial::{beta_cdf, beta_quantile, binomial_cdf, binomial_upper_tail, clopper_pearson};
 pub use bins::{ReliabilityBin, bin_of, reliability};
 pub(crate) use check::{check_labels, check_probabilities};
 pub use classes::{

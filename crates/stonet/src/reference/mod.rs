@@ -1,6 +1,7 @@
 //! Predictions written down readably, row by row and member by member, in double precision: what plans are compared
 //! with in tests.
 
+mod instruction_sets;
 mod tests;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};

@@ -25,9 +25,9 @@ use crate::sparse::Refit;
 
 const FEATURES: usize = 7;
 
-struct Rows {
-    features: Array2<f64>,
-    prediction: Array2<f64>,
+pub(super) struct Rows {
+    pub(super) features: Array2<f64>,
+    pub(super) prediction: Array2<f64>,
     y: Array2<f64>,
 }
 
@@ -53,7 +53,7 @@ fn rows(n: usize, seed: u64) -> Rows {
     Rows { features, prediction, y }
 }
 
-fn fit(settings: &PostStoNetRegressor, targets: usize, prediction: bool, groups: bool) -> FittedRegressor {
+pub(super) fn fit(settings: &PostStoNetRegressor, targets: usize, prediction: bool, groups: bool) -> FittedRegressor {
     let sample = rows(90, 1);
     let groups: Option<Vec<usize>> = groups.then(|| (0..90).map(|i| i * i % 31).collect());
     let mut rows = sample.calibration(targets, prediction);
@@ -72,13 +72,13 @@ fn sampled(targets: usize, prediction: bool) -> FittedRegressor {
     head.finish().unwrap()
 }
 
-fn quick(kind: Kind, hidden: Vec<usize>, kappas: Vec<f64>) -> PostStoNetRegressor {
+pub(super) fn quick(kind: Kind, hidden: Vec<usize>, kappas: Vec<f64>) -> PostStoNetRegressor {
     let stonet = StoNetSettings { hidden, steps: 120, kappas: Some(kappas), ..StoNetSettings::default() };
     PostStoNetRegressor { kind, folds: 3, stonet, ..PostStoNetRegressor::default() }
 }
 
 /// Some rows far outside of what was seen, and the constant no longer constant.
-fn new_rows() -> Rows {
+pub(super) fn new_rows() -> Rows {
     let mut new = rows(75, 3);
     new.features.slice_mut(s![..20, ..]).mapv_inplace(|v| 4.0 * v - 1.0);
     new.features.column_mut(5).slice_mut(s![..40]).fill(-8.0);
@@ -102,12 +102,12 @@ fn agree(found: &Intervals, expected: &Intervals, single: Option<&Intervals>, wh
 }
 
 /// Whether any part of a plan is in single precision.
-fn is_single(scorer: &Scorer) -> bool {
+pub(super) fn is_single(scorer: &Scorer) -> bool {
     scorer.plan().values().iter().any(|v| v.single)
 }
 
 /// All intervals that a scorer gives for columns that lie apart in memory.
-fn scored(fitted: &FittedRegressor, asked: &Asked, rows: &RegressionInputs<'_>) -> Vec<Vec<f64>> {
+pub(super) fn scored(fitted: &FittedRegressor, asked: &Asked, rows: &RegressionInputs<'_>) -> Vec<Vec<f64>> {
     let scorer = fitted.scorer(asked).unwrap();
     let (x, d) = (Column::of(rows.features), rows.prediction.map(Column::of).unwrap_or_default());
     let own: Vec<Vec<Column<'_>>> = rows.own().into_iter().map(Column::of).collect();
@@ -401,35 +401,8 @@ fn small_residuals_are_computed_in_double_precision() {
     assert!(exact(100.0) && !exact(1e-7));
 }
 
-/// Every body that is compiled for an instruction set gives the same: to 1e-9 in double precision, to 1e-5 of the
-/// length in single.
-#[test]
-fn instruction_sets_agree() {
-    for kind in Kind::ALL {
-        let fitted = fit(&quick(kind, vec![5], vec![0.001]), 1, true, false);
-        let new = new_rows();
-        let asked = Asked::at(&[Level::new(0.8).unwrap()]);
-        let single = is_single(&fitted.scorer(&asked).unwrap());
-        let mut rows = RegressionInputs::new(new.features.view()).unwrap();
-        if fitted.needs_prediction() {
-            rows = rows.with_prediction(new.prediction.slice(s![.., ..1])).unwrap();
-        }
-        let all: Vec<Vec<Vec<f64>>> =
-            InstructionSet::ALL.iter().filter_map(|&set| forced(set, || scored(&fitted, &asked, &rows))).collect();
-        for (found, first) in all.iter().map(|a| (a, &all[0])) {
-            for r in 0..new.features.nrows() {
-                let length = first[2][r] - first[1][r];
-                for (a, b) in found.iter().zip(first) {
-                    let most = if single { 1e-5 * length } else { 1e-9 * b[r].abs().max(1e-3) };
-                    assert!((a[r] - b[r]).abs() <= most, "{kind}: {} and {}", a[r], b[r]);
-                }
-            }
-        }
-    }
-}
-
 /// Logits of four classes, features from which they follow, and labels that are not always the largest.
-fn classes(n: usize, seed: u64) -> (Array2<f64>, Array2<f64>, Vec<usize>) {
+pub(super) fn classes(n: usize, seed: u64) -> (Array2<f64>, Array2<f64>, Vec<usize>) {
     let mut rng = Seed::new(seed).rng();
     let mut normal = || -> f64 { StandardNormal.sample(&mut rng) };
     let features = Array2::from_shape_simple_fn((n, 6), &mut normal);

@@ -1,12 +1,17 @@
 //! Models whose calibration error is known, and how often the intervals of `judge` cover it.
 
-use ndarray::{Array2, ArrayView1};
+#[path = "drawn.rs"]
+mod drawn;
+
+use ndarray::Array2;
 use rand::RngExt;
 use rand_distr::{Distribution, StandardNormal};
 use rayon::prelude::*;
 use stonet::Seed;
 use stonet::metrics::{BINS, JudgeSettings, Measured, bin_of, judge, top_class};
 use stonet::network::Likelihood;
+
+pub use drawn::drawn;
 
 /// Rows behind the population values: their sums hold no labels, so that only the draw of the inputs is random.
 const POPULATION: usize = 60_000;
@@ -82,14 +87,4 @@ impl Model {
         };
         (0..replications).into_par_iter().map(one).collect()
     }
-}
-
-/// The class below which the uniform number lies.
-pub fn drawn(q: ArrayView1<'_, f64>, u: f64) -> usize {
-    let mut sum = 0.0;
-    let below = |p: &&f64| {
-        sum += **p;
-        sum <= u
-    };
-    q.iter().take_while(below).count().min(q.len() - 1)
 }
