@@ -75,8 +75,7 @@ impl SavedRule {
         if bytes.len() > LONGEST {
             return Err(damaged(format!("it has more than {LONGEST} bytes")));
         }
-        let parts: Parts =
-            serde_json::from_slice(bytes).map_err(|e| damaged(explain(&e.to_string(), "field")))?;
+        let parts: Parts = serde_json::from_slice(bytes).map_err(|e| damaged(explain(&e.to_string(), "field")))?;
         if parts.schema != SCHEMA {
             return Err(damaged(format!("its schema is `{:.40}`, and this program reads `{SCHEMA}`", parts.schema)));
         }

@@ -14,9 +14,7 @@ use stonet::score::{self, Input, Output, Port, Quantity, Scorer};
 use stonet::{Labels, Level, Side};
 
 #[cfg(feature = "parquet")]
-use crate::{
-    Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Result, SavedRule, Table, Type, Writer,
-};
+use crate::{Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Result, SavedRule, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};

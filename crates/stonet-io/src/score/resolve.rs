@@ -10,7 +10,7 @@ use stonet::score::{Asked, Decision, Quantity, Scorer};
 use stonet::{FittedClassifier, FittedRegressor, Labels, Level, PostStoNetRegressor, Side};
 
 use super::{DecisionColumn, ScoreSettings, SetColumns};
-use crate::{Column, Error, Head, Model, Result, Type};
+use crate::{Column, Error, Head, Model, Result, SavedRule, Type};
 
 /// Why a prediction is refused by what was fitted without one.
 pub const UNUSED_PREDICTION: &str =
@@ -214,7 +214,7 @@ impl Model {
             return Err(Error::Refused { setting, why: why.into() });
         }
         let (single, decision) = (settings.single, settings.decision);
-        let decided = self.decided(settings, &name)?;
+        let decided = settings.rule.as_ref().map(|saved| self.decision_as(saved, &name)).transpose()?;
         match &self.head {
             Head::Regression(_) => {
                 check_levels(&settings.levels, name(Setting::Level))?;
@@ -276,14 +276,17 @@ impl Model {
 }
 
 impl Model {
-    /// How a rule decides with this head; a rule that was made for another one is an error.
-    fn decided(&self, settings: &ScoreSettings, name: &impl Fn(Setting) -> &'static str) -> Result<Option<Decision>> {
-        let Some(saved) = &settings.rule else { return Ok(None) };
+    /// How a rule decides with this head; a rule that was made for another one is an error, which calls the rule as `name`
+    /// does.
+    pub fn decision_as(&self, saved: &SavedRule, name: impl Fn(Setting) -> &'static str) -> Result<Decision> {
+        if let Some((setting, why)) = self.refused(&[Setting::Rule], &name) {
+            return Err(Error::Refused { setting, why: why.into() });
+        }
         let refused = |why: String| Error::Refused { setting: name(Setting::Rule), why: why.into() };
         if let Some(why) = saved.misfit(self)? {
             return Err(refused(why));
         }
-        saved.rule.decision(self.labels.as_ref()).map(Some).map_err(|e| refused(format!("cannot be used: {e}")))
+        saved.rule.decision(self.labels.as_ref()).map_err(|e| refused(format!("cannot be used: {e}")))
     }
 }
 

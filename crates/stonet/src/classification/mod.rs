@@ -325,8 +325,12 @@ impl FittedClassifier {
         let why = match decision.surety {
             Surety::Largest => return Ok(()),
             Surety::Class(class) if class < self.classes => return Ok(()),
-            Surety::Class(class) => format!("it decides by class {class} (from 0), and the head has {} classes", self.classes),
-            Surety::Shortness(_) => "it is for intervals, and the head gives class probabilities; make a rule for this head".into(),
+            Surety::Class(class) => {
+                format!("it decides by class {class} (from 0), and the head has {} classes", self.classes)
+            }
+            Surety::Shortness(_) => {
+                "it is for intervals, and the head gives class probabilities; make a rule for this head".into()
+            }
         };
         Err(Error::OtherRule { why })
     }
@@ -359,6 +363,15 @@ impl FittedClassifier {
     /// The class probabilities of every row; a row's do not depend on the other rows.
     pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
         lower::run(&*self.scorer(lower::logits_of(self.classes))?, self.classes, inputs)
+    }
+
+    /// Which rows a rule answers.
+    pub fn decide(&self, inputs: &ClassInputs<'_>, decision: Decision) -> Result<Vec<bool>> {
+        let extras = ClassExtras { decision: Some(decision), ..ClassExtras::default() };
+        let scorer = self.scorer_with(lower::logits_of(self.classes), &extras)?;
+        // Behind the probabilities and the most probable class.
+        let all = lower::run_classes(&scorer, self.classes, inputs, self.classes + 2)?;
+        Ok(all.column(self.classes + 1).iter().map(|v| *v == 1.0).collect())
     }
 
     /// The interval of the second class's probability that Venn-Abers prediction gives to every row, lower and upper

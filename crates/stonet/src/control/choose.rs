@@ -2,7 +2,7 @@
 //! where it is.
 //!
 //! **Not monotone** (Angelopoulos et al. 2021, Learn then Test). A random fifth of the rows gives the thresholds, its
-//! distinct sureties, and the one to start from. On the other rows thresholds are tested from there towards looser ones,
+//! distinct sureties, and the one to [start](super::start) from. On the other rows thresholds are tested from there towards looser ones,
 //! each at 1 − confidence, until the first that fails; the last that passed is the rule. The sequence does not depend on
 //! the rows that test, so that a threshold whose risk exceeds e is accepted with a probability of at most 1 − confidence:
 //! the first such threshold in the sequence has to pass its own test. Thresholds from the rows that test would not do: given
@@ -19,6 +19,7 @@
 use super::Control;
 use super::count::{Count, Limit, Ordered};
 use super::evidence::Evidence;
+use super::start::sequence;
 use crate::base::streams::control::ORDER;
 use crate::base::{Result, Seed};
 use crate::rows::{complement, divided};
@@ -78,7 +79,7 @@ fn learn_then_test(evidence: &Evidence, limit: &Limit, seed: Seed) -> Result<Cho
     let ordering = divided(evidence.rows(), ORDERING, seed.child(ORDER));
     let counted = Ordered::new(evidence, complement(evidence.rows(), &ordering));
     let ordering = Ordered::new(evidence, ordering);
-    let sequence = sequence(&ordering, counted.rows(), limit);
+    let sequence = sequence(&ordering, THRESHOLDS, counted.rows(), evidence.surety, limit);
     let passes = |t: &&Option<f64>| {
         let Count { of, errors, .. } = counted.at(**t);
         limit.keeps(errors, of)
@@ -86,19 +87,4 @@ fn learn_then_test(evidence: &Evidence, limit: &Limit, seed: Seed) -> Result<Cho
     let accepted = sequence.iter().take_while(passes).last().copied();
     let refused = accepted.is_none().then(|| sequence.first().copied().flatten());
     Ok(Choice { ordering: ordering.rows(), counted, accepted, refused })
-}
-
-/// The thresholds to test, from the one that promises the smallest p-value on so many rows towards looser ones.
-fn sequence(ordering: &Ordered, rows: usize, limit: &Limit) -> Vec<Option<f64>> {
-    let thresholds = ordering.thresholds(THRESHOLDS);
-    let factor = rows as f64 / ordering.rows().max(1) as f64;
-    let promised = |t: &Option<f64>| {
-        let Count { of, errors, .. } = ordering.at(*t);
-        // Half an error more, so that few rows without an error do not promise too much.
-        limit.p_value((factor * (errors as f64 + 0.5)).ceil() as usize, (factor * of as f64) as usize)
-    };
-    // The loosest of equals, where there are so many rows that p-values vanish.
-    let best = thresholds.iter().map(promised).enumerate().rev().min_by(|a, b| a.1.total_cmp(&b.1));
-    let start = best.map_or(0, |(i, _)| i);
-    thresholds[start..].to_vec()
 }

@@ -125,9 +125,24 @@ impl Ordered {
         self.sure[self.marked.partition_point(|&sum| sum <= i) - 1]
     }
 
+    /// The sureties, ascending.
+    pub(super) fn sure(&self) -> &[f64] {
+        &self.sure
+    }
+
+    /// Whether the i-th row is marked.
+    pub(super) fn is_marked(&self, i: usize) -> bool {
+        self.marked[i + 1] > self.marked[i]
+    }
+
+    /// How many rows a rule with this threshold does not answer; none answers every row.
+    pub(super) fn below(&self, threshold: Option<f64>) -> usize {
+        threshold.map_or(0, |t| self.sure.partition_point(|s| *s < t))
+    }
+
     /// What a rule with this threshold does; none answers every row.
     pub(super) fn at(&self, threshold: Option<f64>) -> Count {
-        let below = threshold.map_or(0, |t| self.sure.partition_point(|s| *s < t));
+        let below = self.below(threshold);
         let (answered, marked_below) = (self.rows() - below, self.marked[below]);
         let marked_above = self.marked() - marked_below;
         match self.measure {

@@ -33,7 +33,9 @@ impl Evidence {
     /// For a wish about intervals of one target at a level.
     pub fn of_intervals(want: &Want, level: Level) -> Result<Self> {
         if !matches!(want.measure(), Measure::Coverage | Measure::Wrong) {
-            return Err(want.wrong("is for class probabilities, and this head gives intervals; wish for coverage or wrong"));
+            return Err(
+                want.wrong("is for class probabilities, and this head gives intervals; wish for coverage or wrong")
+            );
         }
         let surety = Surety::Shortness(level);
         Ok(Evidence { want: want.clone(), surety, classes: 0, sure: Vec::new(), marked: Vec::new() })
@@ -68,7 +70,10 @@ impl Evidence {
     /// Adds rows with their intervals, which must be of the level and of one target, and their true values.
     pub fn add_intervals(&mut self, intervals: &Intervals, y: ArrayView1<'_, f64>) -> Result<()> {
         if intervals.lower.ncols() != 1 {
-            return Err(self.want.wrong(format!("is for one target, and the head has {}; fit a head of one target", intervals.lower.ncols())));
+            return Err(self.want.wrong(format!(
+                "is for one target, and the head has {}; fit a head of one target",
+                intervals.lower.ncols()
+            )));
         }
         if self.surety != Surety::Shortness(intervals.level) {
             return Err(Error::setting("level", intervals.level, "that of the rule"));

@@ -7,6 +7,7 @@ mod choose;
 mod count;
 mod evidence;
 mod rule;
+mod start;
 mod want;
 
 use serde::{Deserialize, Serialize};
@@ -136,7 +137,10 @@ impl Control {
                 true => format!("no row is of class `{class}`"),
                 false => format!("no row is answered as `{class}`"),
             });
-            return Refusal { text: format!("`{want}` {promised}: {what} among {} rows; give more rows", counted.rows()), ..nothing };
+            return Refusal {
+                text: format!("`{want}` {promised}: {what} among {} rows; give more rows", counted.rows()),
+                ..nothing
+            };
         };
         if want.measure().is_monotone() && limit.most_errors(found.of).is_none() {
             return self.too_few(&promised, found, limit);
@@ -151,7 +155,9 @@ impl Control {
             short(found.bound)
         );
         if found.answered == 0 {
-            text = format!("`{want}` {promised}: the rows of which the head is surest are wrong too often, so that none would be answered");
+            text = format!(
+                "`{want}` {promised}: the rows of which the head is surest are wrong too often, so that none would be answered"
+            );
         }
         let instead = want.at_risk(found.bound).filter(|_| found.answered > 0);
         let rows = limit.rows_needed(found.risk).filter(|_| found.answered > 0);
@@ -161,7 +167,9 @@ impl Control {
         let rows_needed = rows_needed.filter(|needed| *needed > all);
         text += &match (rows_needed, &instead) {
             (Some(rows), Some(other)) => {
-                format!("; give about {rows} rows in place of {all}, or wish for less: rows like these would keep `{other}`")
+                format!(
+                    "; give about {rows} rows in place of {all}, or wish for less: rows like these would keep `{other}`"
+                )
             }
             (None, Some(other)) => format!("; wish for less: rows like these would keep `{other}`"),
             (Some(rows), None) => format!("; give about {rows} rows in place of {all}"),

@@ -83,6 +83,20 @@ impl Rule {
         self.chosen.threshold
     }
 
+    /// When a row is answered, in words.
+    pub fn condition(&self) -> String {
+        let Some(threshold) = self.threshold() else { return "answer every row".into() };
+        match (self.level, self.want.class()) {
+            (Some(level), _) => {
+                format!("answer if the interval of level {} % is at most {} long", level.percent(), -threshold)
+            }
+            (None, Some(class)) => {
+                format!("take a row as `{class}` if the probability of `{class}` is at least {threshold}")
+            }
+            (None, None) => format!("answer if the largest probability is at least {threshold}"),
+        }
+    }
+
     /// Fails where its parts do not belong together, as those of a file may not.
     pub fn check(&self) -> Result<()> {
         let wrong = |what: &'static str| Err(Error::Inconsistent { what });
@@ -154,11 +168,15 @@ impl Rule {
         let level = self.level.map_or_else(String::new, |l| format!(" of level {} %", l.percent()));
         match want.measure() {
             Measure::Accuracy => format!("at least {bound} of the guesses that the rule answers are right"),
-            Measure::Precision => format!("at least {bound} of the rows that the rule takes as `{class}` are `{class}`"),
+            Measure::Precision => {
+                format!("at least {bound} of the rows that the rule takes as `{class}` are `{class}`")
+            }
             Measure::Recall => format!("at least {bound} of the rows of class `{class}` are taken as `{class}`"),
             Measure::Fnr => format!("at most {bound} of the rows of class `{class}` are not taken as `{class}`"),
             Measure::Coverage => format!("at least {bound} of the intervals{level} that the rule answers cover"),
-            Measure::Wrong if self.level.is_some() => format!("at most {bound} of all rows are answered by an interval{level} that misses"),
+            Measure::Wrong if self.level.is_some() => {
+                format!("at most {bound} of all rows are answered by an interval{level} that misses")
+            }
             Measure::Wrong => format!("at most {bound} of all rows are answered and wrong"),
         }
     }

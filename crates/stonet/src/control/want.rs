@@ -136,7 +136,9 @@ impl Want {
     pub fn class_among(&self, labels: &Labels) -> Result<Option<usize>> {
         let Some(class) = self.class() else { return Ok(None) };
         let place = labels.names().iter().position(|name| name == class);
-        place.map(Some).ok_or_else(|| self.wrong(format!("names a class that the head does not have; there are {}", labels.names().join(", "))))
+        place.map(Some).ok_or_else(|| {
+            self.wrong(format!("names a class that the head does not have; there are {}", labels.names().join(", ")))
+        })
     }
 
     /// An error about this wish.
@@ -169,8 +171,14 @@ impl FromStr for Want {
         let measure: Measure = name.parse()?;
         let bound: f64 = right.parse().map_err(|_| wrong(form.into()))?;
         match (measure.of_class(), &class) {
-            (true, None) => return Err(wrong(format!("needs a class; write {measure}[spam]{sign}{right} for a class called spam"))),
-            (false, Some(_)) => return Err(wrong(format!("names a class, and {measure} is about all rows; write {measure}{sign}{right}"))),
+            (true, None) => {
+                return Err(wrong(format!("needs a class; write {measure}[spam]{sign}{right} for a class called spam")));
+            }
+            (false, Some(_)) => {
+                return Err(wrong(format!(
+                    "names a class, and {measure} is about all rows; write {measure}{sign}{right}"
+                )));
+            }
             _ => {}
         }
         let wanted = if measure.is_share_of_good() { ">=" } else { "<=" };
@@ -182,7 +190,11 @@ impl FromStr for Want {
         }
         let want = Want { measure, class, bound };
         // A risk that rounds to 0 could be promised by no number of rows.
-        if want.risk() <= 0.0 { Err(wrong("leaves no room for any error, which no number of rows can show; allow some".into())) } else { Ok(want) }
+        if want.risk() <= 0.0 {
+            Err(wrong("leaves no room for any error, which no number of rows can show; allow some".into()))
+        } else {
+            Ok(want)
+        }
     }
 }
 
@@ -209,9 +221,14 @@ mod tests {
 
     #[test]
     fn wishes_come_back_as_they_were_written() {
-        for text in
-            ["accuracy>=0.95", "precision[spam]>=0.9", "recall[a ]b]>=0.5", "fnr[x>=1]<=0.1", "coverage>=0.99", "wrong<=0.02"]
-        {
+        for text in [
+            "accuracy>=0.95",
+            "precision[spam]>=0.9",
+            "recall[a ]b]>=0.5",
+            "fnr[x>=1]<=0.1",
+            "coverage>=0.99",
+            "wrong<=0.02",
+        ] {
             let want = parsed(text);
             assert_eq!(want.to_string(), text);
             assert_eq!(serde_json::from_str::<Want>(&serde_json::to_string(&want).unwrap()).unwrap(), want);

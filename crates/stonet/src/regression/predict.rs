@@ -9,7 +9,7 @@ use super::stack::lower;
 use super::{FittedRegressor, Model, eve_plan};
 use crate::base::{Error, Result};
 use crate::rows::{Intervals, Level, OwnKind, RegressionInputs, Side};
-use crate::score::{Asked, Column, Decision, Plan, Port, Quantity, Scorer, Surety, beside};
+use crate::score::{Asked, Column, Decision, Plan, Port, Quantity, Scorer, Surety, beside, decided};
 
 impl FittedRegressor {
     /// The operations that compute what is asked for.
@@ -73,6 +73,12 @@ impl FittedRegressor {
         let asked = Asked { quantiles: quantiles.to_vec(), ..Asked::default() };
         let number_of = |q| if let Quantity::Quantile { target, number } = q { Some((target, number)) } else { None };
         self.tables(rows, None, &asked, quantiles.len(), number_of)
+    }
+
+    /// Which rows a rule answers, of a head of one target.
+    pub fn decide(&self, rows: &RegressionInputs<'_>, decision: Decision) -> Result<Vec<bool>> {
+        let scorer = self.scorer(&Asked { decision: Some(decision), ..Asked::default() })?;
+        Ok(decided(&scorer, self.run(&scorer, rows, None)?))
     }
 
     /// P(y ≤ t) of every output for each value t, rows × outputs.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::op::{BinBounds, Op};
-use super::{Builder, Clamp, Node, Quantity};
+use super::{Builder, Clamp, Node, Quantity, Scorer};
 use crate::rows::Level;
 
 /// How sure a head is of its answer for a row; more is surer.
@@ -35,6 +35,13 @@ impl Decision {
     }
 }
 
+/// Which rows are answered, by the columns of a scorer that decides.
+pub(crate) fn decided(scorer: &Scorer, columns: Vec<Vec<f64>>) -> Vec<bool> {
+    let place = scorer.outputs().iter().position(|o| o.quantity == Quantity::Decision);
+    let column = place.and_then(|place| columns.into_iter().nth(place)).unwrap_or_default();
+    column.into_iter().map(|v| v == 1.0).collect()
+}
+
 impl Builder {
     /// The decision by class probabilities, as an output.
     pub(crate) fn decide_by_probability(&mut self, p: Node, decision: &Decision) {
@@ -55,7 +62,8 @@ impl Builder {
         let surety = self.sum(vec![(1.0, lower), (-1.0, upper)], 0.0);
         // A power of two changes no digit. Lengths near the threshold are then of the order of 1, where single precision
         // has its digits, and infinite ones can be cut.
-        let size = decision.threshold.filter(|t| *t != 0.0).map_or(0.0, |t| t.abs().log2().floor().clamp(-1000.0, 1000.0));
+        let size =
+            decision.threshold.filter(|t| *t != 0.0).map_or(0.0, |t| t.abs().log2().floor().clamp(-1000.0, 1000.0));
         let factor = (-size).exp2();
         let surety = self.sum(vec![(factor, surety)], 0.0);
         let surety = self.clamp(surety, vec![Clamp::within(0, -4.0, 0.0)], false);
@@ -69,7 +77,8 @@ impl Builder {
             return self.output(Quantity::Decision, every, 0, true);
         };
         // A bin holds its upper end, and the threshold itself is answered.
-        let bounds = BinBounds { ends: vec![(threshold * factor).next_down()], lower: vec![0.0, 1.0], upper: vec![0.0, 1.0] };
+        let bounds =
+            BinBounds { ends: vec![(threshold * factor).next_down()], lower: vec![0.0, 1.0], upper: vec![0.0, 1.0] };
         let both = self.wide(Op::BinBounds { of: surety, bounds: Arc::new(bounds) }, 2);
         self.output(Quantity::Decision, both, usize::from(decision.answer_in_doubt), true);
     }

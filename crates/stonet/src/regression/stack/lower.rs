@@ -13,7 +13,8 @@ use crate::base::Result;
 use crate::conformal::ConditionalScores;
 use crate::rows::{Level, OwnKind, Side};
 use crate::score::{
-    Asked, Builder, Clamp, Decision, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse, Surety,
+    Asked, Builder, Clamp, Decision, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
+    Surety,
 };
 use crate::sparse::ridge::{Clip, Components, Ridge};
 
