@@ -122,3 +122,53 @@ impl std::io::Write for Digest {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rule's file as it is written today.
+    const FILE: &str = r#"{"schema":"stonet.rule/1","version":"0.1.0","head":"00","guarantee":"words","rule":{
+        "want":"precision[spam]>=0.95","confidence":0.95,"level":null,"ordering_rows":10,"seed":1,
+        "chosen":{"threshold":0.9,"rows":40,"answered":20,"of":20,"errors":0,"risk":0.0,"bound":0.05},"curve":[]}}"#;
+
+    fn read(text: &str) -> Result<SavedRule> {
+        SavedRule::from_bytes(Path::new("rule.json"), text.as_bytes())
+    }
+
+    #[test]
+    fn a_file_comes_back_as_it_was() {
+        let saved = read(FILE).unwrap();
+        assert_eq!(read(&saved.to_json().unwrap()).unwrap(), saved);
+        assert_eq!(saved.rule.threshold(), Some(0.9));
+    }
+
+    #[test]
+    fn damaged_files_are_refused_and_never_panic() {
+        for (from, to) in [
+            ("rule/1", "rule/2"),
+            ("\"head\"", "\"body\""),
+            ("0.95\",\"confidence\":0.95", "95\",\"confidence\":0.95"),
+            ("\"confidence\":0.95", "\"confidence\":null"),
+            ("\"confidence\":0.95", "\"confidence\":1.5"),
+            ("\"level\":null", "\"level\":0.9"),
+            ("\"answered\":20", "\"answered\":41"),
+            ("\"errors\":0", "\"errors\":21"),
+            ("\"risk\":0.0", "\"risk\":-1"),
+            ("\"threshold\":0.9", "\"threshold\":1e999"),
+            ("\"seed\":1", "\"seed\":1,\"more\":2"),
+        ] {
+            assert!(FILE.contains(from), "{from}");
+            let error = read(&FILE.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.starts_with("rule.json: is no rule of answers: "), "{to}: {error}");
+        }
+        for end in 0..FILE.len() {
+            assert!(read(&FILE[..end]).is_err());
+        }
+        for at in 0..FILE.len() {
+            let mut bytes = FILE.as_bytes().to_vec();
+            bytes[at] ^= 0x15;
+            let _ = SavedRule::from_bytes(Path::new("rule.json"), &bytes);
+        }
+    }
+}

@@ -13,7 +13,7 @@ use stonet_report::{control_report, whole};
 use crate::args::{FORMATS, MissingArg, ReportArg, SeedArg, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
-use crate::rows::{Batch, ClassFile, RegressionFile, Source};
+use crate::rows::Source;
 use crate::seen::SeenArg;
 use crate::{Outcome, output, report};
 
@@ -59,8 +59,8 @@ pub struct Control {
     with: WithArg,
 }
 
-/// Bytes of a row's hash, its surety and its mark.
-const KEPT: u64 = 17;
+/// Bytes of a row's surety and its mark.
+const KEPT: u64 = 9;
 
 /// What `control --json` prints.
 #[derive(Serialize)]
@@ -134,25 +134,12 @@ impl Control {
         let level = wanted.or(model.level).unwrap_or_else(default_level);
         let mut evidence = Evidence::of_intervals(&self.want, level).map_err(wish)?;
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
-        let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
-        source.stream(RegressionFile::reading_like(&model.columns, None), model, KEPT, |batch: &Batch<'_>| {
-            let rows = RegressionFile::of(&source, model.columns.clone(), batch.table, &batch.rows())
-                .map_err(|e| e.after_rows(batch.first))?;
-            hashes.extend(rows.hashes()?);
-            if batch.whole {
-                fingerprint = rows.fingerprint();
-            }
-            let numbers = rows.numbers(fitted).map_err(|e| e.after_rows(batch.first))?;
-            let new = rows.new_rows()?;
-            let new = match &numbers {
-                Some(numbers) => new.with_within(numbers)?,
-                None => new,
-            };
-            let scored = fitted.intervals(&new, level, Side::Both);
+        let seen = source.judged_intervals(model, fitted, None, KEPT, |batch, rows, new| {
+            let scored = fitted.intervals(new, level, Side::Both);
             let scored = scored.and_then(|found| evidence.add_intervals(&found, rows.y.column(0)));
             scored.map_err(|e| Error::columns(&self.rows, &model.columns)(e.after_rows(batch.first)))
         })?;
-        self.seen.check(model.overlap(&hashes, || fingerprint).as_ref(), &self.rows, console)?;
+        self.seen.check(seen.as_ref(), &self.rows, console)?;
         Ok(evidence)
     }
 
@@ -167,19 +154,12 @@ impl Control {
         };
         let mut evidence = Evidence::of_classes(&self.want, labels).map_err(wish)?;
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
-        let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
-        source.stream(ClassFile::reading_like(&model.columns, None), model, KEPT, |batch: &Batch<'_>| {
-            let rows = ClassFile::known(&source, &model.columns, kind, labels, batch.table, &batch.rows())
-                .map_err(|e| e.after_rows(batch.first))?;
-            hashes.extend(&rows.hashes);
-            if batch.whole {
-                fingerprint = rows.fingerprint();
-            }
+        let seen = source.judged_classes(model, (kind, labels), None, KEPT, |batch, rows| {
             let scored = fitted.probabilities(&rows.inputs()?);
             let scored = scored.and_then(|p| evidence.add_classes(p.view(), &rows.labels));
             scored.map_err(|e| Error::rows(&self.rows)(e.after_rows(batch.first)))
         })?;
-        self.seen.check(model.overlap(&hashes, || fingerprint).as_ref(), &self.rows, console)?;
+        self.seen.check(seen.as_ref(), &self.rows, console)?;
         Ok(evidence)
     }
 

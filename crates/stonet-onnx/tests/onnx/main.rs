@@ -1,6 +1,7 @@
 //! Networks in and out, through real files where `STONET_DATA` names the directory that has them.
 
 mod accuracy;
+mod decisions;
 mod fitted;
 mod heads;
 mod hostile;

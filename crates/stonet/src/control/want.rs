@@ -172,7 +172,9 @@ impl FromStr for Want {
         let bound: f64 = right.parse().map_err(|_| wrong(form.into()))?;
         match (measure.of_class(), &class) {
             (true, None) => {
-                return Err(wrong(format!("needs a class; write {measure}[spam]{sign}{right} for a class called spam")));
+                return Err(wrong(format!(
+                    "needs a class; write {measure}[spam]{sign}{right} for a class called spam"
+                )));
             }
             (false, Some(_)) => {
                 return Err(wrong(format!(
