@@ -15,15 +15,15 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use serde::Deserialize;
 use stonet::{Side, Ticker};
 use stonet_io::{
-    BatchInputs, BatchScorer, Head, HeadAsked, Model, NetworkInputs, Resolved, ScoreSettings, SetColumns, Setting,
-    Table,
+    BatchInputs, BatchScorer, DecisionColumn, Head, HeadAsked, Model, NetworkInputs, Resolved, ScoreSettings,
+    SetColumns, Setting, Table,
 };
 use stonet_onnx::{Features, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
 
 use crate::arrays::{self, Matrix, view};
 use crate::asked::{self, argument};
 use crate::error::Raise;
-use crate::{settings, work};
+use crate::{control, settings, work};
 
 /// A fitted head, perhaps behind a network, on record batches.
 #[pyclass(frozen, module = "stonet._core")]
@@ -61,6 +61,8 @@ struct Wanted {
     below: Vec<f64>,
     sets: Option<SetsAs>,
     accuracy: bool,
+    /// The text of a rule's file.
+    rule: Option<String>,
     single: bool,
     /// Of the head, or of the network in front of it.
     inputs: Option<Vec<String>>,
@@ -195,7 +197,9 @@ impl Scorer {
         let (quantiles, below) = (arrays::levels(&wanted.quantiles)?, wanted.below.clone());
         let (side, joint, accuracy, single) = (wanted.side, wanted.joint, wanted.accuracy, wanted.single);
         let sets = wanted.sets.map(SetsAs::columns);
-        let settings = ScoreSettings { levels, side, joint, quantiles, below, sets, accuracy, single };
+        let rule = wanted.rule.as_deref().map(control::read).transpose()?;
+        let decision = DecisionColumn::default();
+        let settings = ScoreSettings { levels, side, joint, quantiles, below, sets, accuracy, rule, decision, single };
         let resolved = model.resolve_as(&settings, argument).raise()?;
         asked::check(&model, &wanted.renamed())?;
         let (tapped, known) = match network {

@@ -21,6 +21,7 @@ pub fn argument(setting: Setting) -> &'static str {
         Setting::Features => "features",
         Setting::Sets => "sets",
         Setting::Accuracy => "accuracy",
+        Setting::Rule => "rule",
     }
 }
 

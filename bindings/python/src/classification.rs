@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stonet::classification::{AccuracyBins, AccuracySettings, ClassAsked, ClassColumns, Interface};
+use stonet::control::Evidence;
 use stonet::rows::LabelKind;
 use stonet::{
     ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassifier, InputKind, Labels, Level,
@@ -23,7 +24,7 @@ use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
 use crate::ready::{Further, Ready};
 use crate::tables::Table;
-use crate::{export, seen, settings, work};
+use crate::{control, export, seen, settings, work};
 
 /// A fitted post-StoNet classification with the names of its columns and classes.
 #[pyclass(frozen, module = "stonet._core")]
@@ -425,6 +426,41 @@ impl Classification {
         Ok((evaluation.verdict(), settings::text(&evaluation)?))
     }
 
+    /// A rule of answers for a wish, made on rows with known classes: the outcome as JSON.
+    #[pyo3(signature = (x, features, labels, *, want, confidence, seed, allow_seen=false, title="", path=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn control(
+        &self,
+        py: Python<'_>,
+        x: Matrix<'_>,
+        features: Option<Matrix<'_>>,
+        labels: Numbers<'_>,
+        want: &str,
+        confidence: Option<f64>,
+        seed: u64,
+        allow_seen: bool,
+        title: &str,
+        path: Option<PathBuf>,
+    ) -> PyResult<String> {
+        let control = control::wish(want, confidence, seed)?;
+        let Some(known) = &self.model.labels else {
+            return Err(PyValueError::new_err("this head has no classes; fit it again"));
+        };
+        let mut evidence = Evidence::of_classes(&control.want, known).raise()?;
+        let (rows, labels) = (self.rows(&x, &features)?, indices(&labels)?);
+        let overlap = self.model.overlap(&rows.hashes(&labels)?, || rows.fingerprint(&labels));
+        seen::check(py, overlap.as_ref(), allow_seen)?;
+        let p = self.head().probabilities(&rows.inputs()?).raise()?;
+        evidence.add_classes(p.view(), &labels).raise()?;
+        control::outcome(&self.model, &control, &evidence, title, path.as_deref())
+    }
+
+    /// Which rows a rule answers.
+    fn decide(&self, x: Matrix<'_>, features: Option<Matrix<'_>>, rule: &str) -> PyResult<Vec<bool>> {
+        let rows = self.rows(&x, &features)?;
+        self.head().decide(&rows.inputs()?, control::decision(&self.model, rule)?).raise()
+    }
+
     /// The bytes of a `.stonet` file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.model.to_bytes().raise()?))
@@ -457,7 +493,7 @@ impl Classification {
     }
 
     /// Writes an ONNX file with probabilities, and prediction sets and bounds of accuracy where they are wanted.
-    #[pyo3(signature = (path, levels=Vec::new(), sets=false, accuracy=false, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
+    #[pyo3(signature = (path, levels=Vec::new(), sets=false, accuracy=false, rule=None, network=None, network_name=PathBuf::new(), tap=None, output=None, keep_outputs=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn to_onnx(
         &self,
@@ -465,6 +501,7 @@ impl Classification {
         levels: Vec<f64>,
         sets: bool,
         accuracy: bool,
+        rule: Option<&str>,
         network: Option<&[u8]>,
         network_name: PathBuf,
         tap: Option<String>,
@@ -474,9 +511,10 @@ impl Classification {
         let network = network.map(|bytes| (bytes, network_name));
         let wanted = export::Wanted { path, network, tap, output, inputs: None, keep_outputs };
         let sets = sets.then(SetColumns::default);
+        let rule = rule.map(control::read).transpose()?;
         export::write(
             &self.model,
-            &ScoreSettings { levels: arrays::levels(&levels)?, sets, accuracy, ..Default::default() },
+            &ScoreSettings { levels: arrays::levels(&levels)?, sets, accuracy, rule, ..Default::default() },
             wanted,
         )
     }

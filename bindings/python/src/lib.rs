@@ -13,6 +13,7 @@ mod export;
 mod seen;
 mod metrics;
 mod model;
+mod control;
 mod ready;
 mod labels;
 mod regression;
@@ -39,6 +40,8 @@ mod _core {
     use crate::classification::Classification;
     #[pymodule_export]
     use crate::command::cli;
+    #[pymodule_export]
+    use crate::control::describe_rule;
     #[pymodule_export]
     use crate::labels::ManyLabels;
     #[pymodule_export]

@@ -7,11 +7,12 @@ use numpy::{IntoPyArray, PyArray2, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use stonet::control::Evidence;
 use stonet::metrics::rmse;
 use stonet::regression::seen_in_training;
 use stonet::rows::Within;
 use stonet::score::Asked;
-use stonet::{Fingerprints, FittedRegressor, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed};
+use stonet::{Fingerprints, FittedRegressor, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
 use stonet_io::{Head, Model, ModelColumns, ScoreSettings, regression_hashes};
 use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 
@@ -20,7 +21,7 @@ use crate::error::{Raise, raised};
 use crate::model::{self, EVALUATION, origin, write_page};
 use crate::ready::{Further, Layout, Ready};
 use crate::tables::Table;
-use crate::{asked, export, seen, settings, work};
+use crate::{asked, control, export, seen, settings, work};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// The labels of columns of groups within which intervals are to cover.
@@ -427,6 +428,61 @@ impl Regression {
         Ok((evaluation.verdict(), settings::text(&evaluation)?))
     }
 
+    /// A rule of answers for a wish, made on rows with known targets: the outcome as JSON.
+    #[pyo3(signature = (x, y, prediction, *, want, confidence, level, seed, own=Vec::new(), allow_seen=false, title="", path=None, within=None, conditional=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn control(
+        &self,
+        py: Python<'_>,
+        x: Matrix<'_>,
+        y: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        want: &str,
+        confidence: Option<f64>,
+        level: f64,
+        seed: u64,
+        own: Vec<Matrix<'_>>,
+        allow_seen: bool,
+        title: &str,
+        path: Option<PathBuf>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
+    ) -> PyResult<String> {
+        let (control, level) = (control::wish(want, confidence, seed)?, Level::new(level).raise()?);
+        let mut evidence = Evidence::of_intervals(&control.want, level).raise()?;
+        let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
+        let held = HeldRows::new(&x, &y, &prediction, &own, &None)?.with_functions(&conditional);
+        let rows = held.new_rows(groups.as_deref())?;
+        let hashes = regression_hashes(rows.features(), rows.prediction(), held.y.view()).raise()?;
+        let fingerprint = || {
+            let arrays = [rows.features(), held.y.view()].into_iter().chain(rows.prediction());
+            Model::fingerprint_of(&arrays.collect::<Vec<_>>())
+        };
+        seen::check(py, self.model.overlap(&hashes, fingerprint).as_ref(), allow_seen)?;
+        let intervals = self.head().intervals(&rows, level, Side::Both).raise()?;
+        evidence.add_intervals(&intervals, held.y.view().column(0)).raise()?;
+        control::outcome(&self.model, &control, &evidence, title, path.as_deref())
+    }
+
+    /// Which rows a rule answers.
+    #[pyo3(signature = (x, prediction, rule, own=Vec::new(), within=None, conditional=None))]
+    fn decide(
+        &self,
+        x: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        rule: &str,
+        own: Vec<Matrix<'_>>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
+    ) -> PyResult<Vec<bool>> {
+        let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
+        // New rows have no targets; none are read.
+        let held = HeldRows::new(&x, &x, &prediction, &own, &None)?.with_functions(&conditional);
+        self.head().decide(&held.new_rows(groups.as_deref())?, control::decision(&self.model, rule)?).raise()
+    }
+
     /// The bytes of a `.stonet` file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         Ok(PyBytes::new(py, &self.model.to_bytes().raise()?))
@@ -448,7 +504,7 @@ impl Regression {
     }
 
     /// Writes an ONNX file with intervals at some levels.
-    #[pyo3(signature = (path, levels, side, joint, quantiles, below, network=None, network_name=PathBuf::new(), tap=None, output=None, inputs=None, keep_outputs=false))]
+    #[pyo3(signature = (path, levels, side, joint, quantiles, below, rule=None, network=None, network_name=PathBuf::new(), tap=None, output=None, inputs=None, keep_outputs=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn to_onnx(
         &self,
@@ -458,6 +514,7 @@ impl Regression {
         joint: bool,
         quantiles: Vec<f64>,
         below: Vec<f64>,
+        rule: Option<&str>,
         network: Option<&[u8]>,
         network_name: PathBuf,
         tap: Option<String>,
@@ -468,8 +525,9 @@ impl Regression {
         let network = network.map(|bytes| (bytes, network_name));
         let Asked { levels, side, joint, .. } = asked::intervals(&levels, side, joint)?;
         let quantiles = arrays::levels(&quantiles)?;
+        let rule = rule.map(control::read).transpose()?;
         let settings =
-            ScoreSettings { levels, side, joint, quantiles, below, single: true, ..ScoreSettings::default() };
+            ScoreSettings { levels, side, joint, quantiles, below, rule, single: true, ..ScoreSettings::default() };
         export::write(&self.model, &settings, export::Wanted { path, network, tap, output, inputs, keep_outputs })
     }
 

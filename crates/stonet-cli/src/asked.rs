@@ -1,8 +1,11 @@
-//! What is asked of a head: `--level`, `--side`, `--joint`, `--quantiles`, `--below`, `--sets` and `--accuracy`.
+//! What is asked of a head: `--level`, `--side`, `--joint`, `--quantiles`, `--below`, `--sets`,
+//! `--accuracy` and `--rule`.
+
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use stonet::{Level, Side};
-use stonet_io::{Model, Resolved, ScoreSettings, SetColumns, Setting};
+use stonet_io::{DecisionColumn, Model, Resolved, SavedRule, ScoreSettings, SetColumns, Setting};
 
 use crate::error::{Error, Result};
 
@@ -40,6 +43,10 @@ pub struct AskedArgs {
     /// With the probability --level all bounds hold at once. Several levels have columns such as `accuracy_lower_80`.
     #[arg(long)]
     accuracy: bool,
+    /// A rule of answers, made by `stonet control` for this head: column `decision` is `answer` or `abstain`, and 1 or 0 in
+    /// .npy and .onnx files
+    #[arg(long, value_name = "RULE.json")]
+    rule: Option<PathBuf>,
 }
 
 /// How prediction sets are written.
@@ -63,8 +70,13 @@ enum End {
 }
 
 impl AskedArgs {
-    /// The flags as settings.
-    pub fn settings(&self, single: bool) -> Result<ScoreSettings> {
+    /// Files that these flags read.
+    pub fn files(&self) -> Vec<&Path> {
+        self.rule.as_deref().into_iter().collect()
+    }
+
+    /// The flags as settings; `numbers` are for files that hold nothing else.
+    pub fn settings(&self, single: bool, numbers: bool) -> Result<ScoreSettings> {
         let levels = self.level.iter().map(|&l| Level::new(l)).collect::<stonet::Result<Vec<_>>>()?;
         let side = match self.side {
             End::Both => Side::Both,
@@ -81,7 +93,9 @@ impl AskedArgs {
             SetsAs::Columns => SetColumns::Columns,
         });
         let (joint, below, accuracy) = (self.joint, self.below.clone(), self.accuracy);
-        Ok(ScoreSettings { levels, side, joint, quantiles, below, sets, accuracy, single })
+        let rule = self.rule.as_deref().map(SavedRule::load).transpose()?;
+        let decision = if numbers { DecisionColumn::Number } else { DecisionColumn::Text };
+        Ok(ScoreSettings { levels, side, joint, quantiles, below, sets, accuracy, rule, decision, single })
     }
 }
 
@@ -102,5 +116,6 @@ fn flag(setting: Setting) -> &'static str {
         Setting::Features => "--features",
         Setting::Sets => "--sets",
         Setting::Accuracy => "--accuracy",
+        Setting::Rule => "--rule",
     }
 }

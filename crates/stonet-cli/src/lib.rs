@@ -30,7 +30,7 @@ use console::Console;
     name = "stonet",
     version,
     arg_required_else_help = true,
-    after_help = "Workflow: train (or your own network) -> features -> fit -> evaluate -> predict or export. Example: `stonet demo`.\n\nExit codes: 0 done, 1 a required threshold was missed, 2 error, 130 stopped by Ctrl-C. With --json an error is a JSON object on standard output as well."
+    after_help = "Workflow: train (or your own network) -> features -> fit -> evaluate -> predict or export. Example: `stonet demo`.\n\nExit codes: 0 done, 1 a required threshold was missed or a wish cannot be promised, 2 error, 130 stopped by Ctrl-C. With --json an error is a JSON object on standard output as well."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -47,6 +47,7 @@ enum Command {
     Fit(commands::fit::Fit),
     Predict(commands::predict::Predict),
     Evaluate(commands::evaluate::Evaluate),
+    Control(commands::control::Control),
     Export(commands::export::Export),
     Inspect(commands::inspect::Inspect),
     Compare(commands::compare::Compare),
@@ -72,6 +73,7 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
         Command::Fit(c) => c.run(console)?,
         Command::Predict(c) => c.run(console)?,
         Command::Evaluate(c) => return c.run(console),
+        Command::Control(c) => return c.run(console),
         Command::Export(c) => c.run(console)?,
         Command::Inspect(c) => c.run(console)?,
         Command::Compare(c) => c.run(console)?,

@@ -131,6 +131,12 @@ impl std::fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
+    /// A file that holds no rule of answers.
+    #[error("is no rule of answers: {why}; make one by `stonet control`")]
+    NotARule {
+        /// What is wrong with it.
+        why: String,
+    },
     /// No file of that name.
     #[error("there is no such file; check the name and the directory")]
     NoFile,

@@ -63,6 +63,7 @@ mod write;
 #[cfg(feature = "parquet")]
 mod arrow;
 mod model;
+mod rule;
 mod score;
 
 use std::path::Path;
@@ -82,10 +83,11 @@ pub use pattern::nearest;
 pub use plain::explain;
 pub use reading::{Beside, Reading};
 pub use rows::{Row, Rows, is_missing};
+pub use rule::SavedRule;
 pub use sample::{Sample, Sampling};
 #[cfg(feature = "parquet")]
 pub use score::{BatchInputs, BatchScorer};
-pub use score::{HeadAsked, ModelScorer, Resolved, ScoreSettings, Scored, SetColumns, Setting};
+pub use score::{DecisionColumn, HeadAsked, ModelScorer, Resolved, ScoreSettings, Scored, SetColumns, Setting};
 pub use score::{
     UNUSED_PREDICTION, below_name, check_levels, default_level, interval_columns, label_kind, quantile_name,
     score_file, types,

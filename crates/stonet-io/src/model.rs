@@ -19,7 +19,7 @@ use stonet::{Fingerprints, FittedClassifier, FittedRegressor, InputKind, Labels,
 use crate::table::columns_of;
 use crate::write::write_whole;
 use crate::{Error, Problem, Result, Table, open};
-use fingerprint::Fnv;
+pub(crate) use fingerprint::Fnv;
 
 pub use further::NetworkInputs;
 pub use seen::{class_hashes, regression_hashes, regression_parts};

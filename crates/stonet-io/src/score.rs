@@ -14,7 +14,7 @@ use stonet::score::{self, Input, Output, Port, Quantity, Scorer};
 use stonet::{Labels, Level, Side};
 
 #[cfg(feature = "parquet")]
-use crate::{Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Result, Table, Type, Writer};
+use crate::{Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Result, SavedRule, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer};
 pub use file::{label_kind, score_file, types};
@@ -41,8 +41,22 @@ pub struct ScoreSettings {
     pub sets: Option<SetColumns>,
     /// Whether a classifier's bounds of accuracy are asked for.
     pub accuracy: bool,
+    /// A rule that answers rows or abstains, in column `decision`.
+    pub rule: Option<SavedRule>,
+    /// What stands in that column.
+    pub decision: DecisionColumn,
     /// Whether numbers are written with 32 bits.
     pub single: bool,
+}
+
+/// What stands in the column `decision`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DecisionColumn {
+    /// `answer` or `abstain`.
+    #[default]
+    Text,
+    /// 1 for an answer, and 0 otherwise: for formats of numbers alone.
+    Number,
 }
 
 /// The columns of a prediction set; `set_size` stands beside either.
@@ -63,7 +77,7 @@ pub enum SetColumns {
 /// `price_lower_90`. A classifier's are `class`, the most probable one, of the
 /// kind of the labels, and `p_<label>` for every class; then `set`, or `in_<label>` for every class, and `set_size`, where
 /// sets are asked for; then `accuracy_lower` and `accuracy_upper`, where bounds of accuracy are. A head of many labels
-/// has `p_<label>` for each.
+/// has `p_<label>` for each. With a rule the last column is `decision`: `answer` or `abstain`.
 #[derive(Debug, Clone)]
 pub struct ModelScorer {
     inputs: Vec<String>,
@@ -74,6 +88,8 @@ pub struct ModelScorer {
     labels: Option<Labels>,
     /// The columns of prediction sets, where they are asked for.
     sets: Option<SetColumns>,
+    /// What stands in the column of decisions.
+    decision: DecisionColumn,
 }
 
 /// The columns of text that tell a row's group, and the groups that are known.
@@ -111,11 +127,11 @@ impl ModelScorer {
     fn with_names(model: &Model, columns: &ModelColumns, resolved: &Resolved) -> Result<Self> {
         let scorer = resolved.scorer(model)?;
         let labels = resolved.is_classes().then(|| model.labels.clone()).flatten();
-        let sets = resolved.set_columns();
+        let (sets, decision) = (resolved.set_columns(), resolved.decision_column());
         let inputs = inputs(columns, &scorer);
         let outputs = resolved.outputs(model);
         let groups = groups(model, columns, &scorer);
-        Ok(ModelScorer { inputs, groups, outputs, scorer, labels, sets })
+        Ok(ModelScorer { inputs, groups, outputs, scorer, labels, sets, decision })
     }
 
     /// The same for other names; there must be as many of each. The head is not copied, so that it keeps what it made
@@ -197,9 +213,12 @@ impl ModelScorer {
 
     /// The columns of a scorer with these outputs, in the order of [`Self::outputs`].
     fn values(&self, outputs: &[Output], columns: Vec<Vec<f64>>) -> Vec<Values> {
-        let Some(labels) = &self.labels else { return columns.into_iter().map(Values::Numbers).collect() };
         let (mut values, mut members) = (Vec::new(), Vec::new());
         for (output, column) in outputs.iter().zip(columns) {
+            let Some(labels) = &self.labels else {
+                values.push(self.value(output.quantity, column));
+                continue;
+            };
             match output.quantity {
                 // In front of the probabilities.
                 Quantity::Class => values.insert(0, classes(&column, labels)),
@@ -211,10 +230,20 @@ impl ModelScorer {
                     }
                     values.push(Values::Text(column.iter().map(f64::to_string).collect()));
                 }
-                _ => values.push(Values::Numbers(column)),
+                quantity => values.push(self.value(quantity, column)),
             }
         }
         values
+    }
+
+    /// A column that stands by itself.
+    fn value(&self, quantity: Quantity, column: Vec<f64>) -> Values {
+        match (quantity, self.decision) {
+            (Quantity::Decision, DecisionColumn::Text) => {
+                Values::Text(column.iter().map(|v| if *v == 1.0 { "answer" } else { "abstain" }.to_owned()).collect())
+            }
+            _ => Values::Numbers(column),
+        }
     }
 }
 

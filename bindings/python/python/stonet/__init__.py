@@ -39,6 +39,7 @@ from ._calibrators import (
     VennAbers,
 )
 from ._classification import PostStoNetClassifier
+from ._control import Rule, WishRefused, control, load_rule
 from ._core import Ready, __version__
 from ._distribution import Distribution
 from ._files import load
@@ -73,6 +74,7 @@ __all__ = [
     "PostStoNetRegressor",
     "Ready",
     "RefitConformal",
+    "Rule",
     "SmoothedTemperatureScaling",
     "SplitConformal",
     "StructuredMatrixScaling",
@@ -80,10 +82,13 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "VennAbers",
+    "WishRefused",
     "__version__",
     "benchmark",
+    "control",
     "fit_many",
     "load",
+    "load_rule",
     "metrics",
     "report",
     "score",

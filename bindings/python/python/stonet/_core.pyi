@@ -22,6 +22,7 @@ def network_bytes(path: str) -> bytes: ...
 def rows_needed(level: float) -> int: ...
 def joins_inputs(interval: str, inputs: int, rows: int) -> bool: ...
 def sees_further_columns(interval: str) -> bool: ...
+def describe_rule(rule: str, source: str) -> str: ...
 def cli(arguments: Sequence[str]) -> int: ...
 def interval_scores(y: _Matrix, lower: _Matrix, upper: _Matrix, level: float) -> list[float]: ...
 def pinball(y: _Matrix, quantile: _Matrix, tau: float) -> float: ...
@@ -146,6 +147,32 @@ class Regression:
         within: Sequence[Sequence[str]] | None = None,
         conditional: _Matrix | None = None,
     ) -> tuple[str, str]: ...
+    def control(
+        self,
+        x: _Matrix,
+        y: _Matrix,
+        prediction: _Matrix | None,
+        *,
+        want: str,
+        confidence: float | None,
+        level: float,
+        seed: int,
+        own: Sequence[_Matrix] = (),
+        allow_seen: bool = False,
+        title: str = "",
+        path: str | None = None,
+        within: Sequence[Sequence[str]] | None = None,
+        conditional: _Matrix | None = None,
+    ) -> str: ...
+    def decide(
+        self,
+        x: _Matrix,
+        prediction: _Matrix | None,
+        rule: str,
+        own: Sequence[_Matrix] = (),
+        within: Sequence[Sequence[str]] | None = None,
+        conditional: _Matrix | None = None,
+    ) -> list[bool]: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(data: bytes) -> Regression: ...
@@ -166,6 +193,7 @@ class Regression:
         joint: bool,
         quantiles: list[float],
         below: list[float],
+        rule: str | None = None,
         network: bytes | None = None,
         network_name: str = "",
         tap: str | None = None,
@@ -272,6 +300,20 @@ class Classification:
         title: str = "",
         path: str | None = None,
     ) -> tuple[str, str]: ...
+    def control(
+        self,
+        x: _Matrix,
+        features: _Matrix | None,
+        labels: _Numbers,
+        *,
+        want: str,
+        confidence: float | None,
+        seed: int,
+        allow_seen: bool = False,
+        title: str = "",
+        path: str | None = None,
+    ) -> str: ...
+    def decide(self, x: _Matrix, features: _Matrix | None, rule: str) -> list[bool]: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(data: bytes, covariance: str | None = None, refused: str | None = None) -> Classification: ...
@@ -290,6 +332,7 @@ class Classification:
         levels: Sequence[float] = (),
         sets: bool = False,
         accuracy: bool = False,
+        rule: str | None = None,
         network: bytes | None = None,
         network_name: str = "",
         tap: str | None = None,

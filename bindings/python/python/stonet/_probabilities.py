@@ -19,6 +19,7 @@ from ._export import to_onnx
 from ._frames import frame
 from ._progress import reporter
 from ._routing import UNCHANGED, Request
+from ._rule_text import rule_text
 
 _C = TypeVar("_C", bound="Calibrator")
 
@@ -251,6 +252,7 @@ class Calibrator(Estimator):
         sets: bool = False,
         confidence_level: Any = None,
         accuracy: bool = False,
+        rule: Any = None,
     ) -> None:
         """Write an ONNX file with the outputs ``probabilities`` and ``class``, in standard operators.
 
@@ -275,10 +277,13 @@ class Calibrator(Estimator):
         accuracy : bool, default=False
             Whether the outputs ``accuracy_lower`` and ``accuracy_upper`` join them; needs a fit with
             ``accuracy_bounds``.
+        rule : Rule or path-like, optional
+            A rule of answers that was made for this head: the output ``decision`` is 1 for an answer and 0 otherwise.
         """
         wanted: dict[str, Any] = {"sets": bool(sets), "accuracy": arguments.flag("accuracy", accuracy)}
         if confidence_level is not None:
             wanted["levels"] = arguments.levels("confidence_level", confidence_level)
+        wanted["rule"] = rule_text(rule)
         to_onnx(self._fitted_head(), path, network, tap, output, keep_outputs, **wanted)
 
     def set_fit_request(self: _C, *, features: Request = UNCHANGED) -> _C:

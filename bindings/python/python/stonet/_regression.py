@@ -23,6 +23,7 @@ from ._intervals import IntervalRegressor, Rows, too_few
 from ._own import NAMES, said
 from ._progress import reporter
 from ._routing import UNCHANGED, Request
+from ._rule_text import rule_text
 from ._splits import numbered
 from ._within import functions
 from ._within import groups as labelled
@@ -440,6 +441,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         joint: bool = False,
         quantiles: Any = None,
         below: Any = None,
+        rule: Any = None,
         tap: str | None = None,
         output: str | None = None,
         inputs: Any = None,
@@ -466,6 +468,8 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             Quantiles, as outputs such as ``q05``. Intervals come beside them only where ``level`` is given.
         below : float or list of float, optional
             Values t: P(y ≤ t) for each, as outputs such as ``below_100``.
+        rule : Rule or path-like, optional
+            A rule of answers that was made for this head: the output ``decision`` is 1 for an answer and 0 otherwise.
         tap : str, optional
             The tensor with the features; the last hidden layer if not given.
         output : str, optional
@@ -483,6 +487,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             "joint": bool(joint),
             "quantiles": [] if quantiles is None else arguments.levels("quantiles", quantiles),
             "below": [] if below is None else arguments.numbers("below", below),
+            "rule": rule_text(rule),
         }
         to_onnx(self._fitted(), path, network, tap, output, keep_outputs, inputs, **wanted)
 

@@ -22,6 +22,7 @@ from ._compat import outside
 from ._intervals import too_few
 from ._network import PostStoNet
 from ._onnx import OnnxNetwork
+from ._rule_text import rule_text
 
 _V = TypeVar("_V")
 
@@ -157,6 +158,7 @@ def plan(
     below: Any = None,
     sets: Any = None,
     accuracy: bool = False,
+    rule: Any = None,
     single: bool = False,
     keep: Any = (),
     network: Any = None,
@@ -182,6 +184,7 @@ def plan(
         "below": [] if below is None else arguments.numbers("below", below),
         "sets": _set_columns(sets),
         "accuracy": arguments.flag("accuracy", accuracy),
+        "rule": rule_text(rule),
         "single": bool(single),
         "inputs": _names(inputs),
         "prediction": _names(prediction),
@@ -234,6 +237,7 @@ def score(
     below: Any = None,
     sets: Any = None,
     accuracy: bool = False,
+    rule: Any = None,
     single: bool = False,
     keep: Any = (),
     network: Any = None,
@@ -279,6 +283,8 @@ def score(
         Bounds of the accuracy among rows of this row's confidence, of a classifier that was fitted with
         ``accuracy_bounds``, at ``level``: ``accuracy_lower`` and ``accuracy_upper``. Several levels have columns such
         as ``accuracy_lower_80``.
+    rule : Rule or path-like, optional
+        A rule of answers that was made for this head: the last column is ``decision``, ``answer`` or ``abstain``.
     single : bool
         Numbers of 32 bits.
     keep : sequence of str
@@ -317,6 +323,7 @@ def score(
         below=below,
         sets=sets,
         accuracy=accuracy,
+        rule=rule,
         single=single,
         keep=keep,
         network=network,

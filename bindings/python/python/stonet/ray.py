@@ -43,7 +43,7 @@ def score(
         Arguments of ``Dataset.map_batches``, such as ``batch_size``, ``num_cpus`` or ``concurrency``.
     **more
         The other arguments of `stonet.score`: ``prediction``, ``features``, ``side``, ``joint``, ``quantiles``,
-        ``below``, ``sets``, ``accuracy``, ``single``.
+        ``below``, ``sets``, ``accuracy``, ``rule``, ``single``.
 
     Returns
     -------

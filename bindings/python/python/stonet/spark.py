@@ -45,7 +45,7 @@ def score(
         Columns that stand in front of the predictions. All that do not go into the head or the network if not given.
     **more
         The other arguments of `stonet.score`: ``prediction``, ``features``, ``side``, ``joint``, ``quantiles``,
-        ``below``, ``sets``, ``accuracy``, ``single``.
+        ``below``, ``sets``, ``accuracy``, ``rule``, ``single``.
 
     Returns
     -------

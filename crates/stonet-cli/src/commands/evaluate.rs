@@ -17,7 +17,7 @@ use stonet_report::{
 use crate::args::{FORMATS, MissingArg, ReportArg, SeedArg, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
-use crate::rows::{Batch, ClassFile, RegressionFile, Source};
+use crate::rows::Source;
 use crate::seen::SeenArg;
 use crate::{Outcome, asked, output, report};
 
@@ -58,9 +58,6 @@ pub struct Evaluate {
     #[command(flatten)]
     with: WithArg,
 }
-
-/// Bytes of a row's hash.
-const HASH: u64 = 8;
 
 /// What `evaluate --json` prints.
 #[derive(Serialize)]
@@ -127,32 +124,17 @@ impl Evaluate {
         // Groups within which intervals are to cover are judged one by one, whether asked for or not.
         let groups = (!model.columns.within.is_empty()).then(|| model.columns.within.join(", "));
         let mut judge = RegressionJudge::new(fitted, self.by.as_deref().or(groups.as_deref()), &settings)?;
-        let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
-        let reading = RegressionFile::reading_like(&model.columns, self.by.as_deref());
-        source.stream(reading, model, HASH + judge.bytes_per_row(), |batch: &Batch<'_>| {
-            let rows = RegressionFile::of(&source, model.columns.clone(), batch.table, &batch.rows())
-                .map_err(|e| e.after_rows(batch.first))?;
-            hashes.extend(rows.hashes()?);
-            if batch.whole {
-                fingerprint = rows.fingerprint();
-            }
-            let numbers = rows.numbers(fitted).map_err(|e| e.after_rows(batch.first))?;
-            let new = rows.new_rows()?;
-            let new = match &numbers {
-                Some(numbers) => new.with_within(numbers)?,
-                None => new,
-            };
+        let kept = judge.bytes_per_row();
+        let seen = source.judged_intervals(model, fitted, self.by.as_deref(), kept, |batch, rows, new| {
             let names = (groups.is_some() && self.by.is_none()).then(|| rows.group_names());
             let by = match &self.by {
                 Some(by) => Some(batch.table.text(by)?),
                 None => names.as_deref(),
             };
             // The judge counts rows from the first batch on.
-            judge.add(&new, rows.y.view(), by).map_err(Error::columns(&self.rows, &model.columns))
+            judge.add(new, rows.y.view(), by).map_err(Error::columns(&self.rows, &model.columns))
         })?;
-        let seen = model.overlap(&hashes, || fingerprint);
         self.seen.check(seen.as_ref(), &self.rows, console)?;
-        drop(hashes);
         let evaluation = console.run("evaluate", |tick| judge.finish(Some(tick)).map_err(Error::rows(&self.rows)))?;
         self.tell(model, &RegressionEvaluation { seen, ..evaluation }, console)
     }
@@ -169,23 +151,14 @@ impl Evaluate {
         let settings = ClassSettings { seed: Seed::new(self.seed.seed), level, ..ClassSettings::default() };
         let mut judge = ClassJudge::new(fitted, labels.names(), self.by.as_deref(), &settings);
         let names = [model.columns.logit_names(), model.columns.features.clone()].concat();
-        let (mut hashes, mut fingerprint) = (Vec::new(), String::new());
-        let reading = ClassFile::reading_like(&model.columns, self.by.as_deref());
-        source.stream(reading, model, HASH + judge.bytes_per_row(), |batch: &Batch<'_>| {
-            let rows = ClassFile::known(&source, &model.columns, kind, labels, batch.table, &batch.rows())
-                .map_err(|e| e.after_rows(batch.first))?;
-            hashes.extend(&rows.hashes);
-            if batch.whole {
-                fingerprint = rows.fingerprint();
-            }
+        let (known, kept) = ((kind, labels), judge.bytes_per_row());
+        let overlap = source.judged_classes(model, known, self.by.as_deref(), kept, |batch, rows| {
             let by = self.by.as_deref().map(|by| batch.table.text(by)).transpose()?;
             let inputs = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
             // The judge counts rows from the first batch on.
             judge.add(&inputs, &rows.labels, by).map_err(Error::rows(&self.rows))
         })?;
-        let overlap = model.overlap(&hashes, || fingerprint);
         self.seen.check(overlap.as_ref(), &self.rows, console)?;
-        drop(hashes);
         let evaluation = console.run("evaluate", |tick| judge.finish(Some(tick)).map_err(Error::rows(&self.rows)))?;
         let evaluation = ClassEvaluation { seen: overlap, ..evaluation };
         self.tell(model, &evaluation, console)

@@ -17,7 +17,7 @@ use crate::output;
 /// Write a head as an ONNX graph; with --network one file goes from raw inputs to intervals or probabilities
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.8,0.95\n  stonet export head.stonet -o sure.onnx --network network.onnx"
+    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.8,0.95\n  stonet export head.stonet -o sure.onnx --network network.onnx\n  stonet export head.stonet -o decided.onnx --rule rule.json"
 )]
 pub struct Export {
     /// The head, made by `stonet fit`
@@ -63,6 +63,8 @@ struct Summary {
     below: Vec<f64>,
     sets: bool,
     accuracy: bool,
+    /// The wish of the rule, where there is one.
+    rule: Option<String>,
     tap: Option<String>,
     network_output: Option<String>,
     /// The network's inputs that stand beside its features.
@@ -76,13 +78,14 @@ struct Summary {
 
 impl Export {
     pub fn run(self, console: &Console) -> Result<()> {
-        let read: Vec<&Path> = [self.head.as_path()].into_iter().chain(self.network.as_deref()).collect();
+        let read: Vec<&Path> =
+            [self.head.as_path()].into_iter().chain(self.network.as_deref()).chain(self.asked.files()).collect();
         output::check_named("--output", &self.output, "onnx", "head.onnx", &read)?;
         let model = Model::load(&self.head)?;
         if self.network.is_some() {
             in_order(&model)?;
         }
-        let settings = self.asked.settings(true)?;
+        let settings = self.asked.settings(true, true)?;
         let resolved = asked::resolve(&model, &settings)?;
         let head = head_graph(&model, &resolved)?;
         let levels: Vec<f64> = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
@@ -124,6 +127,7 @@ impl Export {
             below: settings.below.clone(),
             sets: settings.sets.is_some(),
             accuracy: settings.accuracy,
+            rule: settings.rule.as_ref().map(|saved| saved.rule.want.to_string()),
             tap: self.tap.clone(),
             network_output: self.network_output.clone(),
             also: if self.network.is_some() { model.columns.further().to_vec() } else { Vec::new() },

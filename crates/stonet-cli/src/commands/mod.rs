@@ -3,6 +3,7 @@
 pub mod benchmark;
 pub mod compare;
 pub mod completions;
+pub mod control;
 pub mod demo;
 pub mod evaluate;
 pub mod export;

@@ -18,12 +18,13 @@ use crate::output;
 ///
 /// Quantiles stand in columns such as `q05`, and probabilities P(y <= 100) in columns such as `below_100`. Prediction sets
 /// stand in columns `set` and `set_size`, bounds of accuracy in `accuracy_lower` and `accuracy_upper`. A head of many labels gives a column `p_<label>` for each.
+/// With --rule the last column is `decision`: `answer` or `abstain`.
 ///
 /// Columns are found by name: their order does not matter, and other columns are ignored. Files may be larger than
 /// memory.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  stonet predict head.stonet new.csv -o risk.csv --quantiles 0.05,0.5,0.95 --below 100\n  stonet predict head.stonet new.csv -o sets.csv --sets --level 0.9\n  stonet predict head.stonet new.csv -o bounds.csv --accuracy --level 0.9\n  cat new.csv | stonet predict head.stonet -"
+    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  stonet predict head.stonet new.csv -o risk.csv --quantiles 0.05,0.5,0.95 --below 100\n  stonet predict head.stonet new.csv -o sets.csv --sets --level 0.9\n  stonet predict head.stonet new.csv -o bounds.csv --accuracy --level 0.9\n  stonet predict head.stonet new.csv -o decided.csv --rule rule.json\n  cat new.csv | stonet predict head.stonet -"
 )]
 pub struct Predict {
     /// The head, made by `stonet fit`
@@ -60,6 +61,8 @@ struct Summary {
     below: Vec<f64>,
     sets: bool,
     accuracy: bool,
+    /// The wish of the rule, where there is one.
+    rule: Option<String>,
     single: bool,
     /// Of the fit: where its randomness began, and what its rows were.
     seed: u64,
@@ -74,10 +77,11 @@ impl Predict {
         if to_screen && console.json {
             return Err(Error::flag("--json", "needs a file for the predictions, such as -o predictions.csv"));
         }
-        let read = [vec![self.head.as_path()], output::with(&self.rows, &self.with.files)].concat();
+        let read = [vec![self.head.as_path()], self.asked.files(), output::with(&self.rows, &self.with.files)].concat();
         output::check(&self.output, &read)?;
         let model = Model::load(&self.head)?;
-        let settings = self.asked.settings(self.single)?;
+        let npy = self.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+        let settings = self.asked.settings(self.single, npy)?;
         let resolved = asked::resolve(&model, &settings)?;
         let scorer = ModelScorer::of(&model, &resolved)?;
         if let Some(both) = self.keep.iter().find(|k| scorer.outputs().iter().any(|o| o.name == **k)) {
@@ -109,6 +113,7 @@ impl Predict {
             below: settings.below.clone(),
             sets: settings.sets.is_some(),
             accuracy: settings.accuracy,
+            rule: settings.rule.as_ref().map(|saved| saved.rule.want.to_string()),
             single: settings.single,
             seed: model.seed,
             fingerprint: model.fingerprint.clone(),

@@ -2,6 +2,7 @@
 
 mod classification;
 pub mod hints;
+mod judged;
 pub mod kept;
 mod labels;
 mod parts;
@@ -9,6 +10,7 @@ mod regression;
 mod stream;
 
 pub use classification::ClassFile;
+pub use judged::HASH;
 pub use labels::LabelFile;
 pub use parts::{Part, Source, dropped, left_out, tell};
 pub use regression::RegressionFile;

@@ -1,14 +1,14 @@
 //! A 64-bit hash that is the same on every machine and in every version: FNV-1a.
 
 /// The state of the hash; it starts at the offset basis.
-pub(super) struct Fnv(u64);
+pub(crate) struct Fnv(u64);
 
 impl Fnv {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Fnv(0xcbf2_9ce4_8422_2325)
     }
 
-    pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
+    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
         for &b in bytes {
             self.0 = (self.0 ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3);
         }
@@ -16,7 +16,7 @@ impl Fnv {
     }
 
     /// Sixteen hexadecimal digits.
-    pub(super) fn digits(self) -> String {
+    pub(crate) fn digits(self) -> String {
         format!("{:016x}", self.0)
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use stonet::InputKind;
 use stonet::classification::{ClassExtras, FittedLabels};
 use stonet::rows::{ClassOutput, LabelKind};
-use stonet::score::{Asked, Quantity, Scorer};
+use stonet::score::{Asked, Decision, Quantity, Scorer};
 use stonet::{FittedClassifier, FittedRegressor, Labels, Level, PostStoNetRegressor, Side};
 
-use super::{ScoreSettings, SetColumns};
-use crate::{Column, Error, Head, Model, Result, Type};
+use super::{DecisionColumn, ScoreSettings, SetColumns};
+use crate::{Column, Error, Head, Model, Result, SavedRule, Type};
 
 /// Why a prediction is refused by what was fitted without one.
 pub const UNUSED_PREDICTION: &str =
@@ -30,6 +30,12 @@ const MANY_LABELS: &str = "is not for heads of many labels, which give one proba
 /// Why a head of many labels refuses prediction sets.
 const NO_LABEL_SETS: &str = "is not for heads of many labels: prediction sets hold one class of a row, and a row may have any number of \
                              labels; leave it out, and compare the probabilities with a threshold";
+
+/// Why a head of many labels refuses rules of answers.
+const NO_LABEL_RULE: &str = "is not for heads of many labels, of which each would need a rule of its own; leave it out";
+
+/// Why a head of several targets refuses rules of answers.
+const ONE_TARGET_RULE: &str = "is for heads of one target, and this head has several; fit a head for each target";
 
 /// Why a head of many labels that was fitted without features refuses them.
 const NO_LABEL_FEATURES: &str =
@@ -56,6 +62,8 @@ pub enum Setting {
     Sets,
     /// Bounds of accuracy.
     Accuracy,
+    /// A rule of answers.
+    Rule,
 }
 
 impl Setting {
@@ -71,6 +79,7 @@ impl Setting {
             Setting::Features => "features",
             Setting::Sets => "sets",
             Setting::Accuracy => "accuracy",
+            Setting::Rule => "rule",
         }
     }
 }
@@ -91,6 +100,7 @@ impl ScoreSettings {
             (Setting::Below, !self.below.is_empty()),
             (Setting::Sets, self.sets.is_some()),
             (Setting::Accuracy, self.accuracy),
+            (Setting::Rule, self.rule.is_some()),
         ];
         all.into_iter().filter(|(_, given)| *given).map(|(setting, _)| setting).collect()
     }
@@ -103,6 +113,8 @@ pub enum Resolved {
     Intervals {
         /// With at least one level, quantile or value.
         asked: Asked,
+        /// What stands in the column of decisions.
+        decision: DecisionColumn,
         /// Whether numbers are written with 32 bits.
         single: bool,
     },
@@ -114,6 +126,8 @@ pub enum Resolved {
         extras: ClassExtras,
         /// What prediction sets are written as.
         set_columns: SetColumns,
+        /// What stands in the column of decisions.
+        decision: DecisionColumn,
         /// Whether numbers are written with 32 bits.
         single: bool,
     },
@@ -160,11 +174,13 @@ impl Model {
 
     /// Why this head has no use for a setting, if it has none.
     fn refuses(&self, setting: Setting) -> Option<&'static str> {
-        use Setting::{Accuracy, Below, Features, Joint, Level, Prediction, Quantiles, Sets, Side};
+        use Setting::{Accuracy, Below, Features, Joint, Level, Prediction, Quantiles, Rule, Sets, Side};
         match (&self.head, setting) {
             (Head::Classification(head), Level | Sets) if head.class_sets().is_some() => None,
             (Head::Classification(head), Level | Accuracy) if head.accuracy_bins().is_some() => None,
             (Head::Labels(_), Sets) => Some(NO_LABEL_SETS),
+            (Head::Labels(_), Rule) => Some(NO_LABEL_RULE),
+            (Head::Regression(head), Rule) if head.outputs() > 1 => Some(ONE_TARGET_RULE),
             (Head::Labels(_), Features) if !self.columns.features.is_empty() => None,
             (Head::Labels(_), Features) => Some(NO_LABEL_FEATURES),
             (Head::Labels(_), _) => Some(MANY_LABELS),
@@ -197,7 +213,8 @@ impl Model {
         if let Some((setting, why)) = self.refused(&settings.given(), &name) {
             return Err(Error::Refused { setting, why: why.into() });
         }
-        let single = settings.single;
+        let (single, decision) = (settings.single, settings.decision);
+        let decided = settings.rule.as_ref().map(|saved| self.decision_as(saved, &name)).transpose()?;
         match &self.head {
             Head::Regression(_) => {
                 check_levels(&settings.levels, name(Setting::Level))?;
@@ -222,8 +239,8 @@ impl Model {
                         return Err(Error::Refused { setting: name(setting), why: why.into() });
                     }
                 }
-                let asked = Asked { levels, side, joint, quantiles, below, at_values: false };
-                Ok(Resolved::Intervals { asked, single })
+                let asked = Asked { levels, side, joint, quantiles, below, at_values: false, decision: decided };
+                Ok(Resolved::Intervals { asked, decision, single })
             }
             Head::Classification(head) => {
                 let unsound = |why: &str| Error::Unsound { why: why.into() };
@@ -245,14 +262,31 @@ impl Model {
                     levels.push(self.level.unwrap_or_else(default_level));
                 }
                 let given = |asked: bool| if asked { levels.clone() } else { Vec::new() };
-                let extras = ClassExtras { sets: given(settings.sets.is_some()), accuracy: given(settings.accuracy) };
-                Ok(Resolved::Classes { output, extras, set_columns: settings.sets.unwrap_or_default(), single })
+                let (sets, accuracy) = (given(settings.sets.is_some()), given(settings.accuracy));
+                let extras = ClassExtras { sets, accuracy, decision: decided };
+                let set_columns = settings.sets.unwrap_or_default();
+                Ok(Resolved::Classes { output, extras, set_columns, decision, single })
             }
             Head::Labels(_) => match self.kind {
                 Some(kind) => Ok(Resolved::Labels { kind, single }),
                 None => Err(Error::Unsound { why: "a head of many labels needs the kind of its inputs".into() }),
             },
         }
+    }
+}
+
+impl Model {
+    /// How a rule decides with this head; a rule that was made for another one is an error, which calls the rule as `name`
+    /// does.
+    pub fn decision_as(&self, saved: &SavedRule, name: impl Fn(Setting) -> &'static str) -> Result<Decision> {
+        if let Some((setting, why)) = self.refused(&[Setting::Rule], &name) {
+            return Err(Error::Refused { setting, why: why.into() });
+        }
+        let refused = |why: String| Error::Refused { setting: name(Setting::Rule), why: why.into() };
+        if let Some(why) = saved.misfit(self)? {
+            return Err(refused(why));
+        }
+        saved.rule.decision(self.labels.as_ref()).map_err(|e| refused(format!("cannot be used: {e}")))
     }
 }
 
@@ -291,6 +325,14 @@ impl Resolved {
         }
     }
 
+    /// What stands in the column of decisions.
+    pub(super) fn decision_column(&self) -> DecisionColumn {
+        match self {
+            Resolved::Intervals { decision, .. } | Resolved::Classes { decision, .. } => *decision,
+            Resolved::Labels { .. } => DecisionColumn::default(),
+        }
+    }
+
     /// The same for logits in so many columns: one may stand for two.
     #[cfg(feature = "parquet")]
     pub(super) fn with_logits(mut self, columns: usize) -> Self {
@@ -325,12 +367,16 @@ impl Resolved {
     /// The columns that come out: `prediction`, then `lower_90`, `upper_90`, … for every level, `q05` for a quantile and
     /// `below_100` for P(y ≤ 100), with the target's name in front where there are several; or `class` and `p_<label>` for
     /// every class, then the columns of [`SetColumns`], and `accuracy_lower` and `accuracy_upper`, with the level behind them
-    /// where there are several; or `p_<label>` for each of many labels.
+    /// where there are several; or `p_<label>` for each of many labels. Behind them `decision`, where there is a rule.
     pub fn outputs(&self, model: &Model) -> Vec<Column> {
         match self {
-            Resolved::Intervals { asked, single } => {
+            Resolved::Intervals { asked, decision, single } => {
                 let columns = interval_columns(&model.columns.targets, asked);
-                columns.into_iter().map(|(name, _)| Column::new(name, number(*single))).collect()
+                let kind = |q: Quantity| match q {
+                    Quantity::Decision => decision_type(*decision, *single),
+                    _ => number(*single),
+                };
+                columns.into_iter().map(|(name, q)| Column::new(name, kind(q))).collect()
             }
             Resolved::Labels { single, .. } => match &model.head {
                 Head::Labels(head) => {
@@ -338,17 +384,26 @@ impl Resolved {
                 }
                 _ => Vec::new(),
             },
-            Resolved::Classes { single, extras, set_columns, .. } => {
+            Resolved::Classes { single, extras, set_columns, decision, .. } => {
                 model.labels.as_ref().map_or_else(Vec::new, |labels| {
                     let mut columns = vec![Column::new("class", class_type(labels))];
                     columns.extend(labels.names().iter().map(|n| Column::new(format!("p_{n}"), number(*single))));
                     columns.extend(columns_of_sets(&extras.sets, *set_columns, labels, number(*single)));
                     columns.extend(columns_of_accuracy(&extras.accuracy, number(*single)));
+                    columns.extend(extras.decision.map(|_| Column::new(DECISION, decision_type(*decision, *single))));
                     columns
                 })
             }
         }
     }
+}
+
+/// The name of the column of decisions.
+const DECISION: &str = "decision";
+
+/// The type of the column of decisions.
+fn decision_type(decision: DecisionColumn, single: bool) -> Type {
+    if decision == DecisionColumn::Text { Type::Text } else { number(single) }
 }
 
 /// The columns of prediction sets: `set`, or `in_<label>` for every class, and `set_size`; with several levels
@@ -432,6 +487,7 @@ pub fn interval_columns(targets: &[String], asked: &Asked) -> Vec<(String, Quant
             columns.push((prefix.clone() + &below_name(value), Quantity::Below { target, number }));
         }
     }
+    columns.extend(asked.decision.map(|_| (DECISION.to_owned(), Quantity::Decision)));
     columns
 }
 

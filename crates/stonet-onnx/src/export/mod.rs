@@ -12,7 +12,7 @@ mod sets;
 
 use stonet::classification::{ClassExtras, FittedLabels};
 use stonet::rows::ClassOutput;
-use stonet::score::{Asked, Quantity};
+use stonet::score::{Asked, Decision, Quantity};
 use stonet::{FittedClassifier, FittedRegressor, InputKind, Level, Side};
 use stonet_io::{HeadAsked, Model, Resolved, below_name, quantile_name};
 
@@ -43,7 +43,8 @@ pub(crate) const GROUPS: &str = "group";
 /// The graph from `features` (and `network_prediction`, `network_lower`, `network_upper` and `network_sd`, where the
 /// model reads them) to `prediction` and the ends that are asked for, one column per target each. The ends are `lower`
 /// and `upper`; with several levels they are `lower_80`, `upper_80`, `lower_95`, …; a one-sided bound has one end.
-/// Quantiles are `q05`, `q50`, …, and P(y ≤ 100) is `below_100`.
+/// Quantiles are `q05`, `q50`, …, P(y ≤ 100) is `below_100`, and the decision of a rule is `decision`: 1 for an answer and 0
+/// otherwise. Where single precision cannot tell whether a row reaches the threshold, the rule abstains.
 ///
 /// Where there are more than 400 scores per fold they are compressed, so that ends are at or beyond those of the model
 /// itself, quantiles beyond theirs, and probabilities within 1/400 of theirs.
@@ -74,6 +75,7 @@ pub fn intervals(fitted: &FittedRegressor, asked: &Asked) -> Result<HeadGraph> {
     for (i, name) in below.into_iter().enumerate() {
         lowering.output(name, |q| matches!(q, Quantity::Below { number, .. } if number == i))?;
     }
+    lowering.decision(asked.decision)?;
     let levels: Vec<String> = levels.iter().map(f64::to_string).collect();
     lowering.finish(vec![
         ("stonet.task", "regression".into()),
@@ -102,6 +104,9 @@ pub fn classifier(fitted: &FittedClassifier, output: ClassOutput) -> Result<Head
 /// A class is never lost by single precision: a set holds at most such classes more than the model's own whose score
 /// lies within 2e-6 of the cut, beside those whose probability single precision changes by more. A row whose confidence
 /// lies within 2e-6 of the edge between two bins has the lower of both lower bounds and the higher of both upper ones.
+///
+/// The decision of a rule is `decision`: 1 for an answer and 0 otherwise. A row within 2e-6 of the threshold is not answered,
+/// unless the rule is about recall: then it is.
 pub fn classifier_with(fitted: &FittedClassifier, output: ClassOutput, extras: &ClassExtras) -> Result<HeadGraph> {
     let plan = fitted.plan_with(output, extras)?;
     let mut lowering = Lowering::new(&plan);
@@ -126,6 +131,7 @@ pub fn classifier_with(fitted: &FittedClassifier, output: ClassOutput, extras: &
         lowering.output(format!("accuracy_lower{suffix}"), |q| q == lower)?;
         lowering.output(format!("accuracy_upper{suffix}"), |q| q == upper)?;
     }
+    lowering.decision(extras.decision)?;
     let levels = extras.levels();
     if !levels.is_empty() {
         let levels: Vec<String> = levels.iter().map(|l| l.get().to_string()).collect();
@@ -162,6 +168,13 @@ pub fn head_graph(model: &Model, resolved: &Resolved) -> Result<HeadGraph> {
             })
         }
         HeadAsked::Labels(head, kind) => labels(head, kind),
+    }
+}
+
+impl Lowering<'_> {
+    /// The output `decision`, where there is a rule.
+    fn decision(&mut self, decision: Option<Decision>) -> Result<()> {
+        decision.map_or(Ok(()), |_| self.output("decision".into(), |q| q == Quantity::Decision))
     }
 }
 

@@ -26,7 +26,7 @@ fn agrees(classes: usize, bins: usize, method: ClassMethod, sets: bool) {
     };
     let levels = [0.6, 0.9].map(|l| Level::new(l).unwrap());
     let own = if sets { levels.to_vec() } else { Vec::new() };
-    let extras = ClassExtras { sets: own, accuracy: levels.to_vec() };
+    let extras = ClassExtras { sets: own, accuracy: levels.to_vec(), decision: None };
     let head = classifier_with(&fitted, ClassOutput { kind: InputKind::Logits, columns: classes }, &extras).unwrap();
     let names = head.outputs().iter().map(|n| n.to_string()).collect::<Vec<_>>();
     // The rows of the fit are there too: some of them lie on the edges.

@@ -3,6 +3,7 @@
 mod accuracy;
 mod classes;
 mod comparison;
+mod control;
 mod html;
 mod labels;
 mod regression;
@@ -17,6 +18,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 pub use comparison::{Better, Column, Comparison, Method, Score, Unit};
+pub use control::control_report;
 
 use crate::svg::{Chart, escape};
 use crate::{ClassEvaluation, LabelsEvaluation, RegressionEvaluation};

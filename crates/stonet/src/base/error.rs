@@ -131,6 +131,20 @@ pub enum Error {
         /// What it may be.
         range: &'static str,
     },
+    /// A wish that makes no sense, or that this head cannot have.
+    #[error("`{want}` {why}")]
+    Want {
+        /// The wish as it was written.
+        want: String,
+        /// What is wrong with it, and the remedy.
+        why: String,
+    },
+    /// A rule of answers that was made for another head.
+    #[error("the rule does not fit this head: {why}")]
+    OtherRule {
+        /// What does not fit, and the remedy.
+        why: String,
+    },
     /// A name that does not exist among those to choose from.
     #[error("no {what} is called `{name}`; there are {known}")]
     UnknownName {

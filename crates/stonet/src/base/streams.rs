@@ -182,6 +182,11 @@ scopes! {
         /// The rows that `stonet fit --sample` draws.
         SAMPLE: One = super::regression::SAMPLE;
     }
+    /// Of the seed of a rule of answers.
+    control {
+        /// The rows that order thresholds.
+        ORDER: One = 0;
+    }
     /// Of the seed of a head of many labels.
     labels {
         /// The binary head of each label.

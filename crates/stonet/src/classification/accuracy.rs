@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use ndarray::{Array2, s};
-use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -14,7 +13,7 @@ use crate::base::streams::classification::ACCURACY;
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::calibration::lower;
 use crate::regression::Guarantee;
-use crate::rows::{ClassInputs, ClassRows, Level, complement};
+use crate::rows::{ClassInputs, ClassRows, Level, complement, divided};
 use crate::score::{Builder, Node, Op, Quantity};
 
 /// The share of rows that are held out where nothing else is said.
@@ -150,15 +149,6 @@ impl AccuracySettings {
             }),
         }
     }
-}
-
-/// A random share of the rows, ascending.
-pub(super) fn divided(rows: usize, share: f64, seed: Seed) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..rows).collect();
-    order.shuffle(&mut seed.rng());
-    order.truncate(((share * rows as f64).round() as usize).clamp(1, rows.max(1)));
-    order.sort_unstable();
-    order
 }
 
 impl AccuracyBins {

@@ -1,6 +1,7 @@
 //! What is asked of a classifier beside its probabilities and the most probable class.
 
 use crate::rows::Level;
+use crate::score::Decision;
 
 /// What is asked of a [`FittedClassifier`](super::FittedClassifier) beside its probabilities; nothing by default.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -9,6 +10,8 @@ pub struct ClassExtras {
     pub sets: Vec<Level>,
     /// Levels of bounds of accuracy.
     pub accuracy: Vec<Level>,
+    /// A rule that answers rows or abstains.
+    pub decision: Option<Decision>,
 }
 
 impl ClassExtras {

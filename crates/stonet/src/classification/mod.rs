@@ -36,7 +36,7 @@ use crate::calibration::lower::{self, Read};
 use crate::calibration::{IsotonicOvr, SkipModel, VennAbers};
 use crate::metrics::top_class;
 use crate::rows::{ClassInputs, ClassOutput};
-use crate::score::{Builder, Kept, Node, Plan, Scorer};
+use crate::score::{Builder, Decision, Kept, Node, Plan, Scorer, Surety};
 use crate::train::TuningCurve;
 
 /// Post-StoNet classification and its settings; the value is its own configuration.
@@ -301,8 +301,8 @@ impl FittedClassifier {
         self.plan_with(output, &ClassExtras::default())
     }
 
-    /// The same with prediction sets and then bounds of accuracy behind them; what a head was fitted without is an error,
-    /// as are sets that are drawn at random.
+    /// The same with prediction sets, bounds of accuracy and then a decision behind them; what a head was fitted without is
+    /// an error, as are sets that are drawn at random.
     pub fn plan_with(&self, output: ClassOutput, extras: &ClassExtras) -> Result<Plan> {
         let mut b = Builder::default();
         let p = self.lower(&mut b, output.into())?;
@@ -313,7 +313,26 @@ impl FittedClassifier {
         if !extras.accuracy.is_empty() {
             self.need_accuracy_bins()?.lower(&mut b, p, &extras.accuracy);
         }
+        if let Some(decision) = &extras.decision {
+            self.check_decision(decision)?;
+            b.decide_by_probability(p, decision);
+        }
         Ok(b.finish())
+    }
+
+    /// Fails where a rule cannot decide by this head's probabilities.
+    fn check_decision(&self, decision: &Decision) -> Result<()> {
+        let why = match decision.surety {
+            Surety::Largest => return Ok(()),
+            Surety::Class(class) if class < self.classes => return Ok(()),
+            Surety::Class(class) => {
+                format!("it decides by class {class} (from 0), and the head has {} classes", self.classes)
+            }
+            Surety::Shortness(_) => {
+                "it is for intervals, and the head gives class probabilities; make a rule for this head".into()
+            }
+        };
+        Err(Error::OtherRule { why })
     }
 
     /// The probabilities as a value of a plan.
@@ -344,6 +363,15 @@ impl FittedClassifier {
     /// The class probabilities of every row; a row's do not depend on the other rows.
     pub fn probabilities(&self, inputs: &ClassInputs<'_>) -> Result<Array2<f64>> {
         lower::run(&*self.scorer(lower::logits_of(self.classes))?, self.classes, inputs)
+    }
+
+    /// Which rows a rule answers.
+    pub fn decide(&self, inputs: &ClassInputs<'_>, decision: Decision) -> Result<Vec<bool>> {
+        let extras = ClassExtras { decision: Some(decision), ..ClassExtras::default() };
+        let scorer = self.scorer_with(lower::logits_of(self.classes), &extras)?;
+        // Behind the probabilities and the most probable class.
+        let all = lower::run_classes(&scorer, self.classes, inputs, self.classes + 2)?;
+        Ok(all.column(self.classes + 1).iter().map(|v| *v == 1.0).collect())
     }
 
     /// The interval of the second class's probability that Venn-Abers prediction gives to every row, lower and upper

@@ -6,13 +6,12 @@ mod fitted;
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::accuracy::divided;
 use super::{AccuracyBins, AccuracySettings, FittedClassifier, PostStoNetClassifier, ProbabilityCovariance, Wald};
 use crate::base::streams::class_sets as streams;
 use crate::base::streams::classification::SETS;
 use crate::base::{Error, Result, Seed, Ticker};
 use crate::conformal::{RowScore, SetBy, SetRule, SetScores, check_cv_plus, clusters, label_scores};
-use crate::rows::{ClassRows, Level, complement};
+use crate::rows::{ClassRows, Level, complement, divided};
 
 pub use fitted::FittedClassSets;
 

@@ -7,7 +7,7 @@ use crate::base::{Error, Result, normal};
 use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::network::{Activation, Layer};
 use crate::rows::{Intervals, Level, PredictInterval, RegressionInputs, Side};
-use crate::score::{Asked, Builder, Clamp, Form, Node, Op, Plan, Port, Quantity, Scorer, Sparse};
+use crate::score::{Asked, Builder, Clamp, Decision, Form, Node, Op, Plan, Port, Quantity, Scorer, Sparse, Surety};
 use crate::sparse::refit::InverseGram;
 
 /// Predictions of all targets, ends at every level, quantiles and probabilities.
@@ -60,6 +60,11 @@ pub(super) fn plan(intervals: &EveIntervals, range: Option<(f64, f64)>, asked: &
         for (number, &node) in below.iter().enumerate() {
             b.output(Quantity::Below { target, number }, node, target, true);
         }
+    }
+    if let Some(decision @ Decision { surety: Surety::Shortness(level), .. }) = &asked.decision {
+        let z = width(*level, Side::Both)?;
+        let ends = [-z, z].map(|z| (b.sum(vec![(1.0, centre), (z, half)], 0.0), 0));
+        b.decide_by_length(ends, decision);
     }
     Ok(b.finish())
 }

@@ -9,16 +9,29 @@ use super::stack::lower;
 use super::{FittedRegressor, Model, eve_plan};
 use crate::base::{Error, Result};
 use crate::rows::{Intervals, Level, OwnKind, RegressionInputs, Side};
-use crate::score::{Asked, Column, Plan, Port, Quantity, Scorer, beside};
+use crate::score::{Asked, Column, Decision, Plan, Port, Quantity, Scorer, Surety, beside, decided};
 
 impl FittedRegressor {
     /// The operations that compute what is asked for.
     pub fn plan(&self, asked: &Asked) -> Result<Plan> {
         let range = self.settings.range();
+        if let Some(decision) = &asked.decision {
+            self.check_decision(decision)?;
+        }
         match &self.model {
             Model::Eve { intervals, .. } => eve_plan::plan(intervals, range, asked),
             Model::Stacks(stacks) => lower::plan(stacks, self.features, range, asked),
         }
+    }
+
+    /// Fails where a rule cannot decide by this head's intervals.
+    fn check_decision(&self, decision: &Decision) -> Result<()> {
+        let why = match (decision.surety, self.outputs()) {
+            (Surety::Shortness(_), 1) => return Ok(()),
+            (Surety::Shortness(_), _) => "it is for one target, and the head has several; fit a head of one target",
+            _ => "it is for class probabilities, and the head gives intervals; make a rule for this head",
+        };
+        Err(Error::OtherRule { why: why.into() })
     }
 
     /// What computes this for any number of rows, from the columns alone that matter. It is kept: asking for the same
@@ -60,6 +73,12 @@ impl FittedRegressor {
         let asked = Asked { quantiles: quantiles.to_vec(), ..Asked::default() };
         let number_of = |q| if let Quantity::Quantile { target, number } = q { Some((target, number)) } else { None };
         self.tables(rows, None, &asked, quantiles.len(), number_of)
+    }
+
+    /// Which rows a rule answers, of a head of one target.
+    pub fn decide(&self, rows: &RegressionInputs<'_>, decision: Decision) -> Result<Vec<bool>> {
+        let scorer = self.scorer(&Asked { decision: Some(decision), ..Asked::default() })?;
+        Ok(decided(&scorer, self.run(&scorer, rows, None)?))
     }
 
     /// P(y ≤ t) of every output for each value t, rows × outputs.

@@ -398,6 +398,15 @@ pub fn complement(rows: usize, held_out: &[usize]) -> Vec<usize> {
     (0..rows).filter(|&r| keep[r]).collect()
 }
 
+/// A random share of the rows, ascending: at least one, where there is one.
+pub(crate) fn divided(rows: usize, share: f64, seed: Seed) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rows).collect();
+    order.shuffle(&mut seed.rng());
+    order.truncate(((share * rows as f64).round() as usize).clamp(1, rows.max(1)));
+    order.sort_unstable();
+    order
+}
+
 /// Row numbers held out by each of k random folds; rows of a group are in the same fold.
 pub(crate) fn whole_folds(rows: usize, groups: Option<&[usize]>, k: usize, seed: Seed) -> Result<Vec<Vec<usize>>> {
     let Some(groups) = groups else { return folds(rows, k, seed) };

@@ -13,6 +13,7 @@ mod reservoir;
 mod within;
 
 pub use classes::{ClassInputs, ClassOutput, ClassRows, InputKind};
+pub(crate) use dataset::divided;
 pub use dataset::{Dataset, Scaling, Standardizer, by_group, complement, folds};
 pub use fingerprint::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuilder, Overlap, row_hashes};
 pub use intervals::{Intervals, Level, PredictInterval, Side};

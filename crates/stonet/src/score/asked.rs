@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Scorer;
+use super::{Decision, Scorer};
 use crate::base::Result;
 use crate::rows::{Level, Side};
 
@@ -25,6 +25,8 @@ pub struct Asked {
     pub below: Vec<f64>,
     /// Whether P(y ≤ t) is asked at values t that come with the rows, one per target ([`Port::Values`](super::Port::Values)).
     pub at_values: bool,
+    /// A rule that answers rows or abstains, by the length of the only target's interval.
+    pub decision: Option<Decision>,
 }
 
 impl Asked {

@@ -145,9 +145,14 @@ impl Builder {
         }
     }
 
-    /// An output column; where there is a range it is moved into it, unless it is a probability.
+    /// Where the target lies, if that is known.
+    pub(super) fn range(&self) -> Option<(f64, f64)> {
+        self.range
+    }
+
+    /// An output column; where there is a range it is moved into it, unless it is a probability or a decision.
     pub(crate) fn output(&mut self, quantity: Quantity, node: Node, column: usize, finite: bool) {
-        let range = if matches!(quantity, Quantity::Below { .. }) { None } else { self.range };
+        let range = if matches!(quantity, Quantity::Below { .. } | Quantity::Decision) { None } else { self.range };
         let (node, column) = match range {
             Some((low, high)) => (self.clamp(node, vec![Clamp::within(column, low, high)], false), 0),
             None => (node, column),

@@ -6,6 +6,7 @@
 mod asked;
 mod builder;
 mod columns;
+mod decision;
 mod kernels;
 mod memory;
 mod op;
@@ -19,6 +20,8 @@ pub(crate) use asked::Kept;
 pub(crate) use builder::Builder;
 pub use columns::Column;
 pub(crate) use columns::beside;
+pub(crate) use decision::decided;
+pub use decision::{Decision, Surety};
 pub use op::{BinBounds, Form, GroupScores, Knots, Op, Sparse};
 pub use plan::{Input, Node, Output, Plan, Port, Quantity, Value};
 pub use scorer::Scorer;

@@ -178,6 +178,8 @@ pub enum Quantity {
         /// The number of the level among those asked for.
         level: usize,
     },
+    /// Whether a rule answers the row: 1, or 0 where it abstains.
+    Decision,
 }
 
 impl Quantity {
@@ -199,6 +201,7 @@ impl Quantity {
             Quantity::SetSize { level } => ("the size of the prediction set", level),
             Quantity::AccuracyLower { level } => ("the lower bound of the accuracy", level),
             Quantity::AccuracyUpper { level } => ("the upper bound of the accuracy", level),
+            Quantity::Decision => ("the decision", 0),
         }
     }
 }

@@ -5,11 +5,11 @@ use stonet::{InputKind, Seed};
 use stonet_io::Model;
 use stonet_report::{About, LabelsEvaluation, LabelsJudge, LabelsSettings, labels_report};
 
-use super::{Evaluate, HASH, Told};
+use super::{Evaluate, Told};
 use crate::Outcome;
 use crate::console::Console;
 use crate::error::{Error, Result};
-use crate::rows::{Batch, LabelFile, Source};
+use crate::rows::{Batch, HASH, LabelFile, Source};
 
 impl Evaluate {
     pub(super) fn labels(

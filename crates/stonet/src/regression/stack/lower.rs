@@ -13,7 +13,8 @@ use crate::base::Result;
 use crate::conformal::ConditionalScores;
 use crate::rows::{Level, OwnKind, Side};
 use crate::score::{
-    Asked, Builder, Clamp, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
+    Asked, Builder, Clamp, Decision, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
+    Surety,
 };
 use crate::sparse::ridge::{Clip, Components, Ridge};
 
@@ -63,6 +64,10 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
             let below = Op::Below { folds: folds.clone(), scores: scores.clone(), within: within.clone(), value };
             let below = b.probability(below, value);
             b.output(Quantity::Below { target, number }, below, 0, true);
+        }
+        if let Some(decision @ Decision { surety: Surety::Shortness(level), .. }) = &asked.decision {
+            let (ends, _) = around.ends(&mut b, *level, Side::Both);
+            b.decide_by_length([(ends, 0), (ends, 1)], decision);
         }
     }
     Ok(b.finish())
