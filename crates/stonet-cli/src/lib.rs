@@ -16,6 +16,10 @@ mod seen;
 mod rows;
 mod report;
 mod commands;
+// Tests and fuzz targets alone use it; cargo-fuzz sets `fuzzing`.
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod attacks;
 
 use std::ffi::OsString;
 
