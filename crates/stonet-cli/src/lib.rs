@@ -112,7 +112,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Err(e) => {
             let (word, kind, code) =
                 if console::stopped() { ("stopped", "stopped", 130) } else { ("error", e.kind(), 2) };
-            eprintln!("{word}: {e}");
+            eprintln!("{word}: {}", stdout::visible(&e.to_string()));
             if console.json {
                 failure::print(&e.to_string(), kind, code);
             }
