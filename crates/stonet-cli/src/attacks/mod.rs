@@ -8,7 +8,7 @@ mod readers;
 mod tests;
 mod texts;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 pub use heads::{onnx, stonet};
@@ -31,17 +31,21 @@ const TARGETS: [(&str, fn(&[u8])); 11] = [
     ("stonet", stonet),
 ];
 
-/// A file of this process with these bytes, in memory where the system has a place for that. A thread has its own.
-fn file(name: &str, bytes: &[u8]) -> PathBuf {
+/// The folder of this process, in memory where the system has a place for that.
+fn folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    let folder = FOLDER.get_or_init(|| {
+    FOLDER.get_or_init(|| {
         let memory = PathBuf::from("/dev/shm");
         let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
         let folder = parent.join(format!("stonet-attacks-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder for attacks can be made");
         folder
-    });
-    let path = folder.join(name);
+    })
+}
+
+/// A file with these bytes; the next one of this name replaces it.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = folder().join(name);
     std::fs::write(&path, bytes).expect("a file for attacks can be written");
     path
 }

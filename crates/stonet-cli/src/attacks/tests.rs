@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
+use rand::RngExt;
+use stonet::Seed;
 
 use super::TARGETS;
 
@@ -40,7 +40,7 @@ fn inputs(target: &str) -> Vec<PathBuf> {
 }
 
 /// Bytes changed, cut, repeated, put in or taken from another file.
-fn mutated(all: &[Vec<u8>], rng: &mut StdRng) -> Vec<u8> {
+fn mutated(all: &[Vec<u8>], rng: &mut impl RngExt) -> Vec<u8> {
     let mut bytes = all[rng.random_range(0..all.len())].clone();
     for _ in 0..rng.random_range(1..5) {
         let place = rng.random_range(0..bytes.len() + 1);
@@ -74,11 +74,12 @@ fn child_that_replays_one_target() {
         println!("{}", path.display());
         target(bytes);
     }
-    let mut rng = StdRng::seed_from_u64(21);
+    let mut rng = Seed::new(21).rng();
     for i in 0..MUTATIONS {
         println!("mutation {i}");
         target(&mutated(&all, &mut rng));
     }
+    std::fs::remove_dir_all(super::folder()).unwrap();
     println!("{} files", all.len());
 }
 
