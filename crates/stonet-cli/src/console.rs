@@ -12,6 +12,7 @@ use serde::Serialize;
 use stonet_compare::files;
 
 use crate::error::{Error, Result};
+use crate::stdout::visible;
 use crate::{failure, stdout};
 
 /// Work that is over by then needs no bar.
@@ -100,7 +101,10 @@ pub fn stopped() -> bool {
 impl Console {
     /// A result on standard output: JSON, or the text for people.
     pub fn result<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> Result<()> {
-        stdout::say(&if self.json { files::pretty(value) } else { text() })
+        match self.json {
+            true => stdout::say(&files::pretty(value)),
+            false => stdout::say(&visible(&text())),
+        }
     }
 
     /// A report's files (beside `name.json` and `name.md`), written and announced; printed as JSON or as text.
@@ -128,20 +132,20 @@ impl Console {
     /// Something worth knowing, on standard error.
     pub fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            eprintln!("note: {text}");
+            eprintln!("note: {}", visible(&text.to_string()));
         }
     }
 
     /// Something only those want to know who ask for more.
     pub fn detail(&self, text: impl std::fmt::Display) {
         if self.verbose {
-            eprintln!("{text}");
+            eprintln!("{}", visible(&text.to_string()));
         }
     }
 
     /// Something that makes the result doubtful.
     pub fn warn(&self, text: impl std::fmt::Display) {
-        eprintln!("warning: {text}");
+        eprintln!("warning: {}", visible(&text.to_string()));
     }
 
     /// Runs `work`, which asks nobody whether to stop, on as many threads as were asked for.

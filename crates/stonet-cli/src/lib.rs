@@ -16,6 +16,10 @@ mod seen;
 mod rows;
 mod report;
 mod commands;
+// Tests and fuzz targets alone use it; cargo-fuzz sets `fuzzing`.
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod attacks;
 
 use std::ffi::OsString;
 
@@ -110,7 +114,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Err(e) => {
             let (word, kind, code) =
                 if console::stopped() { ("stopped", "stopped", 130) } else { ("error", e.kind(), 2) };
-            eprintln!("{word}: {e}");
+            eprintln!("{word}: {}", stdout::visible(&e.to_string()));
             if console.json {
                 failure::print(&e.to_string(), kind, code);
             }

@@ -1,5 +1,6 @@
-//! Standard output.
+//! Standard output, and text that is safe to show on a terminal.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use crate::error::Result;
@@ -12,5 +13,37 @@ pub fn say(text: &str) -> Result<()> {
             Err(stonet_compare::Error::Io { path: "standard output".into(), action: "write", source }.into())
         }
         _ => Ok(()),
+    }
+}
+
+/// Text for people with its control characters made visible: a column name, a label or a cell of a hostile file may hold
+/// sequences that move the cursor, rename the window or turn the direction of what follows. JSON has its own escapes.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| {
+        let turns = matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        turns || (c.is_control() && c != '\n' && c != '\t')
+    };
+    if !text.contains(hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hidden(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown_and_the_rest_is_kept() {
+        assert_eq!(visible("größe\t1 °C\n"), "größe\t1 °C\n");
+        assert_eq!(visible("a\u{1b}[31m\u{7}b\u{9b}0m\r\u{202e}c"), "a\\u{1b}[31m\\u{7}b\\u{9b}0m\\u{d}\\u{202e}c");
     }
 }

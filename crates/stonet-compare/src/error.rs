@@ -27,6 +27,12 @@ pub enum Error {
         /// Why it failed.
         source: std::io::Error,
     },
+    /// A journal that another process writes.
+    #[error("{path}: another process is writing to this journal; wait until it ends, or choose another --out", path = path.display())]
+    BusyJournal {
+        /// The journal.
+        path: PathBuf,
+    },
     /// A journal that belongs to another experiment.
     #[error("{path}: this journal was begun with other settings; choose another --out, or remove the file to start over", path = path.display())]
     OtherJournal {

@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use serde::Serialize;
@@ -54,28 +54,34 @@ pub fn pretty<T: Serialize>(value: &T) -> String {
     text
 }
 
-/// Reads a text file; `None` if there is none.
-pub(crate) fn read_if_present(path: &Path) -> Result<Option<String>> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(io(path, "read")(e)),
+/// Opens a text file for appending, which is made if need be, and reads what it holds. No other process can open it so
+/// until it is dropped, which the system does for a process that is killed.
+pub(crate) fn open_to_append(path: &Path) -> Result<(fs::File, String)> {
+    let open = fs::OpenOptions::new().create(true).read(true).append(true).open(path);
+    let mut file = open.map_err(io(path, "open for appending"))?;
+    // A file system without locks is no reason to refuse.
+    if matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)) {
+        return Err(Error::BusyJournal { path: path.to_owned() });
     }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(io(path, "read"))?;
+    Ok((file, text))
 }
 
-/// Opens a file for appending, cut to its first `len` bytes.
-pub(crate) fn append_from(path: &Path, len: u64) -> Result<fs::File> {
-    let open = || {
-        let file = fs::OpenOptions::new().create(true).append(true).open(path)?;
-        file.set_len(len)?;
-        Ok(file)
-    };
-    open().map_err(io(path, "open for appending"))
+/// Cuts a file that is open for appending to its first `len` bytes.
+pub(crate) fn cut(file: &fs::File, path: &Path, len: u64) -> Result<()> {
+    file.set_len(len).map_err(io(path, "cut"))
 }
 
-/// Appends one line and hands it to the system before returning.
+/// Appends one line and hands it to the system before returning; a line that could not be written whole is taken back.
 pub(crate) fn append_line(file: &mut fs::File, path: &Path, line: &str) -> Result<()> {
-    file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.flush()).map_err(io(path, "append"))
+    let before = file.metadata().map_err(io(path, "append"))?.len();
+    let written = file.write_all(format!("{line}\n").as_bytes()).and_then(|()| file.flush());
+    if written.is_err() {
+        // Work on other threads may still append when there is room again, and would end half a line with its own.
+        let _ = file.set_len(before);
+    }
+    written.map_err(io(path, "append"))
 }
 
 #[cfg(test)]

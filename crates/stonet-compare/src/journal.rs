@@ -31,10 +31,10 @@ struct Header {
 
 impl<R: Serialize + DeserializeOwned> Journal<R> {
     /// Opens or creates the journal and returns what it already holds. Its header must be of the same schema and
-    /// settings.
+    /// settings, and no other process may have it open.
     pub fn open(path: &Path, schema: &str, settings: serde_json::Value) -> Result<(Self, Vec<R>)> {
         let header = Header { schema: schema.to_owned(), settings };
-        let text = files::read_if_present(path)?.unwrap_or_default();
+        let (mut file, text) = files::open_to_append(path)?;
         // Whatever follows the last line end was being written when the process died.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let mut lines = text[..whole].lines().enumerate();
@@ -46,7 +46,7 @@ impl<R: Serialize + DeserializeOwned> Journal<R> {
         }
         let records =
             lines.map(|(i, l)| serde_json::from_str(l).map_err(|e| broken(path, i, &e))).collect::<Result<Vec<R>>>()?;
-        let mut file = files::append_from(path, whole as u64)?;
+        files::cut(&file, path, whole as u64)?;
         if whole == 0 {
             files::append_line(&mut file, path, &json(&header))?;
         }
@@ -107,11 +107,26 @@ mod tests {
         journal.append(&(1, 0.1)).unwrap();
         journal.append(&(2, 0.25)).unwrap();
         let text = fs::read_to_string(&path).unwrap();
+        drop(journal);
         fs::write(&path, format!("{text}[3, 0.")).unwrap();
         let (journal, old) = Journal::<(u32, f64)>::open(&path, "test/1", settings(1)).unwrap();
         assert_eq!(old, [(1, 0.1), (2, 0.25)]);
         journal.append(&(3, 0.5)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{text}[3,0.5]\n"));
+    }
+
+    /// Two writers would do all work twice, and the second would cut off what the first appends while it opens.
+    #[test]
+    fn a_second_writer_is_refused_until_the_first_has_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.jsonl");
+        let (first, _) = Journal::<u32>::open(&path, "test/1", settings(1)).unwrap();
+        first.append(&1).unwrap();
+        let e = Journal::<u32>::open(&path, "test/1", settings(1)).unwrap_err();
+        assert!(matches!(e, Error::BusyJournal { .. }) && e.to_string().contains("--out"), "{e}");
+        first.append(&2).unwrap();
+        drop(first);
+        assert_eq!(Journal::<u32>::open(&path, "test/1", settings(1)).unwrap().1, [1, 2]);
     }
 
     #[test]

@@ -19,8 +19,10 @@ pub mod control;
 pub mod diagnosis;
 pub mod peers;
 
-#[cfg(test)]
-mod reference;
+// Tests and fuzz targets alone compare with it; cargo-fuzz sets `fuzzing`.
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod reference;
 #[cfg(test)]
 mod unique_streams;
 

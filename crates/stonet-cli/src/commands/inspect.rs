@@ -21,13 +21,18 @@ pub struct Inspect {
 
 impl Inspect {
     pub fn run(self, console: &Console) -> Result<()> {
-        let (value, text) = if self.file.extension().is_some_and(|e| e == "onnx") {
-            network(&Network::open(&self.file)?)
-        } else {
-            head(&self.file, &Model::load(&self.file)?)
-        };
+        let (value, text) = shown(&self.file)?;
         console.result(&value, || text)
     }
+}
+
+/// What is printed of a file: as JSON, and as text.
+pub fn shown(file: &Path) -> Result<(Value, String)> {
+    Ok(if file.extension().is_some_and(|e| e == "onnx") {
+        network(&Network::open(file)?)
+    } else {
+        head(file, &Model::load(file)?)
+    })
 }
 
 /// At most this many names on a line.

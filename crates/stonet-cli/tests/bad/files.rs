@@ -111,3 +111,30 @@ fn tensors(values: &[u8], rows: usize, columns: usize) -> Vec<u8> {
     let header = format!(r#"{{"features":{{"dtype":"F32","shape":[{rows},{columns}],"data_offsets":[0,{end}]}}}}"#);
     [&(header.len() as u64).to_le_bytes(), header.as_bytes(), values].concat()
 }
+
+/// Names and cells of a hostile file reach the terminal only with their control characters made visible.
+#[test]
+fn a_file_cannot_steer_the_terminal() {
+    let desk = crate::common::Desk::new();
+    desk.write("rows.csv", include_bytes!("../attacks/csv/terminal_escapes"));
+    let numbers: Vec<String> = (0..60).map(|i| format!("{},{},{}", i % 7, i % 5, i % 3)).collect();
+    desk.write("good.csv", format!("a\u{1b}[31mred,\u{202e}b,y\n{}\n", numbers.join("\n")));
+    let quiet = |bytes: &[u8]| {
+        let text = String::from_utf8(bytes.to_vec()).unwrap();
+        assert!(!text.contains(|c: char| (c.is_control() && !"\n\t".contains(c)) || c == '\u{202e}'), "{text:?}");
+        text
+    };
+    for (line, code) in [
+        ("fit rows.csv --task regression -o h.stonet --target y", 2),
+        ("fit rows.csv --task regression -o h.stonet --target *", 2),
+        ("fit good.csv --task regression --interval split -o h.stonet --verbose", 0),
+        ("inspect h.stonet", 0),
+        ("inspect h.stonet --json", 0),
+        ("predict h.stonet rows.csv", 2),
+        ("predict h.stonet rows.csv --json -o p.csv", 2),
+    ] {
+        let output = desk.ended(line, code);
+        let text = quiet(&output.stdout) + &quiet(&output.stderr);
+        assert!(line.starts_with("fit good") || text.contains("u{1b}") || text.contains("u001b"), "{line}: {text}");
+    }
+}

@@ -240,7 +240,7 @@ pub fn cv_plus_guarantee(n: usize, folds: usize, level: Level) -> f64 {
 }
 
 /// The ends by their definition, for tests: all values sorted, and their masses added up.
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 pub(crate) mod reference {
     use super::{Level, Scores, Side, Sorted};
 

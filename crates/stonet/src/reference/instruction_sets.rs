@@ -4,7 +4,8 @@
 
 use ndarray::{Array2, s};
 
-use super::tests::{classes, fit, is_single, new_rows, quick, scored};
+use super::compare::is_single;
+use super::tests::{classes, fit, new_rows, quick, scored};
 use crate::base::Seed;
 use crate::classification::{ClassMethod, PostStoNetClassifier};
 use crate::linalg::elementwise::*;

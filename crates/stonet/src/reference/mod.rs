@@ -1,8 +1,12 @@
 //! Predictions written down readably, row by row and member by member, in double precision: what plans are compared
-//! with in tests.
+//! with in tests and by the fuzz target `plan`.
 
+mod compare;
 mod instruction_sets;
+mod random;
 mod tests;
+
+pub use random::random_head;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 

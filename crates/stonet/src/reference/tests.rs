@@ -4,7 +4,8 @@
 use ndarray::{Array2, ArrayView2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{accuracy_at, eve, eve_moments, isotonic, pool, set, stacks, stacks_below};
+use super::compare::{agree, expected, is_single};
+use super::{accuracy_at, eve, eve_moments, isotonic, pool, set, stacks_below};
 use crate::base::{Error, Result, Seed};
 use crate::calibration::IsotonicOvr;
 use crate::classification::{
@@ -85,27 +86,6 @@ pub(super) fn new_rows() -> Rows {
     new
 }
 
-/// To 1e-10 of the numbers themselves, or where single precision was chosen to 1e-5 of the length of these two-sided
-/// intervals, which are those at level 0.6 for lower levels.
-fn agree(found: &Intervals, expected: &Intervals, single: Option<&Intervals>, what: &str) {
-    assert_eq!((found.level, found.prediction.dim()), (expected.level, expected.prediction.dim()));
-    for at in ndarray::indices(found.prediction.dim()) {
-        for (a, b) in [
-            (found.prediction[at], expected.prediction[at]),
-            (found.lower[at], expected.lower[at]),
-            (found.upper[at], expected.upper[at]),
-        ] {
-            let most = single.map_or(1e-10 * b.abs().max(1e-2), |i| 1e-5 * (i.upper[at] - i.lower[at]));
-            assert!(a == b || (a - b).abs() <= most, "{what}: {a} and not {b} within {most}");
-        }
-    }
-}
-
-/// Whether any part of a plan is in single precision.
-pub(super) fn is_single(scorer: &Scorer) -> bool {
-    scorer.plan().values().iter().any(|v| v.single)
-}
-
 /// All intervals that a scorer gives for columns that lie apart in memory.
 pub(super) fn scored(fitted: &FittedRegressor, asked: &Asked, rows: &RegressionInputs<'_>) -> Vec<Vec<f64>> {
     let scorer = fitted.scorer(asked).unwrap();
@@ -172,12 +152,7 @@ fn same_as_the_definition(fitted: &FittedRegressor, targets: usize, what: &str) 
         assert_eq!(some, columns.iter().map(part).collect::<Vec<_>>(), "{what}");
         for (level, found) in levels.into_iter().zip(&all) {
             let each = asked.each(level, targets).unwrap();
-            let expected = match (fitted.stacks(), fitted.eve()) {
-                (Some(model), _) => stacks(model, &rows, each, side),
-                (_, Some(model)) => eve(model, new.features.view(), each, side),
-                _ => unreachable!(),
-            };
-            let expected = Intervals { level, ..expected };
+            let expected = Intervals { level, ..expected(fitted, &rows, each, side) };
             // The error of a prediction does not become smaller with the level.
             let long = Level::new(level.get().max(0.6)).unwrap();
             let both = fitted.all_intervals(&rows, &Asked { joint, ..Asked::at(&[long]) }).unwrap();

@@ -276,7 +276,7 @@ impl FittedRegressor {
     }
 
     /// The stacks behind the other kinds, one per output.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn stacks(&self) -> Option<&[FittedStack]> {
         match &self.model {
             Model::Stacks(stacks) => Some(stacks),

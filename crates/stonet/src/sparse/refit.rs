@@ -79,7 +79,7 @@ impl InverseGram {
 }
 
 /// The readable forms that plans are compared with.
-#[cfg(test)]
+#[cfg(any(test, fuzzing))]
 impl InverseGram {
     /// (1, a_S)ᵀ (X̃ᵀX̃)⁻¹ (1, a_S).
     pub(crate) fn leverage(&self, a: ndarray::ArrayView1<'_, f64>) -> f64 {

@@ -57,6 +57,17 @@ impl ClassTable {
         let ClassTable { method, members, folds, skip, paper_epochs, sets, accuracy } = self;
         (PostStoNetClassifier { method, members, folds, skip, paper_epochs }, sets, accuracy)
     }
+
+    /// What is fitted where no flag says more.
+    #[cfg(any(test, fuzzing))]
+    pub fn wanted(self) -> ClassWanted {
+        let (classifier, sets, accuracy) = self.split();
+        let sets = sets.map(|SetTable { level, rule, scheme }| {
+            let classifier = classifier.clone();
+            ClassSets { classifier, rule, scheme, level, ..ClassSets::default() }
+        });
+        ClassWanted { classifier, sets, accuracy, level: None }
+    }
 }
 
 /// What is fitted: probabilities, and what stands beside them.

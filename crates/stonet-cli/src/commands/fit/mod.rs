@@ -9,7 +9,7 @@ mod settings;
 mod summary;
 mod wrong_settings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -33,6 +33,8 @@ use sets::SetArgs;
 use summary::Summary;
 
 pub use accuracy::ToldAccuracy;
+#[cfg(any(test, fuzzing))]
+pub use class_settings::ClassTable;
 pub use sets::{shown_sets, told_sets};
 pub use summary::{class_columns, shown_columns, shown_labels, weights};
 
@@ -347,19 +349,11 @@ impl Fit {
     /// The settings of a file, or the default ones, and those that the file names.
     fn read_settings<T: DeserializeOwned + Default>(&self) -> Result<(T, toml::Table)> {
         let Some(path) = &self.settings else { return Ok(Default::default()) };
-        let settings = |place: String, why: String| Error::Settings { path: path.clone(), place, why };
-        let text =
-            std::fs::read_to_string(path).map_err(|e| settings(String::new(), format!("cannot be read: {e}")))?;
-        let wrong = |e: toml::de::Error| {
-            let (place, why) = wrong_settings::explained(&text, &e);
-            settings(place, why)
-        };
-        let named: toml::Table = toml::from_str(&text).map_err(wrong)?;
-        match named.clone().try_into() {
-            Ok(read) => Ok((read, named)),
-            // The text knows the line of what is wrong.
-            Err(e) => Err(wrong(toml::from_str::<T>(&text).err().unwrap_or(e))),
-        }
+        let text = std::fs::read_to_string(path).map_err(|e| {
+            let why = format!("cannot be read: {e}");
+            Error::Settings { path: path.clone(), place: String::new(), why }
+        })?;
+        settings_of(path, &text)
     }
 
     fn model(
@@ -421,5 +415,19 @@ impl Fit {
             warnings: Vec::new(),
             head: self.output.display().to_string(),
         }
+    }
+}
+
+/// The settings in a file's text, and those that it names.
+pub fn settings_of<T: DeserializeOwned>(path: &Path, text: &str) -> Result<(T, toml::Table)> {
+    let wrong = |e: toml::de::Error| {
+        let (place, why) = wrong_settings::explained(text, &e);
+        Error::Settings { path: path.to_owned(), place, why }
+    };
+    let named: toml::Table = toml::from_str(text).map_err(wrong)?;
+    match named.clone().try_into() {
+        Ok(read) => Ok((read, named)),
+        // The text knows the line of what is wrong.
+        Err(e) => Err(wrong(toml::from_str::<T>(text).err().unwrap_or(e))),
     }
 }

@@ -119,19 +119,19 @@ pub struct FoldModel {
 
 impl FoldModel {
     /// Members with their weights: μ is the weighted sum of their predictions.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn members(&self) -> &[(f64, Member)] {
         &self.members
     }
 
     /// The scale s.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn scale_model(&self) -> &ScaleModel {
         &self.scale
     }
 
     /// The factors of s.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn shape(&self) -> Option<&Shape> {
         self.shape.as_deref()
     }
@@ -233,7 +233,7 @@ impl FittedStack {
     }
 
     /// The scores of the rows that each fold held out.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn scores(&self) -> &Scores {
         &self.scores
     }

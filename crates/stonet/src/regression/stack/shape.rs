@@ -168,7 +168,7 @@ impl Shape {
     }
 
     /// Factors above and below at one row.
-    #[cfg(test)]
+    #[cfg(any(test, fuzzing))]
     pub(crate) fn at(&self, l: f64, m: f64, lean: f64) -> (f64, f64) {
         let columns = self.columns(l, m, lean);
         let value = |f: &Factor| {
