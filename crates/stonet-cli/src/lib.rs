@@ -49,6 +49,8 @@ enum Command {
     Evaluate(commands::evaluate::Evaluate),
     Export(commands::export::Export),
     Inspect(commands::inspect::Inspect),
+    #[cfg_attr(not(feature = "serve"), command(hide = true))]
+    Serve(commands::serve::Serve),
     Compare(commands::compare::Compare),
     Benchmark(commands::benchmark::Benchmark),
     #[cfg(feature = "reproduce")]
@@ -74,6 +76,7 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
         Command::Evaluate(c) => return c.run(console),
         Command::Export(c) => c.run(console)?,
         Command::Inspect(c) => c.run(console)?,
+        Command::Serve(c) => c.run(console)?,
         Command::Compare(c) => c.run(console)?,
         Command::Benchmark(c) => c.run(console)?,
         #[cfg(feature = "reproduce")]
