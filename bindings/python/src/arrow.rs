@@ -6,19 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader, PySchema};
 use serde::Deserialize;
-use stonet::{Side, Ticker};
+use stonet::Side;
 use stonet_io::{
     BatchInputs, BatchScorer, DecisionColumn, Head, HeadAsked, Model, NetworkInputs, Resolved, ScoreSettings,
-    SetColumns, Setting, Table,
+    SetColumns, Setting,
 };
-use stonet_onnx::{Features, Inputs, Network, Preprocess, RunSettings, Runner, Runtime};
+use stonet_onnx::{Front, Network, Preprocess, RunSettings, Runtime};
 
 use crate::arrays::{self, Matrix, view};
 use crate::asked::{self, argument};
@@ -38,16 +37,10 @@ struct Inner {
     resolved: Resolved,
     inputs: BatchInputs,
     keep: Vec<String>,
-    network: Option<Tapped>,
+    network: Option<Front>,
     jobs: Option<usize>,
     /// The columns of the schema that came last.
     last: Mutex<Option<(SchemaRef, Arc<BatchScorer>)>>,
-}
-
-/// A network ready to run.
-pub struct Tapped {
-    runner: Runner<'static>,
-    preprocess: Preprocess,
 }
 
 /// What to predict and from which columns, as JSON.
@@ -111,31 +104,14 @@ pub struct Running {
     runtime: String,
 }
 
-impl Tapped {
-    /// A network of these bytes, and the names of its inputs where they are known.
-    pub fn new(bytes: &[u8], running: &Running) -> PyResult<(Self, Option<Vec<String>>)> {
-        let network = Network::from_bytes(bytes.to_vec(), Path::new(&running.name)).raise()?;
-        let tap = running.tap.as_deref().map_or_else(|| network.default_tap(), |name| network.tap(name)).raise()?;
-        let runtime = running.runtime.parse::<Runtime>().raise()?;
-        let settings = RunSettings { runtime, batch: running.batch, outputs: true };
-        let runner = network.runner(&tap, &settings).raise()?.into_owned();
-        let preprocess = Preprocess { scale: running.scale, mean: running.mean.clone(), std: running.std.clone() };
-        Ok((Tapped { runner, preprocess }, network.columns()))
-    }
-
-    /// Features and outputs for rows.
-    pub fn run(&self, inputs: Inputs, tick: Ticker<'_>) -> PyResult<Features> {
-        let inputs = inputs.with_preprocess(&self.preprocess).raise()?;
-        self.runner.features(&inputs, 0..inputs.rows(), tick).raise()
-    }
-
-    /// What it says of rows, in the columns of the head.
-    fn said(&self, model: &Model, scorer: &BatchScorer, x: &Array2<f64>) -> PyResult<Table> {
-        let inputs = Inputs::table(x.view(), &[x.ncols()]).raise()?;
-        let said = self.run(inputs, &|_, _| true)?;
-        let outputs = said.outputs.iter().map(|(_, o)| o.mapv(f64::from)).collect();
-        let raw = NetworkInputs { names: scorer.inputs(), values: x.view() };
-        model.said(scorer.source(), raw, said.features.mapv(f64::from), outputs).raise()
+impl Running {
+    /// A network of these bytes, ready to run.
+    pub fn front(&self, bytes: &[u8]) -> PyResult<Front> {
+        let network = Network::from_bytes(bytes.to_vec(), Path::new(&self.name)).raise()?;
+        let runtime = self.runtime.parse::<Runtime>().raise()?;
+        let settings = RunSettings { runtime, batch: self.batch, outputs: true };
+        let preprocess = Preprocess { scale: self.scale, mean: self.mean.clone(), std: self.std.clone() };
+        Front::new(&network, self.tap.as_deref(), &settings, preprocess).raise()
     }
 }
 
@@ -170,10 +146,10 @@ impl Inner {
             return Ok(RecordBatch::new_empty(self.shown(&batch.schema(), source)?));
         }
         let scorer = self.ready(batch, source)?;
-        let Some(network) = &self.network else { return scorer.score(batch, first_row).raise() };
-        let x = scorer.network_inputs(batch, first_row).raise()?;
-        let said = network.said(&self.model, &scorer, &x)?;
-        scorer.score_said(batch, &said, first_row).raise()
+        match &self.network {
+            Some(network) => network.score(&self.model, &scorer, batch, first_row).raise(),
+            None => scorer.score(batch, first_row).raise(),
+        }
     }
 }
 
@@ -202,14 +178,14 @@ impl Scorer {
         let settings = ScoreSettings { levels, side, joint, quantiles, below, sets, accuracy, rule, decision, single };
         let resolved = model.resolve_as(&settings, argument).raise()?;
         asked::check(&model, &wanted.renamed())?;
-        let (tapped, known) = match network {
-            None => (None, None),
+        let front = match network {
+            None => None,
             Some(bytes) => {
                 let running: Running = settings::plain(running, "OnnxNetwork")?;
-                let (tapped, known) = work::run(py, jobs, || Tapped::new(bytes, &running))?;
-                (Some(tapped), known)
+                Some(work::run(py, jobs, || running.front(bytes))?)
             }
         };
+        let known = front.as_ref().and_then(Front::columns).map(<[String]>::to_vec);
         let inputs = match (wanted.network, &model.head) {
             (true, _) => BatchInputs::Network(wanted.inputs.or(known)),
             (false, Head::Regression(_)) => {
@@ -223,7 +199,7 @@ impl Scorer {
             }
         };
         let (keep, last) = (wanted.keep, Mutex::new(None));
-        let inner = Inner { model, settings, resolved, inputs, keep, network: tapped, jobs, last };
+        let inner = Inner { model, settings, resolved, inputs, keep, network: front, jobs, last };
         Ok(Scorer { inner: Arc::new(inner) })
     }
 

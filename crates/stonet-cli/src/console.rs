@@ -25,6 +25,8 @@ const GRACE: Duration = Duration::from_millis(500);
 static STOP: AtomicBool = AtomicBool::new(false);
 /// Whether the command that is under way answers in JSON.
 static JSON: AtomicBool = AtomicBool::new(false);
+/// Whether the command that is under way ends by itself after a request to stop, however long that takes.
+static IN_ORDER: AtomicBool = AtomicBool::new(false);
 /// Whether a command is under way.
 static RUNNING: AtomicBool = AtomicBool::new(false);
 
@@ -61,6 +63,9 @@ pub fn interruptible<T>(json: bool, command: impl FnOnce() -> T) -> T {
             if again || !RUNNING.load(Ordering::Relaxed) {
                 leave();
             }
+            if IN_ORDER.load(Ordering::Relaxed) {
+                return;
+            }
             std::thread::spawn(|| {
                 std::thread::sleep(GRACE);
                 if RUNNING.load(Ordering::Relaxed) {
@@ -70,6 +75,7 @@ pub fn interruptible<T>(json: bool, command: impl FnOnce() -> T) -> T {
         });
     });
     JSON.store(json, Ordering::Relaxed);
+    IN_ORDER.store(false, Ordering::Relaxed);
     RUNNING.store(true, Ordering::Relaxed);
     let outcome = command();
     RUNNING.store(false, Ordering::Relaxed);
@@ -91,6 +97,13 @@ fn leave() -> ! {
         }
     }
     std::process::exit(130)
+}
+
+/// Leaves the end of the command that is under way to itself: a first signal is a request, and a second one ends it at
+/// once.
+#[cfg(feature = "serve")]
+pub fn ends_in_order() {
+    IN_ORDER.store(true, Ordering::Relaxed);
 }
 
 /// Whether the user has asked to stop.

@@ -22,6 +22,9 @@ pub enum Error {
     Shape { source: Box<stonet_onnx::Error>, hint: &'static str },
     #[error(transparent)]
     Compare(#[from] stonet_compare::Error),
+    #[cfg(feature = "serve")]
+    #[error(transparent)]
+    Serve(#[from] stonet_serve::Error),
     #[cfg(feature = "reproduce")]
     #[error(transparent)]
     Experiment(#[from] stonet_repro::Error),
@@ -99,6 +102,8 @@ impl Error {
             Error::File(_) | Error::Hint { .. } => "file",
             Error::Network(_) | Error::Shape { .. } => "network",
             Error::Compare(_) => "experiment",
+            #[cfg(feature = "serve")]
+            Error::Serve(_) => "file",
             #[cfg(feature = "reproduce")]
             Error::Experiment(_) => "experiment",
             Error::NoFolder { .. } | Error::IsFolder { .. } => "output",

@@ -54,6 +54,8 @@ enum Command {
     Control(commands::control::Control),
     Export(commands::export::Export),
     Inspect(commands::inspect::Inspect),
+    #[cfg_attr(not(feature = "serve"), command(hide = true))]
+    Serve(commands::serve::Serve),
     Compare(commands::compare::Compare),
     Benchmark(commands::benchmark::Benchmark),
     #[cfg(feature = "reproduce")]
@@ -80,6 +82,7 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
         Command::Control(c) => return c.run(console),
         Command::Export(c) => c.run(console)?,
         Command::Inspect(c) => c.run(console)?,
+        Command::Serve(c) => c.run(console)?,
         Command::Compare(c) => c.run(console)?,
         Command::Benchmark(c) => c.run(console)?,
         #[cfg(feature = "reproduce")]

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// All crates, from the top of the repository.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "crates/stonet",
     "crates/stonet-io",
     "crates/stonet-onnx",
     "crates/stonet-report",
     "crates/stonet-compare",
     "crates/stonet-repro",
+    "crates/stonet-serve",
     "crates/stonet-cli",
     "bindings/python",
 ];

@@ -72,6 +72,8 @@ use location::{Format, Location};
 use pieces::Opened;
 use reading::Ask;
 
+#[cfg(feature = "parquet")]
+pub use arrow::ipc::arrow_stream;
 pub use batches::{Ahead, Batches};
 pub use caught::caught;
 pub use error::{Error, FileError, Place, Problem, Result};

@@ -44,6 +44,12 @@ impl Location {
         Ok(Location { path: path.into(), file, member, format })
     }
 
+    /// Arrow data in memory, which messages call by this name.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn in_memory(source: &str) -> Self {
+        Location { path: source.into(), file: source.into(), member: None, format: Format::Arrow }
+    }
+
     /// What an array without column names is called after: the member, or the file without its ending.
     pub(crate) fn stem(&self) -> String {
         let name = self.file.file_name().unwrap_or_default().to_string_lossy();

@@ -32,6 +32,8 @@ mod feeds;
 mod runtime;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod features;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
+mod front;
 mod graph;
 mod export;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
@@ -42,6 +44,7 @@ mod join;
 pub use error::{Error, Result};
 pub use export::{classifier, classifier_with, head_graph, intervals, labels, perceptron};
 pub use features::{Features, RunSettings, Runner};
+pub use front::Front;
 pub use further::RawInputs;
 pub use graph::HeadGraph;
 pub use inputs::{Inputs, Preprocess};

@@ -13,4 +13,9 @@ pub mod inspect;
 pub mod predict;
 #[cfg(feature = "reproduce")]
 pub mod reproduce;
+#[cfg(feature = "serve")]
+pub mod serve;
+#[cfg(not(feature = "serve"))]
+#[path = "no_serve.rs"]
+pub mod serve;
 pub mod train;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::{Buffer, MutableBuffer};
@@ -35,10 +35,10 @@ struct Framed {
     body: Buffer,
 }
 
-/// The messages of a file.
+/// The messages of a file, or of a stream in memory.
 struct Messages {
     at: Location,
-    bytes: BufReader<File>,
+    bytes: Box<dyn Read + Send>,
     /// Bytes behind the place of reading.
     left: u64,
     /// Bytes of the directory at the end of a file; a stream has none.
@@ -52,6 +52,8 @@ struct Decoder {
     dictionaries: HashMap<i64, ArrayRef>,
     /// A record batch that was looked at, and whose turn comes next.
     held: Option<Framed>,
+    /// Bytes that messages may still unfold to.
+    room: u64,
 }
 
 struct Ipc {
@@ -70,9 +72,24 @@ pub(crate) fn schema(at: &Location) -> Result<SchemaRef> {
 pub(crate) fn open(at: &Location, ask: &Ask<'_>) -> Result<Opened> {
     let mut messages = Messages::open(at)?;
     let schema = messages.schema()?;
-    let mut decoder = Decoder { messages, schema: schema.clone(), dictionaries: HashMap::new(), held: None };
+    let mut decoder = Decoder::new(messages, schema.clone(), u64::MAX);
     let (columns, header, chosen) = Columns::new(at, &schema, ask, |columns| decoder.peek(columns))?;
     Ok(Opened::new(&header, &chosen, Box::new(Ipc { decoder, columns, rest: None })))
+}
+
+/// The schema and the record batches of a stream in memory, which `source` names in messages. They may unfold to `most`
+/// bytes.
+pub fn arrow_stream(source: &str, bytes: Vec<u8>, most: u64) -> Result<(SchemaRef, Vec<RecordBatch>)> {
+    let at = Location::in_memory(source);
+    let left = bytes.len() as u64;
+    let mut messages = Messages { at, bytes: Box::new(Cursor::new(bytes)), left, footer: None };
+    let schema = messages.schema()?;
+    let mut decoder = Decoder::new(messages, schema.clone(), most);
+    let (all, mut batches): (Vec<usize>, _) = ((0..schema.fields().len()).collect(), Vec::new());
+    while let Some((batch, _)) = decoder.batch(&all)? {
+        batches.push(batch);
+    }
+    Ok((schema, batches))
 }
 
 impl Pieces for Ipc {
@@ -95,6 +112,10 @@ impl Pieces for Ipc {
 }
 
 impl Decoder {
+    fn new(messages: Messages, schema: SchemaRef, room: u64) -> Self {
+        Decoder { messages, schema, dictionaries: HashMap::new(), held: None, room }
+    }
+
     /// These columns of the first rows, which stay where they are.
     fn peek(&mut self, projection: &[usize]) -> Result<Option<RecordBatch>> {
         let Some((batch, framed)) = self.batch(projection)? else { return Ok(None) };
@@ -125,19 +146,28 @@ impl Decoder {
         match message.header_type() {
             MessageHeader::RecordBatch => {
                 let batch = message.header_as_record_batch().ok_or("a record batch is damaged")?;
-                check(&batch, body)?;
+                self.make_room(check(&batch, body)?)?;
                 let (schema, dictionaries) = (self.schema.clone(), &self.dictionaries);
                 let rows = read_record_batch(body, batch, schema, dictionaries, Some(projection), &version);
                 rows.map(Some).map_err(|e| e.to_string())
             }
             MessageHeader::DictionaryBatch => {
                 let batch = message.header_as_dictionary_batch().ok_or("a dictionary is damaged")?;
-                check(&batch.data().ok_or("a dictionary is damaged")?, body)?;
+                self.make_room(check(&batch.data().ok_or("a dictionary is damaged")?, body)?)?;
                 let kept = read_dictionary(body, batch, &self.schema, &mut self.dictionaries, &version);
                 kept.map(|()| None).map_err(|e| e.to_string())
             }
             kind => Err(format!("a message of kind {kind:?} stands where rows are expected")),
         }
+    }
+}
+
+impl Decoder {
+    /// Takes so many bytes of the room that is left.
+    fn make_room(&mut self, bytes: u64) -> std::result::Result<(), String> {
+        let left = self.room.checked_sub(bytes);
+        self.room = left.ok_or_else(|| format!("its messages unfold to more than is allowed, by {} bytes", bytes - self.room))?;
+        Ok(())
     }
 }
 
@@ -155,8 +185,9 @@ fn message(head: &[u8]) -> std::result::Result<Message<'_>, String> {
     root_as_message(head).map_err(|e| format!("a message is damaged ({e})"))
 }
 
-/// Whether the buffers lie in the body and say nothing absurd about their size, before memory is set aside for them.
-fn check(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> std::result::Result<(), String> {
+/// Whether the buffers lie in the body and say nothing absurd about their size, before memory is set aside for them; the
+/// size that they unfold to.
+fn check(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> std::result::Result<u64, String> {
     let compressed = batch.compression().is_some();
     let mut total = 0u64;
     for buffer in batch.buffers().into_iter().flatten() {
@@ -176,7 +207,7 @@ fn check(batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> std::result::Resu
         total = total.saturating_add(size);
     }
     let fits = usize::try_from(total).is_ok_and(|n| Vec::<u8>::new().try_reserve_exact(n).is_ok());
-    if fits { Ok(()) } else { Err(format!("a message that unfolds to {total} bytes does not fit into memory")) }
+    if fits { Ok(total) } else { Err(format!("a message that unfolds to {total} bytes does not fit into memory")) }
 }
 
 impl Messages {
@@ -213,7 +244,7 @@ impl Messages {
         }
         let from = if is_file { first_message(&mut file).map_err(unreadable)? } else { 0 };
         file.seek(SeekFrom::Start(from)).map_err(unreadable)?;
-        let bytes = BufReader::with_capacity(BUFFER, file);
+        let bytes = Box::new(BufReader::with_capacity(BUFFER, file));
         Ok(Messages { at: at.clone(), bytes, left: length - from.min(length), footer })
     }
 

@@ -101,7 +101,7 @@ impl BatchScorer {
         schema: &Schema,
         first: Option<&RecordBatch>,
     ) -> Result<Self> {
-        let at = location(source);
+        let at = Location::in_memory(source);
         let first = |wanted: &[usize]| {
             let some = first.map(|batch| batch.project(wanted));
             some.transpose().map_err(|e| at.damaged(e))
@@ -145,7 +145,7 @@ impl BatchScorer {
         source: &str,
         schema: &Schema,
     ) -> Result<SchemaRef> {
-        Ok(Shown::new(&ModelScorer::new(model, settings)?, keep, &location(source), schema)?.schema)
+        Ok(Shown::new(&ModelScorer::new(model, settings)?, keep, &Location::in_memory(source), schema)?.schema)
     }
 
     /// The columns of a schema that go in, whether a prediction depends on them or not; columns that are missing are
@@ -281,10 +281,6 @@ fn taken_by(patterns: &[String], schema: &Schema) -> Vec<String> {
         })
     };
     schema.fields().iter().filter(|f| meant(f)).map(|f| f.name().clone()).collect()
-}
-
-fn location(source: &str) -> Location {
-    Location { path: source.into(), file: source.into(), member: None, format: Format::Arrow }
 }
 
 /// What comes out.
