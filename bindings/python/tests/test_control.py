@@ -1,9 +1,11 @@
 """Rules of answers: from a wish to decisions, alike on arrays, in tables and in files."""
 
+import json
 import pickle
 
 import numpy as np
 import pytest
+
 import stonet
 
 
@@ -40,8 +42,7 @@ def test_decisions_are_those_of_the_probabilities(head, rule):
 def test_tables_and_files_decide_alike(head, rule, tmp_path):
     pa = pytest.importorskip("pyarrow")
     z, _ = messages(400, 3)
-    columns = head._fitted_head().about()
-    names = __import__("json").loads(columns)["columns"]["logits"]
+    names = json.loads(head._fitted_head().about())["columns"]["logits"]
     table = pa.table({name: z[:, k] for k, name in enumerate(names)})
     found = stonet.score(table, head, rule=rule)
     assert found.column_names[-1] == "decision"
@@ -72,7 +73,7 @@ def test_intervals_are_answered_by_their_length(tmp_path):
 
 def test_refusals_are_words(head, rule):
     z, y = messages(300, 5)
-    with pytest.raises(stonet.WishRefused, match="cannot be promised with a confidence of 99 %") as refused:
+    with pytest.raises(stonet.WishError, match="cannot be promised with a confidence of 99 %") as refused:
         stonet.control(head, z, y, want="precision[spam]>=0.999", confidence=0.99)
     assert len(refused.value.curve["risk"]) > 10
     with pytest.raises(ValueError, match="give confidence"):

@@ -39,7 +39,7 @@ from ._calibrators import (
     VennAbers,
 )
 from ._classification import PostStoNetClassifier
-from ._control import Rule, WishRefused, control, load_rule
+from ._control import Rule, WishError, control, load_rule
 from ._core import Ready, __version__
 from ._distribution import Distribution
 from ._files import load
@@ -82,7 +82,7 @@ __all__ = [
     "TemperatureScaling",
     "VectorScaling",
     "VennAbers",
-    "WishRefused",
+    "WishError",
     "__version__",
     "benchmark",
     "control",

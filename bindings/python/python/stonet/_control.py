@@ -20,7 +20,7 @@ from ._within import functions, groups
 from .metrics import _labels
 
 
-class WishRefused(ValueError):
+class WishError(ValueError):
     """A wish that cannot be promised: the message says what was found and what could be.
 
     Attributes
@@ -213,7 +213,7 @@ def control(
     Returns
     -------
     Rule
-        The rule. A wish that cannot be promised raises `WishRefused`.
+        The rule. A wish that cannot be promised raises `WishError`.
 
     Examples
     --------
@@ -261,14 +261,15 @@ def control(
     told = json.loads(text)
     if told["rule"] is None:
         refusal = told["refusal"]
-        raise WishRefused(refusal["text"], _curve(told["curve"]), refusal["instead"], refusal["rows_needed"])
+        raise WishError(refusal["text"], _curve(told["curve"]), refusal["instead"], refusal["rows_needed"])
     return Rule(told["rule"])
 
 
 def _curve(points: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
     names = ("threshold", "rows", "answered", "of", "errors", "risk", "bound")
-    number = lambda v: -np.inf if v is None else v  # noqa: E731
-    return {name: np.array([number(point[name]) for point in points]) for name in names}
+    columns = {name: [point[name] for point in points] for name in names}
+    columns["threshold"] = [-np.inf if t is None else t for t in columns["threshold"]]
+    return {name: np.array(values) for name, values in columns.items()}
 
 
 def _wrong(head: Any) -> str:
