@@ -8,7 +8,7 @@ use stonet::Seed;
 
 use super::TARGETS;
 
-/// Mutations of each target's files.
+/// Mutations of each target's files; STONET_MUTATIONS asks for another number.
 const MUTATIONS: usize = 400;
 /// Names the target in the child process of the test below.
 const TARGET: &str = "STONET_TEST_TARGET";
@@ -75,7 +75,8 @@ fn child_that_replays_one_target() {
         target(bytes);
     }
     let mut rng = Seed::new(21).rng();
-    for i in 0..MUTATIONS {
+    let asked = std::env::var("STONET_MUTATIONS").ok().and_then(|n| n.parse().ok());
+    for i in 0..asked.unwrap_or(MUTATIONS) {
         println!("mutation {i}");
         target(&mutated(&all, &mut rng));
     }

@@ -36,6 +36,7 @@ pub use accuracy::ToldAccuracy;
 #[cfg(any(test, fuzzing))]
 pub use class_settings::ClassTable;
 pub use sets::{shown_sets, told_sets};
+pub use settings::printed;
 pub use summary::{class_columns, shown_columns, shown_labels, weights};
 
 /// Fit a head on rows that the network was not trained on, and save it
@@ -159,9 +160,9 @@ impl Fit {
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
-                HeadTask::Regression => settings::printed(&self.regression_settings(level)?.resolved(0)),
-                HeadTask::Classification => settings::printed(&self.class_settings(level)?.table()),
-                HeadTask::Labels => settings::printed(&self.label_settings()?),
+                HeadTask::Regression => printed(&self.regression_settings(level)?.resolved(0)),
+                HeadTask::Classification => printed(&self.class_settings(level)?.table()),
+                HeadTask::Labels => printed(&self.label_settings()?),
             };
             return console.result(&json!({ "schema": "stonet.settings/1", "settings": value }), || text);
         }
