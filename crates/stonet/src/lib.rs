@@ -15,6 +15,7 @@ pub mod score;
 pub mod calibration;
 pub mod regression;
 pub mod classification;
+pub mod monitor;
 pub mod diagnosis;
 pub mod peers;
 

@@ -138,7 +138,7 @@ impl FittedRegressor {
         }
     }
 
-    fn run(
+    pub(super) fn run(
         &self,
         scorer: &Scorer,
         rows: &RegressionInputs<'_>,
