@@ -249,6 +249,7 @@ impl Regression {
             seed,
             fingerprint,
             fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
+            baseline: None,
             version: Model::VERSION.to_owned(),
         };
         Ok(Regression { model })

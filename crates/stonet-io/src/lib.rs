@@ -63,6 +63,7 @@ mod write;
 #[cfg(feature = "parquet")]
 mod arrow;
 mod model;
+mod monitor;
 mod score;
 
 use std::path::Path;
@@ -77,6 +78,7 @@ pub use error::{Error, FileError, Place, Problem, Result};
 pub use idx::Idx;
 pub use missing::{Dropped, Dropping};
 pub use model::{Head, Model, ModelColumns, NetworkInputs, class_hashes, regression_hashes, regression_parts};
+pub use monitor::MonitorState;
 pub use output::check_output;
 pub use pattern::nearest;
 pub use plain::explain;

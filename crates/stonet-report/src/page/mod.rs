@@ -5,6 +5,7 @@ mod classes;
 mod comparison;
 mod html;
 mod labels;
+mod monitor;
 mod regression;
 mod reliability;
 mod sets;
@@ -17,6 +18,7 @@ use std::fmt::Write;
 use serde_json::Value;
 
 pub use comparison::{Better, Column, Comparison, Method, Score, Unit};
+pub use monitor::monitor_report;
 
 use crate::svg::{Chart, escape};
 use crate::{ClassEvaluation, LabelsEvaluation, RegressionEvaluation};

@@ -46,11 +46,7 @@ pub(crate) struct Bets {
 
 impl Default for Bets {
     fn default() -> Self {
-        Bets {
-            capital: [0.0; RATES.len()],
-            weights: [start(); RATES.len()],
-            histograms: [[START; BINS]; MEMORY.len()],
-        }
+        Bets { capital: [0.0; RATES.len()], weights: [start(); RATES.len()], histograms: [[START; BINS]; MEMORY.len()] }
     }
 }
 
@@ -125,20 +121,17 @@ mod tests {
     fn every_bet_is_a_density() {
         let mut rng = Seed::new(1).rng();
         let mut bets = Bets::default();
-        for round in 0..40 {
+        for round in 0..12 {
             // A past that is far from uniform.
             (0..round).for_each(|_| bets.add(rng.random::<f64>().powi(3)));
-            const POINTS: usize = 1 << 20;
+            const POINTS: usize = 1 << 16;
             let mut mean = [0.0; BETS];
             for i in 0..POINTS {
                 let densities = bets.densities((i as f64 + 0.5) / POINTS as f64);
                 mean.iter_mut().zip(densities).for_each(|(m, d)| *m += d / POINTS as f64);
             }
             // The mean over points cuts the peaks 1/√p off by about 0.3/√POINTS; it never adds.
-            assert!(mean.iter().all(|m| (m - 1.0).abs() < 1e-3 && *m < 1.0 + 1e-9), "{mean:?}");
-            if round > 10 {
-                break;
-            }
+            assert!(mean.iter().all(|m| (m - 1.0).abs() < 4e-3 && *m < 1.0 + 1e-9), "{mean:?}");
         }
         assert!(bets.check().is_ok());
     }

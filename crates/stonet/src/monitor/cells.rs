@@ -51,7 +51,7 @@ impl Cells {
         let sound = match self {
             Cells::Scores => true,
             Cells::Edges(edges) => edges.iter().all(|e| e.is_finite()) && edges.is_sorted_by(|a, b| a < b),
-            Cells::Classes(classes) => (1..=1 << 24).contains(classes),
+            Cells::Classes(classes) => (1..=1 << 16).contains(classes),
         };
         if sound { Ok(()) } else { Err(Error::Inconsistent { what: "cells of watched values are not ascending" }) }
     }
@@ -160,7 +160,7 @@ mod tests {
         let mut counts = Counts::new(4);
         counts.add(0, 2);
         counts.add(2, 1);
-        // Of five values 2 lie above cell 1... none of them in it but the new one.
+        // One of four values lies above cell 1, and none in it but the new one.
         assert_eq!(counts.p_value(1, 0.5), (1.0 + 0.5) / 4.0);
         assert_eq!(counts.p_value(0, 0.25), (2.0 + 0.25 * 3.0) / 5.0);
         assert_eq!(counts.p_value(3, 1.0), 1.0 / 6.0);

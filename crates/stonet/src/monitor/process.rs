@@ -122,7 +122,13 @@ impl From<Process> for Parts {
 impl Process {
     /// A quantity with the values of calibration rows by cell, whose alarms may be false with probability `share` at
     /// most.
-    pub(crate) fn new(quantity: Quantity, cells: Cells, past: &[(usize, u64)], share: f64, drawn: bool) -> Result<Self> {
+    pub(crate) fn new(
+        quantity: Quantity,
+        cells: Cells,
+        past: &[(usize, u64)],
+        share: f64,
+        drawn: bool,
+    ) -> Result<Self> {
         let counts = Counts::of(cells.len(), past)?;
         let past = counts.total();
         Ok(Process {

@@ -138,7 +138,8 @@ fn covered(y: ArrayView2<'_, f64>, intervals: &Intervals) -> Vec<Vec<bool>> {
 /// y − prediction in units of the interval's length, where that is finite.
 fn own_scores(y: ArrayView2<'_, f64>, intervals: &Intervals, t: usize) -> Vec<f64> {
     let score = |i: usize| {
-        let (off, length) = (y[[i, t]] - intervals.prediction[[i, t]], intervals.upper[[i, t]] - intervals.lower[[i, t]]);
+        let (off, length) =
+            (y[[i, t]] - intervals.prediction[[i, t]], intervals.upper[[i, t]] - intervals.lower[[i, t]]);
         let scaled = off / length;
         if length.is_finite() && scaled.is_finite() { scaled } else { off.clamp(f64::MIN, f64::MAX) }
     };

@@ -114,7 +114,8 @@ impl Monitor {
         classes: bool,
     ) -> Result<Self> {
         settings.check()?;
-        let (coverage, calibration) = (vec![MeanSequence::default(); coverage], classes.then(CalibrationError::default));
+        let (coverage, calibration) =
+            (vec![MeanSequence::default(); coverage], classes.then(CalibrationError::default));
         Ok(Monitor { settings, rows: 0, answered: 0, answers, inputs, coverage, calibration })
     }
 
@@ -252,7 +253,8 @@ impl CalibrationError {
         self.correct.check()?;
         self.bins.iter().try_for_each(|b| b.1.check())?;
         let rows: u64 = self.bins.iter().fold(0, |sum, b| sum.saturating_add(b.1.rows()));
-        let sound = rows == self.correct.rows() && self.confidence.is_finite() && self.bins.iter().all(|b| b.0.is_finite());
+        let sound =
+            rows == self.correct.rows() && self.confidence.is_finite() && self.bins.iter().all(|b| b.0.is_finite());
         if sound { Ok(()) } else { Err(Error::Inconsistent { what: "cells of confidence do not hold all rows" }) }
     }
 }
