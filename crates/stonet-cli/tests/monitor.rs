@@ -126,18 +126,13 @@ fn classifiers_are_watched_with_sets_and_without() {
         !l.ends_with(",ant") || ants % 8 == 0
     });
     desk.write("mix.csv", kept.collect::<Vec<_>>().join("\n") + "\n");
-    for fit in [
-        FIT_LOGITS.to_owned(),
-        format!("{FIT_LOGITS} --sets lac"),
-        format!("{FIT_LOGITS} --sets lac --set-scheme split"),
-    ] {
-        if !desk.stonet(&fit).output().unwrap().status.success() {
-            continue;
-        }
+    for sets in ["", " --sets cv+", " --sets split --set-score aps"] {
+        desk.run(&format!("{FIT_LOGITS}{sets}"));
         let same = told(&desk, "monitor head.stonet same.csv", 0);
         let names: Vec<&str> =
             same["monitor"]["measures"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap()).collect();
         assert!(names.contains(&"accuracy") && names.contains(&"calibration error"), "{names:?}");
+        assert_eq!(names.contains(&"coverage of prediction sets"), !sets.is_empty(), "{names:?}");
         told(&desk, "monitor head.stonet same.csv --unlabelled", 0);
         let mix = told(&desk, "monitor head.stonet mix.csv", 1);
         assert!(mix["monitor"]["answers"]["alarm_row"].as_u64().is_some());
