@@ -273,6 +273,7 @@ impl Classification {
             seed,
             fingerprint,
             fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
+            baseline: None,
             version: Model::VERSION.to_owned(),
         };
         let remarks = notes.iter().map(|n| n.text(Interface::Python)).chain(refused.warnings()).collect();

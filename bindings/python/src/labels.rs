@@ -117,6 +117,7 @@ impl ManyLabels {
             seed,
             fingerprint,
             fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
+            baseline: None,
             version: Model::VERSION.to_owned(),
         };
         Ok(ManyLabels { model })

@@ -250,6 +250,7 @@ impl Regression {
             seed,
             fingerprint,
             fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
+            baseline: None,
             version: Model::VERSION.to_owned(),
         };
         Ok(Regression { model })

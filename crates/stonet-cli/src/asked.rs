@@ -104,6 +104,21 @@ pub fn resolve(model: &Model, settings: &ScoreSettings) -> Result<Resolved> {
     Ok(model.resolve_as(settings, flag)?)
 }
 
+/// Gives the columns of answers the names that `--target` has for them.
+pub fn rename_targets(model: &mut Model, names: Option<&[String]>) -> Result<()> {
+    let Some(names) = names else { return Ok(()) };
+    let (found, wanted) = (names.len(), model.columns.targets.len());
+    if found != wanted {
+        return Err(Error::flag("--target", format!("names {found} columns, and the head predicts {wanted}")));
+    }
+    if let Some(input) = model.columns.inputs().iter().find(|i| names.contains(i)) {
+        let why = format!("names `{input}`, which the head reads; name the column with the answers");
+        return Err(Error::flag("--target", why));
+    }
+    model.columns.targets = names.to_vec();
+    Ok(())
+}
+
 /// The flag of a setting.
 fn flag(setting: Setting) -> &'static str {
     match setting {

@@ -34,7 +34,7 @@ use console::Console;
     name = "stonet",
     version,
     arg_required_else_help = true,
-    after_help = "Workflow: train (or your own network) -> features -> fit -> evaluate -> predict or export. Example: `stonet demo`.\n\nExit codes: 0 done, 1 a required threshold was missed or a wish cannot be promised, 2 error, 130 stopped by Ctrl-C. With --json an error is a JSON object on standard output as well."
+    after_help = "Workflow: train (or your own network) -> features -> fit -> evaluate -> predict or export -> monitor. Example: `stonet demo`.\n\nExit codes: 0 done, 1 a required threshold was missed, a wish cannot be promised or a monitor raised an alarm, 2 error, 130 stopped by Ctrl-C. With --json an error is a JSON object on standard output as well."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -52,6 +52,7 @@ enum Command {
     Predict(commands::predict::Predict),
     Evaluate(commands::evaluate::Evaluate),
     Control(commands::control::Control),
+    Monitor(commands::monitor::Monitor),
     Export(commands::export::Export),
     Inspect(commands::inspect::Inspect),
     #[cfg_attr(not(feature = "serve"), command(hide = true))]
@@ -67,7 +68,7 @@ enum Command {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
-    /// A required threshold was missed.
+    /// A required threshold was missed, or a monitor raised an alarm.
     Missed,
 }
 
@@ -80,6 +81,7 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
         Command::Predict(c) => c.run(console)?,
         Command::Evaluate(c) => return c.run(console),
         Command::Control(c) => return c.run(console),
+        Command::Monitor(c) => return c.run(console),
         Command::Export(c) => c.run(console)?,
         Command::Inspect(c) => c.run(console)?,
         Command::Serve(c) => c.run(console)?,
@@ -93,7 +95,7 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
 }
 
 /// Runs the command line, the program's name first, and returns the exit code: 0 done, 1 a required threshold was
-/// missed, 2 error, 130 stopped by Ctrl-C.
+/// missed or a monitor raised an alarm, 2 error, 130 stopped by Ctrl-C.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     report::remember(&arguments);
     let json = arguments.iter().skip(1).take_while(|a| *a != "--").any(|a| a == "--json");

@@ -49,6 +49,11 @@ pub fn check(path: Option<&Path>, inputs: &[&Path]) -> Result<()> {
     }
 }
 
+/// The last part of a path, for titles.
+pub fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// Writes a page.
 pub fn write(path: &Path, html: &str, console: &Console) -> Result<()> {
     files::write(path, html)?;

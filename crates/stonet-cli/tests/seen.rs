@@ -283,6 +283,7 @@ fn older_heads_know_their_rows_in_large_tables() {
         seed: 1,
         fingerprint: Model::fingerprint_of(&[x, y]),
         fingerprints: None,
+        baseline: None,
         version: Model::VERSION.into(),
     };
     model.save(&desk.at("old.stonet")).unwrap();

@@ -67,6 +67,7 @@ fn fit(settings: &PostStoNetRegressor, columns: usize) -> stonet::Result<Model> 
         seed: 1,
         fingerprint: String::new(),
         fingerprints: None,
+        baseline: None,
         version: Model::VERSION.into(),
     })
 }
@@ -91,6 +92,7 @@ fn fit_classes(classes: usize) -> stonet::Result<Model> {
         seed: 1,
         fingerprint: String::new(),
         fingerprints: None,
+        baseline: None,
         version: Model::VERSION.into(),
     })
 }

@@ -64,6 +64,7 @@ mod write;
 mod arrow;
 mod model;
 mod rule;
+mod monitor;
 mod score;
 
 use std::path::Path;
@@ -80,6 +81,7 @@ pub use error::{Error, FileError, Place, Problem, Result};
 pub use idx::Idx;
 pub use missing::{Dropped, Dropping};
 pub use model::{Head, Model, ModelColumns, NetworkInputs, class_hashes, regression_hashes, regression_parts};
+pub use monitor::MonitorState;
 pub use output::check_output;
 pub use pattern::nearest;
 pub use plain::explain;

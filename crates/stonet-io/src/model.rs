@@ -13,6 +13,7 @@ use std::path::Path;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 use stonet::classification::FittedLabels;
+use stonet::monitor::Baseline;
 use stonet::rows::{LabelKind, OwnKind};
 use stonet::{Fingerprints, FittedClassifier, FittedRegressor, InputKind, Labels, Level};
 
@@ -154,6 +155,7 @@ fn is_zero(count: &usize) -> bool {
 /// |---|---|---|
 /// | `about` | yes | JSON: `task` (`regression`, `classification` or `labels`), `columns` (its `also`, where there is one, counts the further columns at the end of `features`), `kind`, `labels`, `level`, `seed`, `fingerprint`, `version`; perhaps `label_kind` (`text`, `integer`, `boolean`, `date`, `datetime` or `float`) and `label_type` (the name of the labels' type where they come from, such as numpy's) |
 /// | `fingerprints` | no | may be missing; JSON: the [`FingerprintCounts`](stonet::rows::FingerprintCounts), and `list`, the name of a tensor of type U32 with the [`Fingerprints`] |
+/// | `baseline` | no | may be missing; JSON: the [`Baseline`] of the calibration rows, with tensors as those of `head` |
 /// | `within` | yes | there where intervals cover within groups; JSON: the names of the columns that tell a row's group, which `columns` of `about` does not have |
 /// | `conditional` | yes | there where intervals cover for functions of a row; JSON: the names of their columns, which `columns` of `about` does not have |
 /// | `sets` | yes | there where a classifier has prediction sets; JSON: the [`FittedClassSets`](stonet::FittedClassSets), with tensors as those of `head` |
@@ -188,6 +190,8 @@ pub struct Model {
     pub fingerprint: String,
     /// Which rows it was fitted on; none in files of older programs, and where they were not to be kept.
     pub fingerprints: Option<Fingerprints>,
+    /// What the calibration rows looked like, for `stonet monitor`; none in files of older programs.
+    pub baseline: Option<Baseline>,
     /// The version of the program that fitted it: [`Model::VERSION`].
     pub version: String,
 }
@@ -315,6 +319,11 @@ impl Model {
         let unsound = |why: String| Error::Unsound { why };
         self.check().map_err(unsound)?;
         sections::write(self).map_err(unsound)
+    }
+
+    /// Sixteen digits that tell this head from others: FNV-1a (64 bits) of the bytes of its file.
+    pub fn identity(&self) -> Result<String> {
+        Ok(Fnv::new().bytes(&self.to_bytes()?).digits())
     }
 
     /// A model from the bytes of a file.

@@ -44,6 +44,7 @@ fn model(method: ClassMethod, kind: InputKind) -> Model {
         seed: 3,
         fingerprint: "0123456789abcdef".into(),
         fingerprints: Some(Fingerprints::new(&[1, 2, 3])),
+        baseline: None,
         version: Model::VERSION.into(),
     }
 }

@@ -66,6 +66,7 @@ fn regression(kind: Kind) -> Model {
         seed: u64::MAX,
         fingerprint: Model::fingerprint_of(&[features.view(), prediction.view(), y.view()]),
         fingerprints: Some(Fingerprints::new(&regression_hashes(features.view(), None, y.view()).unwrap())),
+        baseline: None,
         version: Model::VERSION.into(),
     }
 }
@@ -95,6 +96,7 @@ fn classification(method: ClassMethod, kind: InputKind) -> Model {
         seed: 3,
         fingerprint: Model::fingerprint_of(&[z.view()]),
         fingerprints: None,
+        baseline: None,
         version: Model::VERSION.into(),
     }
 }

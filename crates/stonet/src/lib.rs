@@ -16,6 +16,7 @@ pub mod calibration;
 pub mod regression;
 pub mod classification;
 pub mod control;
+pub mod monitor;
 pub mod diagnosis;
 pub mod peers;
 

@@ -88,17 +88,7 @@ impl Evaluate {
         let read = [vec![self.head.as_path()], output::with(&self.rows, &self.with.files)].concat();
         report::check(self.report.report.as_deref(), &read)?;
         let mut model = Model::load(&self.head)?;
-        if let Some(names) = &self.target {
-            if names.len() != model.columns.targets.len() {
-                let (found, wanted) = (names.len(), model.columns.targets.len());
-                return Err(Error::flag("--target", format!("names {found} columns, and the head predicts {wanted}")));
-            }
-            if let Some(input) = model.columns.inputs().iter().find(|i| names.contains(i)) {
-                let why = format!("names `{input}`, which the head reads; name the column with the answers");
-                return Err(Error::flag("--target", why));
-            }
-            model.columns.targets = names.clone();
-        }
+        asked::rename_targets(&mut model, self.target.as_deref())?;
         let levels = self.level.into_iter().map(Level::new).collect::<stonet::Result<Vec<_>>>()?;
         // Prediction sets, also those that are drawn at random, and bounds of accuracy are judged wherever there are some.
         let beside = matches!(&model.head, Head::Classification(head) if head.class_sets().is_some() || head.accuracy_bins().is_some());
@@ -190,7 +180,7 @@ impl Evaluate {
                 "by": self.by, "fitted by": model.version, "seed of the fit": model.seed, "rows of the fit": model.fingerprint,
                 "requirements": requirements,
             });
-            let title = format!("{} on {}", file_name(&self.head), file_name(&self.rows));
+            let title = format!("{} on {}", report::file_name(&self.head), report::file_name(&self.rows));
             report::write(path, &evaluation.page(&report::about(title, settings)), console)?;
         }
         let summary = Summary {
@@ -252,8 +242,4 @@ impl Told for ClassEvaluation {
     fn page(&self, about: &About) -> String {
         class_report(self, about)
     }
-}
-
-fn file_name(path: &std::path::Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

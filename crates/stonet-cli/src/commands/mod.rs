@@ -10,6 +10,7 @@ pub mod export;
 pub mod features;
 pub mod fit;
 pub mod inspect;
+pub mod monitor;
 pub mod predict;
 #[cfg(feature = "reproduce")]
 pub mod reproduce;

@@ -144,6 +144,18 @@ impl ClassFile {
         Self::of(source, columns.clone(), kind, classes.clone(), labels, table, rows)
     }
 
+    /// The same of rows whose classes are not known; `labels` is then without meaning.
+    pub fn unlabelled(
+        source: &Source,
+        columns: &ModelColumns,
+        kind: InputKind,
+        classes: &Labels,
+        table: &Table,
+        rows: &[usize],
+    ) -> Result<Self> {
+        Self::of(source, columns.clone(), kind, classes.clone(), vec![0; rows.len()], table, rows)
+    }
+
     fn of(
         source: &Source,
         columns: ModelColumns,

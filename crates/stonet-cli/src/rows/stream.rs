@@ -48,7 +48,8 @@ impl Source {
         take(&Batch { table: &read?.0, first: 0, whole: true })
     }
 
-    fn in_batches(
+    /// The same for any head, always in batches.
+    pub fn in_batches(
         &self,
         reading: Reading,
         model: &Model,

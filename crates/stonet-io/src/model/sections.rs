@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::Value;
 use stonet::classification::FittedLabels;
+use stonet::monitor::Baseline;
 use stonet::{FittedClassifier, FittedRegressor};
 
 use super::container::{self, Parts};
@@ -25,7 +26,9 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 8] = ["about", "head", "fingerprints", WITHIN, CONDITIONAL, SETS, ACCURACY, LABELS];
+const KNOWN: [&str; 9] = ["about", "head", "fingerprints", BASELINE, WITHIN, CONDITIONAL, SETS, ACCURACY, LABELS];
+/// The section of what calibration rows looked like; programs that do not know it can do without.
+const BASELINE: &str = "baseline";
 /// The section of heads that cover within groups, which a reader has to understand too.
 const WITHIN: &str = "within";
 /// The same of heads that cover for functions of a row.
@@ -66,6 +69,13 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
         tensors.section(name);
         beside.extend(field.map(|field| (name, numbers::take_out(field, &mut tensors).to_string())));
     }
+    let baseline = match &model.baseline {
+        Some(baseline) => {
+            tensors.section(BASELINE);
+            Some(numbers::take_out(sound::<Baseline>(serde_json::to_value(baseline))?, &mut tensors).to_string())
+        }
+        None => None,
+    };
     tensors.section("fingerprints");
     let fingerprints =
         model.fingerprints.as_ref().map(|f| seen::take_out(f, &mut tensors)).transpose().map_err(text)?;
@@ -89,6 +99,7 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     }
     metadata.extend(beside);
     metadata.extend(labels);
+    metadata.extend(baseline.map(|text| (BASELINE, text)));
     metadata.extend(fingerprints.map(|text| ("fingerprints", text)));
     container::write(&metadata, &tensors.all)
 }
@@ -171,6 +182,13 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
         };
     }
     let fingerprints = metadata.get("fingerprints").map(|text| seen::put_back(text, &mut tensors)).transpose()?;
+    let baseline = match metadata.get(BASELINE) {
+        Some(text) => {
+            let value = numbers::put_back(serde_json::from_str(text).map_err(plain)?, &mut tensors)?;
+            Some(serde_json::from_value::<Baseline>(value).map_err(plain)?)
+        }
+        None => None,
+    };
     tensors.retain(|name, _| !others(name));
     if !tensors.is_empty() {
         return Err(format!("{} of its tensors belong to nothing", tensors.len()));
@@ -194,7 +212,7 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
         None => Ok(Vec::new()),
     };
     (columns.within, columns.conditional) = (names(WITHIN)?, names(CONDITIONAL)?);
-    let model = Model { head, columns, kind, labels, level, seed, fingerprint, fingerprints, version };
+    let model = Model { head, columns, kind, labels, level, seed, fingerprint, fingerprints, baseline, version };
     model.check()?;
     Ok(model)
 }

@@ -61,7 +61,7 @@ impl Default for BatchInputs {
 /// # };
 /// # let head = Head::Regression(Box::new(fitted));
 /// # let model = Model {
-/// #     head, columns, kind: None, labels: None, level: None, seed: 1, fingerprint: String::new(), fingerprints: None, version: String::new(),
+/// #     head, columns, kind: None, labels: None, level: None, seed: 1, fingerprint: String::new(), fingerprints: None, baseline: None, version: String::new(),
 /// # };
 /// // `model` was fitted on columns f0 and f1.
 /// let column = |j: usize| Arc::new(Float64Array::from(x.column(j).to_vec())) as ArrayRef;

@@ -50,6 +50,7 @@ pub fn regression(kind: Kind, targets: usize) -> Model {
         seed: 3,
         fingerprint: String::new(),
         fingerprints: None,
+        baseline: None,
         version: Model::VERSION.into(),
     }
 }
@@ -75,6 +76,7 @@ pub fn classification(method: ClassMethod, kind: InputKind) -> Model {
         seed: 3,
         fingerprint: String::new(),
         fingerprints: None,
+        baseline: None,
         version: Model::VERSION.into(),
     }
 }

@@ -5,6 +5,7 @@ mod classes;
 mod importance;
 mod kappa;
 mod labels;
+mod monitor;
 mod regression;
 mod requirement;
 mod sample;
@@ -26,6 +27,7 @@ pub(crate) use kappa::{choices, points};
 pub use labels::{
     LABEL_METRICS, LabelGroup, LabelReliability, LabelRow, LabelScores, LabelsEvaluation, LabelsJudge, LabelsSettings,
 };
+pub use monitor::{FamilyReport, Measure, MonitorNames, MonitorReport, QuantityReport};
 pub use regression::{
     CurvePoint, Diagnosis, DistributionScores, EvaluateSettings, FoundPart, IntervalScores, LEVELS, MemberWeights,
     PooledSubgroup, QUANTILES, QuantilePoint, REGRESSION_METRICS, Ranking, RegressionEvaluation, RegressionJudge,

@@ -6,6 +6,7 @@ mod comparison;
 mod control;
 mod html;
 mod labels;
+mod monitor;
 mod regression;
 mod reliability;
 mod sets;
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 pub use comparison::{Better, Column, Comparison, Method, Score, Unit};
 pub use control::control_report;
+pub use monitor::monitor_report;
 
 use crate::svg::{Chart, escape};
 use crate::{ClassEvaluation, LabelsEvaluation, RegressionEvaluation};

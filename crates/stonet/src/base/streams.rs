@@ -420,6 +420,21 @@ scopes! {
         /// The training.
         TRAINING: One = 1;
     }
+    /// Of the seed of a monitor.
+    monitor {
+        /// One stream per watched quantity, and in it one per row: how equal scores are ordered.
+        TIES: Family = Family::new(0, OPEN);
+    }
+    /// Of the seed of a quantity that a monitor watches with scores that are drawn at random.
+    monitor_scores {
+        /// One per row.
+        ROWS: Family = Family::new(0, OPEN);
+    }
+    /// Of the seed of a fit that keeps a baseline for `stonet monitor`.
+    monitor_baseline {
+        /// The rows that choose the edges of the buckets.
+        EDGES: One = 0x6261_7365;
+    }
     /// Of the training without penalty.
     without_penalty {
         /// The starting weights.

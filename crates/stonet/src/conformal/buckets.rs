@@ -14,6 +14,8 @@ use crate::base::{Error, Result};
 
 /// Bits of a score that do not tell its bucket: those of the mantissa but for twelve.
 const SHIFT: u32 = 52 - 12;
+/// Bits of a bucket's number: sign, exponent and twelve of the mantissa.
+pub(crate) const PLACE_BITS: u32 = 64 - SHIFT;
 /// f64 counts no further than this one by one.
 const MOST: u64 = 1 << 53;
 
@@ -67,8 +69,8 @@ impl Buckets {
     }
 }
 
-/// The number of a score's bucket; it grows with the score.
-fn place(score: f64) -> u32 {
+/// The number of a score's bucket; it grows with the score. It has [`PLACE_BITS`] bits.
+pub(crate) fn place(score: f64) -> u32 {
     let bits = score.to_bits();
     let ordered = if score.is_sign_negative() { !bits } else { bits | 1 << 63 };
     (ordered >> SHIFT) as u32

@@ -101,6 +101,11 @@ impl Scores {
         self.absolute.iter().map(|f| (&f.values[..], f.weights.as_deref()))
     }
 
+    /// The same of signed scores; one that stands for several is the highest of its bucket.
+    pub(crate) fn signed(&self) -> impl Iterator<Item = (&[f64], Option<&[f64]>)> {
+        self.signed.iter().map(|f| (&f.values[..], f.weights.as_deref()))
+    }
+
     /// How many folds brought scores.
     pub(crate) fn folds(&self) -> usize {
         self.signed.len()

@@ -7,6 +7,7 @@
 mod eve;
 mod eve_plan;
 mod fit;
+mod folds;
 mod guarantee;
 mod method;
 mod predict;
@@ -18,6 +19,7 @@ mod within;
 use serde::{Deserialize, Serialize};
 
 pub use eve::Select;
+pub(crate) use folds::FoldScorer;
 pub use guarantee::{Guarantee, seen_in_training};
 pub use method::Kind;
 pub use sample::UncalibratedRegressor;

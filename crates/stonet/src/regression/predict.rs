@@ -157,7 +157,7 @@ impl FittedRegressor {
         }
     }
 
-    fn run(
+    pub(super) fn run(
         &self,
         scorer: &Scorer,
         rows: &RegressionInputs<'_>,

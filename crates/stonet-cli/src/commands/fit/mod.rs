@@ -13,9 +13,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use ndarray::ArrayView2;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stonet::metrics::rmse;
+use stonet::monitor::{Baseline, Watched};
 use stonet::regression::{Select, seen_in_training};
 use stonet::train::Algorithm;
 use stonet::{ClassMethod, FittedClassifier, FittedRegressor, Kind, Level, PostStoNetRegressor, Seed};
@@ -117,7 +119,8 @@ pub struct Fit {
     /// rows
     #[arg(long, value_name = "RMSE")]
     train_error: Option<f64>,
-    /// Do not store fingerprints of the rows in the head; `evaluate` then cannot detect rows that were used for fitting
+    /// Do not store fingerprints and quantiles of the rows in the head; `evaluate` then cannot detect rows that were used
+    /// for fitting, and `monitor` compares new rows with each other alone
     #[arg(long)]
     no_fingerprints: bool,
     /// Settings of the fit as TOML; flags override them. --print-settings lists all settings
@@ -285,7 +288,12 @@ impl Fit {
         let head = Head::Regression(Box::new(fitted));
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
-        Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint, ..summary }))
+        let tables: Vec<ArrayView2<'_, f64>> =
+            [&rows.features].into_iter().chain(&rows.prediction).chain(&rows.own).map(|a| a.view()).collect();
+        let watched = Watched { inputs: &tables, targets: Some(rows.y.view()), labels: None, logits: None };
+        // Rows that come in groups are not exchangeable one by one.
+        let baseline = self.baseline(&watched).filter(|_| rows.groups.is_none());
+        Ok((Model { level: Some(post.level), baseline, ..model }, Summary { fingerprint, ..summary }))
     }
 
     fn classification(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
@@ -343,7 +351,10 @@ impl Fit {
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
         let (kind, level) = (Some(rows.kind), wanted.level);
-        let model = Model { kind, labels: Some(rows.classes.clone()), level, ..model };
+        let tables: Vec<ArrayView2<'_, f64>> = rows.logits().into_iter().chain(rows.features()).collect();
+        let labels = Some((&rows.labels[..], rows.classes.classes()));
+        let baseline = self.baseline(&Watched { inputs: &tables, targets: None, labels, logits: rows.logits() });
+        let model = Model { kind, labels: Some(rows.classes.clone()), level, baseline, ..model };
         Ok((model, Summary { fingerprint, ..summary }))
     }
 
@@ -355,6 +366,11 @@ impl Fit {
             Error::Settings { path: path.clone(), place: String::new(), why }
         })?;
         settings_of(path, &text)
+    }
+
+    /// What the rows look like, for `monitor`; none where nothing of them is to be kept, or where they are too few.
+    fn baseline(&self, rows: &Watched<'_>) -> Option<Baseline> {
+        if self.no_fingerprints { None } else { Baseline::fit(rows, Seed::new(self.seed.seed)).ok() }
     }
 
     fn model(
@@ -374,6 +390,7 @@ impl Fit {
             seed: self.seed.seed,
             fingerprint: if keep { fingerprint() } else { String::new() },
             fingerprints: keep.then(|| known.set()),
+            baseline: None,
             version: Model::VERSION.to_owned(),
         }
     }

@@ -74,6 +74,13 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
 }
 
 impl Builder {
+    /// μ and the scales above and below it as outputs.
+    fn fold_outputs(&mut self, model: usize, [mean, above, below]: [Node; 3]) {
+        self.output(Quantity::Mean { model }, mean, 0, true);
+        self.output(Quantity::Scale { model }, above, 0, true);
+        self.output(Quantity::LowerScale { model }, below, 0, true);
+    }
+
     /// The outputs of an interval's two columns, of a target and a level.
     fn ends(&mut self, ends: Node, (target, level): (usize, usize), side: Side, finite: bool) {
         if side != Side::Upper {
@@ -120,10 +127,23 @@ impl FittedStack {
 pub(crate) fn models_plan(models: &[&FoldModel], features: usize) -> Plan {
     let mut b = Builder::default();
     for (model, fold) in models.iter().enumerate() {
-        let [mean, above, below] = Inputs { features, targets: 1, target: 0 }.fold(&mut b, fold);
-        b.output(Quantity::Mean { model }, mean, 0, true);
-        b.output(Quantity::Scale { model }, above, 0, true);
-        b.output(Quantity::LowerScale { model }, below, 0, true);
+        let outputs = Inputs { features, targets: 1, target: 0 }.fold(&mut b, fold);
+        b.fold_outputs(model, outputs);
+    }
+    b.finish()
+}
+
+/// The same of every fold of every target, a target after the other.
+pub(crate) fn folds_plan(stacks: &[FittedStack], features: usize) -> Plan {
+    let mut b = Builder::default();
+    let mut model = 0;
+    for (target, stack) in stacks.iter().enumerate() {
+        let inputs = Inputs { features, targets: stacks.len(), target };
+        for fold in &stack.folds {
+            let outputs = inputs.fold(&mut b, fold);
+            b.fold_outputs(model, outputs);
+            model += 1;
+        }
     }
     b.finish()
 }

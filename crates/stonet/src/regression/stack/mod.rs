@@ -96,7 +96,7 @@ impl Default for Stack {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FittedStack {
     folds: Vec<FoldModel>,
-    scores: Scores,
+    pub(super) scores: Scores,
     /// The scores of each group by itself, where intervals are to cover within groups; none of a group without ranks
     /// of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
