@@ -38,12 +38,11 @@ impl App {
 
 /// All paths.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    let wrong_method = |method| method_not_allowed(method);
     Router::new()
-        .route("/predict", post(predict).fallback(|| wrong_method("POST")))
-        .route("/health", get(health).fallback(|| wrong_method("GET")))
-        .route("/metrics", get(told).fallback(|| wrong_method("GET")))
-        .route("/openapi.json", get(described).fallback(|| wrong_method("GET")))
+        .route("/predict", post(predict).fallback(|| method_not_allowed("POST")))
+        .route("/health", get(health).fallback(|| method_not_allowed("GET")))
+        .route("/metrics", get(told).fallback(|| method_not_allowed("GET")))
+        .route("/openapi.json", get(described).fallback(|| method_not_allowed("GET")))
         .fallback(no_such_path)
         .with_state(app)
 }
