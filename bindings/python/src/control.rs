@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pyo3::prelude::*;
 use serde_json::json;
-use stonet::control::{Control, Controlled, Evidence};
+use stonet::control::{Control, Controlled, Evidence, Want};
 use stonet::score::Decision;
 use stonet_io::{Model, SavedRule};
 use stonet_report::control_report;
@@ -17,7 +17,7 @@ use crate::{arrays, settings};
 /// A wish with its confidence and its seed.
 pub fn wish(want: &str, confidence: Option<f64>, seed: u64) -> PyResult<Control> {
     let confidence = confidence.map(|c| arrays::levels(&[c])).transpose()?.map(|c| c[0]);
-    let control = Control { want: want.parse().raise()?, confidence, seed };
+    let control = Control { want: want.parse::<Want>().raise()?, confidence, seed };
     control.check("confidence").raise()?;
     Ok(control)
 }

@@ -9,6 +9,7 @@ use stonet::{
     RegressionInputs, RegressionRows, Seed,
 };
 
+#[allow(dead_code)]
 #[path = "common/answers.rs"]
 mod answers;
 use answers::{Population, Wish};

@@ -117,16 +117,21 @@ impl Control {
                 curve: curve.clone(),
                 seed: self.seed,
             }),
-            None => Err(self.refusal(&choice, &limit)),
+            None => Err(self.refusal(&choice, &curve, &limit)),
         };
         Ok(Controlled { rule, curve })
     }
 
     /// Why no threshold was accepted.
-    fn refusal(&self, choice: &Choice, limit: &Limit) -> Refusal {
+    fn refusal(&self, choice: &Choice, curve: &[TradeOff], limit: &Limit) -> Refusal {
         let (counted, want) = (&choice.counted, &self.want);
-        let threshold = choice.refused.flatten();
-        let closest = TradeOff::new(threshold, counted.rows(), counted.at(threshold), limit);
+        let closest = match want.measure().is_monotone() {
+            true => {
+                TradeOff::new(choice.refused.flatten(), counted.rows(), counted.at(choice.refused.flatten()), limit)
+            }
+            // The threshold that was tested first may have been a poor one.
+            false => curve.iter().filter(|p| p.answered > 0).min_by(|a, b| a.bound.total_cmp(&b.bound)).copied(),
+        };
         let promised = match self.confidence {
             Some(confidence) => format!("cannot be promised with a confidence of {} %", confidence.percent()),
             None => "cannot be promised".to_owned(),
@@ -146,7 +151,7 @@ impl Control {
             return self.too_few(&promised, found, limit);
         }
         let mut text = format!(
-            "`{want}` {promised}: of {} rows counted, the surest {} are answered, and {} of {} are errors ({}, upper bound {})",
+            "`{want}` {promised}: at best, of {} rows counted the surest {} are answered and {} of {} are errors ({}, upper bound {})",
             found.rows,
             found.answered,
             found.errors,
