@@ -18,7 +18,6 @@ from mapie.exchangeability_testing import OnlineMartingaleTest, RiskMonitoring
 from mapie.regression import SplitConformalRegressor
 from sklearn.base import BaseEstimator, RegressorMixin
 
-QUIET = 2000
 LEVEL = 0.05
 
 
@@ -47,25 +46,24 @@ def martingale(x, y, calibration):
 
 
 def risk(x, y, calibration):
-    """Return the row after which coverage is found to have fallen, looked at every 50 rows."""
+    """Return the row of the stream, from 1, after which coverage is found to have fallen."""
     residual = np.abs(y - x[:, -1])
     n = calibration // 2
     cut = np.sort(residual[:n])[min(n - 1, int(np.ceil(0.9 * (n + 1))) - 1)]
     held = (residual <= cut).astype(int)
     monitor = RiskMonitoring(risk="accuracy", test_level=LEVEL, tolerance=0.0, warn=False)
     monitor.compute_threshold(np.ones(calibration - n, int), held[n:calibration])
-    for first in range(calibration, len(y), 50):
-        part = held[first : first + 50]
-        monitor.update(np.ones(len(part), int), part)
-        if monitor.harmful_shift_detected:
-            return first + len(part) - calibration
-    return None
+    monitor.update(np.ones(len(y) - calibration, int), held[calibration:])
+    bounds = monitor.online_risk_lower_bound_sequence_history
+    above = np.flatnonzero(bounds > monitor.threshold)
+    return int(above[0]) + 1 if len(above) else None
 
 
 def main(folder):
     """Print a line of JSON per stream."""
     warnings.simplefilter("ignore")
-    for path in sorted(Path(folder).glob("*.csv")):
+    # All changes of a stream, then the next one.
+    for path in sorted(Path(folder).glob("*.csv"), key=lambda p: (int(p.stem.split(".")[1]), p.stem)):
         with path.open() as file:
             rows = list(csv.DictReader(file))
         calibration = sum(r["part"] == "calibration" for r in rows)
