@@ -1,7 +1,8 @@
 //! False alarms of a monitor over long streams without a change, and rows until the alarm after named changes.
 //!
 //! `monitor null RECORDS [STREAMS]` and `monitor delay RECORDS [STREAMS]` append one line of JSON per stream and leave out
-//! those that are there; `monitor table RECORDS` prints what they say.
+//! those that are there; `monitor table RECORDS` prints what they say. `monitor dump DIR [STREAMS]` writes streams of `split`
+//! heads at n = 500 as CSV files, for other programs.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -20,6 +21,8 @@ const COLUMNS: usize = 4;
 const ALARM: f64 = 0.05;
 /// Rows without a change in front of each change.
 const QUIET: usize = 2000;
+/// Rows of a stream that are written for other programs.
+const DUMPED: usize = 4000;
 const CHANGES: [&str; 6] = ["mean up", "mean down", "noise up", "noise down", "target mix", "feature broken"];
 
 /// Features, predictions of a network and targets.
@@ -87,6 +90,37 @@ fn stream(kind: &str, n: usize, seed: Seed, change: Option<&str>) -> stonet::Res
     Ok([Family::Answers, Family::Inputs].map(|f| watch.state().alarm(f)))
 }
 
+/// The seed of a stream: that of its number, its change, its kind of head and its size.
+fn seed_of(number: u64, change: usize, kind: usize, n: usize) -> Seed {
+    Seed::new(2026).child(number).child((change * 4 + kind) as u64).child(n as u64)
+}
+
+/// Calibration rows and the first rows of streams, with the same numbers as `delay` sees.
+fn dump(folder: &str, streams: u64) -> std::io::Result<()> {
+    let (n, kind) = (500, 0);
+    for number in 0..streams {
+        for (c, change) in CHANGES.iter().enumerate() {
+            let seed = seed_of(number, c, kind, n);
+            let name = change.replace(' ', "-");
+            let mut file = std::io::BufWriter::new(std::fs::File::create(format!("{folder}/{name}.{number}.csv"))?);
+            writeln!(file, "part,x0,x1,x2,x3,d,y")?;
+            let mut put = |part: &str, rows: Rows| {
+                (0..rows.y.nrows()).try_for_each(|i| {
+                    let x = rows.x.row(i);
+                    let (d, y) = (rows.d[[i, 0]], rows.y[[i, 0]]);
+                    writeln!(file, "{part},{},{},{},{},{d},{y}", x[0], x[1], x[2], x[3])
+                })
+            };
+            put("calibration", draw(n, seed.child(0), None))?;
+            for first in (0..DUMPED).step_by(CHUNK) {
+                let changed = Some(*change).filter(|_| first >= QUIET);
+                put("new", draw(CHUNK, seed.child(4 + first as u64), changed))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn key(v: &Value) -> (String, String, u64, u64) {
     let text = |k: &str| v[k].as_str().unwrap_or_default().to_owned();
     (text("kind"), text("change"), v["n"].as_u64().unwrap_or(0), v["stream"].as_u64().unwrap_or(0))
@@ -108,7 +142,7 @@ fn run(path: &str, streams: u64, changes: &[Option<&str>], sizes: &[usize]) -> R
                     if done.contains(&key(&about)) {
                         continue;
                     }
-                    let seed = Seed::new(2026).child(number).child((c * 4 + k) as u64).child(n as u64);
+                    let seed = seed_of(number, c, k, n);
                     let [answers, inputs] = stream(kind, n, seed, *change)?;
                     let mut line = about;
                     line["answers"] = json!(answers);
@@ -155,13 +189,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (what, path) = match &arguments[..] {
         [what, path, ..] => (what.as_str(), path.as_str()),
-        _ => return Err("monitor null|delay|table RECORDS [STREAMS]".into()),
+        _ => return Err("monitor null|delay|table RECORDS [STREAMS], or monitor dump DIR [STREAMS]".into()),
     };
     let streams: u64 = arguments.get(2).map_or(Ok(500), |s| s.parse())?;
     let changes: Vec<Option<&str>> = CHANGES.iter().map(|c| Some(*c)).collect();
     match what {
         "null" => run(path, streams, &[None], &[500, 5000])?,
         "delay" => run(path, streams, &changes, &[500, 5000])?,
+        "dump" => dump(path, streams)?,
         _ => table(path),
     }
     Ok(())

@@ -162,7 +162,7 @@ impl Monitor {
         let (source, columns) = (self.source(console), self.columns(model));
         let reading = RegressionFile::reading_like(&columns, None);
         source.in_batches(reading, model, 0, |batch: &Batch<'_>| {
-            let one = |columns: &ModelColumns| {
+            let mut one = |columns: &ModelColumns| {
                 let rows = RegressionFile::of(&source, columns.clone(), batch.table, &batch.rows())?;
                 let numbers = rows.numbers(head)?;
                 let new = rows.new_rows()?;
@@ -219,7 +219,8 @@ impl Monitor {
     fn tell(&self, model: &Model, state: &State, console: &Console) -> Result<Outcome> {
         let family = if self.unlabelled { Family::Inputs } else { Family::Answers };
         let ModelColumns { features, prediction, lower, upper, sd, targets, .. } = &model.columns;
-        let columns = [&model.columns.logit_names(), features, prediction, lower, upper, sd].into_iter().flatten();
+        let logits = model.columns.logit_names();
+        let columns = [&logits, features, prediction, lower, upper, sd].into_iter().flatten();
         let names = MonitorNames { columns: columns.cloned().collect(), targets: targets.clone() };
         let told = MonitorReport::new(state, &names);
         let alarmed = told.family(family).alarm_row.is_some();
