@@ -35,12 +35,12 @@ fn words(text: &str) -> Vec<&str> {
     text.split(|c| !word(c)).filter(|w| !w.is_empty()).collect()
 }
 
-/// The modules of a `lib.rs` in their order, those of tests left out.
+/// The modules of a `lib.rs` in their order, those of tests and fuzz targets left out.
 fn modules(lib: &str) -> Vec<String> {
     let (mut found, mut only_tests) = (Vec::new(), false);
     for line in lib.lines().map(str::trim) {
         if line.starts_with("#[") {
-            only_tests |= line == "#[cfg(test)]";
+            only_tests |= ["#[cfg(test)]", "#[cfg(any(test, fuzzing))]"].contains(&line);
             continue;
         }
         let declared = line.trim_start_matches("pub ").strip_prefix("mod ").and_then(|l| l.strip_suffix(';'));

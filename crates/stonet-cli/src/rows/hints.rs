@@ -63,10 +63,10 @@ pub fn absent_target(error: Error, targets: &[String]) -> Error {
             return None;
         }
         // What `features` writes.
-        let features = (0..known.len()).any(|i| {
-            let number = known[i..].strip_prefix("`f").and_then(|rest| rest.split_once('`'));
-            known.is_char_boundary(i) && number.is_some_and(|(n, _)| n.parse::<usize>().is_ok())
-        });
+        let features = known
+            .split("`f")
+            .skip(1)
+            .any(|rest| rest.split_once('`').is_some_and(|(number, _)| number.parse::<usize>().is_ok()));
         Some(match features {
             true => format!(
                 "; --target names it: if these rows come from `stonet features`, run it again with --keep {}, which copies the column, \
