@@ -154,8 +154,10 @@ fn functions_of_vectors_agree() {
 /// To 1e-9 in double precision, to 1e-5 of the length in single.
 #[test]
 fn scores_agree() {
-    for kind in Kind::ALL {
-        let fitted = fit(&quick(kind, vec![5], vec![0.001]), 1, true, false);
+    // Two hidden layers have a full covariance between them.
+    let deep = (Kind::Cv, vec![4, 3]);
+    for (kind, hidden) in Kind::ALL.into_iter().map(|kind| (kind, vec![5])).chain([deep]) {
+        let fitted = fit(&quick(kind, hidden, vec![0.001]), 1, true, false);
         let new = new_rows();
         let asked = Asked::at(&[Level::new(0.8).unwrap()]);
         let single = is_single(&fitted.scorer(&asked).unwrap());

@@ -74,6 +74,13 @@ pub const REGRESSIONS: &[R] = &[
     featured("Cauchy features", Features::Cauchy),
     featured("features of a grid", Features::Grid),
     R { target: Target::Rounded(1.0), ..featured("features of a grid, whole numbers", Features::Grid) },
+    // Scores are exactly equal only here: rows with the same features and target.
+    R {
+        features: 1,
+        target: Target::Rounded(1.0),
+        prediction: Prediction::Missing,
+        ..featured("equal rows, whole numbers, no prediction", Features::Grid)
+    },
     predicted("no prediction", Prediction::Missing),
     predicted("constant prediction", Prediction::Constant),
     predicted("prediction without information", Prediction::Worthless),
