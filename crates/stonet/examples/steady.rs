@@ -42,9 +42,8 @@ fn rows(n: usize, seed: u64) -> Rows {
     let mut next = || -> f64 { draws.next().expect("draws have no end") };
     let raw = Array2::from_shape_simple_fn((n, FEATURES + 1), &mut next);
     let x = Array2::from_shape_fn((n, FEATURES), |(i, k)| (0.8 * raw[[i, k + 1]] + 0.6 * raw[[i, k]]).tanh());
-    let mean = x.map_axis(Axis(1), |x| {
-        2.0 * x[0] - x[1] + (3.0 * x[2]).tanh() + x[3] * x[4] + 0.3 * x.slice(s![10..20]).sum()
-    });
+    let mean = x
+        .map_axis(Axis(1), |x| 2.0 * x[0] - x[1] + (3.0 * x[2]).tanh() + x[3] * x[4] + 0.3 * x.slice(s![10..20]).sum());
     let sd = x.map_axis(Axis(1), |x| 0.3 * (0.8 * x[1] + 0.4 * x[5]).exp());
     let y = Array1::from_shape_fn(n, |i| mean[i] + sd[i] * next()).insert_axis(Axis(1));
     let prediction = Array1::from_shape_fn(n, |i| mean[i] + 0.4 * x[[i, 6]] + 0.3 * x[[i, 0]] + 0.2 * next());

@@ -227,10 +227,8 @@ impl<'a> Problem<'a> {
         let n = x.nrows() as f64;
         let (x_mean, y_mean) = (column_sums(x) / n, column_sums(y) / n);
         let mut y = &y - &y_mean;
-        let (correlation, gram) = rayon::join(
-            || matmul(y.t(), x).reversed_axes() / n,
-            || whole_gram.then(|| centred_gram(x, &x_mean) / n),
-        );
+        let (correlation, gram) =
+            rayon::join(|| matmul(y.t(), x).reversed_axes() / n, || whole_gram.then(|| centred_gram(x, &x_mean) / n));
         // Responses are looked at one by one where there is no Gram matrix.
         if !whole_gram {
             y = by_columns(y.view());
