@@ -8,13 +8,15 @@
 //! settings of `PostStoNetRegressor` that differ from the defaults. One line per seed, then mean and standard deviation
 //! over the seeds: mean length of 90 % intervals relative to that of mean(x) ± 1.645 sd(x), interval score relative to
 //! the same, root mean squared error of the prediction from the true mean, weight of the StoNets, seconds of processor.
+//! Instead of ROWS, a file by `benches/compare/steady_features.py` gives the features of a network on real data. There
+//! lengths, scores and errors (from the targets) are in units of the target.
 //! With `STEADY_PATHS=1` in the environment, also what the choice of κ saw.
 
 mod usage;
 
 use std::error::Error;
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Axis, s};
 use rand_distr::{Distribution, StandardNormal};
 use stonet::metrics::{coverage, mean_length, winkler};
 use stonet::{Intervals, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
@@ -28,8 +30,10 @@ struct Rows {
     x: Array2<f64>,
     y: Array2<f64>,
     prediction: Array2<f64>,
+    /// What predictions are compared with: the mean where it is known, the target otherwise.
     mean: Array1<f64>,
-    sd: Array1<f64>,
+    /// Where it is known.
+    sd: Option<Array1<f64>>,
 }
 
 /// Neighbours share a factor, as units of a hidden layer do.
@@ -38,28 +42,52 @@ fn rows(n: usize, seed: u64) -> Rows {
     let mut next = || -> f64 { draws.next().expect("draws have no end") };
     let raw = Array2::from_shape_simple_fn((n, FEATURES + 1), &mut next);
     let x = Array2::from_shape_fn((n, FEATURES), |(i, k)| (0.8 * raw[[i, k + 1]] + 0.6 * raw[[i, k]]).tanh());
-    let mean = x.map_axis(Axis(1), |x| {
-        2.0 * x[0] - x[1] + (3.0 * x[2]).tanh() + x[3] * x[4] + 0.3 * x.slice(ndarray::s![10..20]).sum()
-    });
+    let mean = x
+        .map_axis(Axis(1), |x| 2.0 * x[0] - x[1] + (3.0 * x[2]).tanh() + x[3] * x[4] + 0.3 * x.slice(s![10..20]).sum());
     let sd = x.map_axis(Axis(1), |x| 0.3 * (0.8 * x[1] + 0.4 * x[5]).exp());
     let y = Array1::from_shape_fn(n, |i| mean[i] + sd[i] * next()).insert_axis(Axis(1));
     let prediction = Array1::from_shape_fn(n, |i| mean[i] + 0.4 * x[[i, 6]] + 0.3 * x[[i, 0]] + 0.2 * next());
-    Rows { x, y, prediction: prediction.insert_axis(Axis(1)), mean, sd }
+    Rows { x, y, prediction: prediction.insert_axis(Axis(1)), mean, sd: Some(sd) }
+}
+
+/// Rows to fit on and rows that judge, from a file by `steady_features.py`.
+fn read(path: &str) -> Result<(Rows, Rows), Box<dyn Error>> {
+    let bytes = std::fs::read(path)?;
+    let mut numbers = bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight bytes")));
+    let mut size = || numbers.next().map(|v| v as usize).ok_or("an empty file");
+    let (fit, test, features) = (size()?, size()?, size()?);
+    let table = Array2::from_shape_vec((fit + test, features + 2), numbers.collect())?;
+    let part = |from: usize, to: usize| {
+        let rows = table.slice(s![from..to, ..]);
+        let column = |k: usize| rows.column(k).to_owned();
+        let (prediction, y) = (column(features).insert_axis(Axis(1)), column(features + 1).insert_axis(Axis(1)));
+        Rows { x: rows.slice(s![.., ..features]).to_owned(), y, prediction, mean: column(features + 1), sd: None }
+    };
+    Ok((part(0, fit), part(fit, fit + test)))
+}
+
+/// Mean length and interval score of mean(x) ± 1.645 sd(x); 1 where these are not known.
+fn best(test: &Rows, level: Level) -> Result<(f64, f64), Box<dyn Error>> {
+    let Some(sd) = &test.sd else { return Ok((1.0, 1.0)) };
+    let known = Intervals {
+        level,
+        prediction: test.mean.clone().insert_axis(Axis(1)),
+        lower: (&test.mean - sd * NORMAL).insert_axis(Axis(1)),
+        upper: (&test.mean + sd * NORMAL).insert_axis(Axis(1)),
+    };
+    Ok((mean_length(&known), winkler(&known, test.y.view())?))
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [n, seeds, methods @ ..] = &args[..] else { return Err("steady ROWS SEEDS METHOD…".into()) };
-    let (n, seeds): (usize, u64) = (n.parse()?, seeds.parse()?);
-    let (fit, test) = (rows(n, 1), rows(TEST, 2));
-    let level = Level::new(0.9)?;
-    let known = Intervals {
-        level,
-        prediction: test.mean.clone().insert_axis(Axis(1)),
-        lower: (&test.mean - &test.sd * NORMAL).insert_axis(Axis(1)),
-        upper: (&test.mean + &test.sd * NORMAL).insert_axis(Axis(1)),
+    let [n, seeds, methods @ ..] = &args[..] else { return Err("steady ROWS|FILE SEEDS METHOD…".into()) };
+    let seeds: u64 = seeds.parse()?;
+    let (fit, test) = match n.parse() {
+        Ok(n) => (rows(n, 1), rows(TEST, 2)),
+        Err(_) => read(n).map_err(|e| format!("{n}: {e}"))?,
     };
-    let (best_length, best_score) = (mean_length(&known), winkler(&known, test.y.view())?);
+    let (n, level) = (fit.x.nrows(), Level::new(0.9)?);
+    let (best_length, best_score) = best(&test, level)?;
     let data = RegressionRows::new(fit.x.view(), fit.y.view())?.with_prediction(fit.prediction.view())?;
     let new = RegressionInputs::new(test.x.view())?.with_prediction(test.prediction.view())?;
     for method in methods {

@@ -106,6 +106,8 @@ scopes! {
         STONET: One = 0;
         /// The StoNet that corrects the network.
         SKIP: One = 1;
+        /// Both of them, from other starting weights.
+        SECOND: One = 2;
     }
     /// Of one StoNet and its κ path.
     stonet {

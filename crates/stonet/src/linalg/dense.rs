@@ -7,6 +7,13 @@ use faer::{Accum, MatMut, MatRef, Par, Side};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
 use rayon::prelude::*;
 
+use super::elementwise::add_rows;
+
+/// Up to this many columns, half of a Gram matrix is made panel by panel.
+const NARROW: usize = 256;
+/// Columns of a panel. What is computed twice is half of the square blocks at the diagonal.
+const PANEL: usize = 16;
+
 fn faer_view<'a>(a: ArrayView2<'a, f64>) -> MatRef<'a, f64> {
     let (rows, cols, strides) = (a.nrows(), a.ncols(), [a.strides()[0], a.strides()[1]]);
     // SAFETY: pointer, shape and strides come from a live view, which the returned borrow keeps alive.
@@ -39,20 +46,11 @@ pub(crate) fn matvec(a: ArrayView2<'_, f64>, v: ArrayView1<'_, f64>) -> Array1<f
     matmul(a, v.insert_axis(Axis(1))).index_axis_move(Axis(1), 0)
 }
 
-/// The sum of every column; rows that lie one after the other are added four at a time.
+/// The sum of every column.
 pub(crate) fn column_sums(a: ArrayView2<'_, f64>) -> Array1<f64> {
-    let (Some(all), p) = (a.as_slice(), a.ncols()) else { return a.sum_axis(Axis(0)) };
-    let mut sums = vec![0.0; p];
-    let fours = all.chunks_exact((4 * p).max(1));
-    let rest = fours.remainder();
-    for four in fours {
-        let (ab, cd) = four.split_at(2 * p);
-        let ((a, b), (c, d)) = (ab.split_at(p), cd.split_at(p));
-        for ((((s, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            *s += (a + b) + (c + d);
-        }
-    }
-    rest.chunks_exact(p.max(1)).for_each(|row| sums.iter_mut().zip(row).for_each(|(s, v)| *s += v));
+    let Some(all) = a.as_slice() else { return a.sum_axis(Axis(0)) };
+    let mut sums = vec![0.0; a.ncols()];
+    add_rows(&mut sums, all);
     sums.into()
 }
 
@@ -73,8 +71,8 @@ pub(crate) fn centred_gram(a: ArrayView2<'_, f64>, mean: &Array1<f64>) -> Array2
     let mut g = in_runs(a.nrows(), a.ncols(), |g, rows| add_gram(g, a.slice(s![rows, ..])));
     let harmless = |(m, d): (&f64, &f64)| *d >= 1.01 * n * m * m;
     if mean.iter().zip(g.diag()).all(harmless) {
-        for ((i, j), g) in g.indexed_iter_mut() {
-            *g -= n * mean[i] * mean[j];
+        for (mut row, m) in g.outer_iter_mut().zip(mean) {
+            row.scaled_add(-n * m, mean);
         }
     } else {
         const BLOCK: usize = 256;
@@ -102,8 +100,31 @@ fn in_runs(rows: usize, p: usize, add: impl Fn(&mut Array2<f64>, Range<usize>) +
     parts.into_iter().reduce(|a, b| a + b).unwrap_or_else(|| Array2::zeros((p, p)))
 }
 
-/// The lower half of g += aᵀ a.
+/// The lower half of g += aᵀ a; what is above the diagonal is no part of the result.
 pub(crate) fn add_gram(g: &mut Array2<f64>, a: ArrayView2<'_, f64>) {
+    match a.ncols() <= NARROW {
+        true => add_gram_in_panels(g, a),
+        false => add_gram_in_halves(g, a),
+    }
+}
+
+/// Panels of columns, each from its diagonal block down. At 2000 × 100 this takes 1.1 times as long as half of the full
+/// product, and halves of halves 1.35 times.
+fn add_gram_in_panels(g: &mut Array2<f64>, a: ArrayView2<'_, f64>) {
+    for first in (0..a.ncols()).step_by(PANEL) {
+        let width = PANEL.min(a.ncols() - first);
+        faer::linalg::matmul::matmul(
+            faer_view_mut(g.slice_mut(s![first.., first..first + width])),
+            Accum::Add,
+            faer_view(a.slice(s![.., first..])).transpose(),
+            faer_view(a.slice(s![.., first..first + width])),
+            1.0,
+            Par::Seq,
+        );
+    }
+}
+
+fn add_gram_in_halves(g: &mut Array2<f64>, a: ArrayView2<'_, f64>) {
     use faer::linalg::matmul::triangular::{BlockStructure, matmul};
     matmul(
         faer_view_mut(g.view_mut()),
@@ -193,6 +214,11 @@ mod tests {
         assert!((column_sums(odd.view()) - odd.sum_axis(Axis(0))).iter().all(|d| d.abs() < 1e-12));
         assert_eq!(column_sums(odd.t()), odd.sum_axis(Axis(1)));
         assert_eq!(column_sums(long.slice(s![.., ..0])).len(), 0);
+        // Panels with a rest, and halves.
+        for p in [1, PANEL, PANEL + 1, 50, NARROW, NARROW + 1] {
+            let a = Array2::from_shape_fn((40, p), |(i, j)| ((i * (2 * j + 3)) as f64 * 0.37).sin());
+            assert!((gram(a.view()) - a.t().dot(&a)).iter().all(|d| d.abs() < 1e-12), "{p} columns");
+        }
         // Means of five and of five million standard deviations, and a constant column.
         for shift in [0.0, 1e7] {
             let mut long = &long + shift;

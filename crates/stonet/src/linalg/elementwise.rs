@@ -264,6 +264,26 @@ fn axpy_body<const FMA: bool>(y: &mut [f64], a: f64, x: &[f64]) {
 }
 
 dispatch! {
+    /// sums += every row of `rows`, which lie one after the other; four rows at a time.
+    fn add_rows(sums: &mut [f64], rows: &[f64]) = add_rows_body
+}
+
+#[inline(always)]
+fn add_rows_body<const FMA: bool>(sums: &mut [f64], rows: &[f64]) {
+    let p = sums.len().max(1);
+    let fours = rows.chunks_exact(4 * p);
+    let rest = fours.remainder();
+    for four in fours {
+        let (ab, cd) = four.split_at(2 * p);
+        let ((a, b), (c, d)) = (ab.split_at(p), cd.split_at(p));
+        for ((((s, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            *s += (a + b) + (c + d);
+        }
+    }
+    rest.chunks_exact(p).for_each(|row| sums.iter_mut().zip(row).for_each(|(s, v)| *s += v));
+}
+
+dispatch! {
     /// y += a x, x in f32 and the sum in f64.
     fn axpy_single(y: &mut [f64], a: f64, x: &[f32]) = axpy_single_body
 }

@@ -211,7 +211,7 @@ struct Problem<'a> {
     /// n × p.
     x: ArrayView2<'a, f64>,
     x_mean: Array1<f64>,
-    /// n × q, centred, by columns.
+    /// n × q, centred; by columns where there is no whole Gram matrix.
     y: Array2<f64>,
     y_mean: Array1<f64>,
     /// XᵀY/n about the means, p × q, by columns.
@@ -226,11 +226,13 @@ impl<'a> Problem<'a> {
     fn new(x: ArrayView2<'a, f64>, y: ArrayView2<'_, f64>, weights: Array1<f64>, whole_gram: bool) -> Self {
         let n = x.nrows() as f64;
         let (x_mean, y_mean) = (column_sums(x) / n, column_sums(y) / n);
-        let y = by_columns((&y - &y_mean).view());
-        let (correlation, gram) = rayon::join(
-            || by_columns((matmul(x.t(), y.view()) / n).view()),
-            || whole_gram.then(|| centred_gram(x, &x_mean) / n),
-        );
+        let mut y = &y - &y_mean;
+        let (correlation, gram) =
+            rayon::join(|| matmul(y.t(), x).reversed_axes() / n, || whole_gram.then(|| centred_gram(x, &x_mean) / n));
+        // Responses are looked at one by one where there is no Gram matrix.
+        if !whole_gram {
+            y = by_columns(y.view());
+        }
         let penalised = correlation.outer_iter().zip(&weights).filter(|(_, v)| **v > 0.0);
         let lambda_max = penalised.map(|(r, v)| r.fold(0.0f64, |a, r| a.max(r.abs())) / v).fold(0.0, f64::max);
         Problem { x, x_mean, y, y_mean, correlation, gram, weights, lambda_max }

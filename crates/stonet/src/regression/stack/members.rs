@@ -90,7 +90,8 @@ pub struct StoNetSettings {
 impl Default for StoNetSettings {
     fn default() -> Self {
         // The same λ in all layers is κ_2 = .01 κ_1 in the paper's settings for regression data (preset `uci`).
-        let asghmc = Asghmc { rates: vec![0.1], kappa: vec![1.0, 0.01], ..Asghmc::default() };
+        // Small batches and high rates learn more per second than the 50 rows and .1 of the paper's settings.
+        let asghmc = Asghmc { rates: vec![0.2], batch_size: 25, kappa: vec![1.0, 0.01], ..Asghmc::default() };
         StoNetSettings {
             hidden: vec![20],
             kappas: None,

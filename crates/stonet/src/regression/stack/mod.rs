@@ -1,7 +1,7 @@
 //! Nested CV+ around a stack of members with a learned scale: the default intervals (beyond the paper).
 //!
 //! ```text
-//! every fold k, every pair j < k   fit all members outside k, and the StoNets outside j and k
+//! every fold k, every pair j < k   fit all members outside k (StoNets from two starts), and the StoNets outside j and k
 //! every fold k, on rows outside k  predictions of inner rows by fits that have not seen them: StoNets of fold j by the fit
 //!                                  without j and k, ridge regressions in closed form;
 //!                                  κ per member and weights by these; scale and two-sided shape of their residuals

@@ -1,10 +1,14 @@
 //! How the StoNet members of a stack are trained: one path of κ each, on the same rows, as far as it is wanted.
+//!
+//! Fits that choose κ and weights have one start. A fit that is kept has two, and the one with the smaller error on its
+//! own training rows stays: training now and then ends in a worse solution, and a fold with such a network makes all
+//! intervals longer.
 
 use std::sync::Arc;
 
 use ndarray::{Array1, Axis};
 
-use super::members::{Member, Members, Scaled, StoNetSettings};
+use super::members::{Member, Members, Scaled, StoNetSettings, predictions};
 use super::watch::Watch;
 use crate::base::{Error, Result, Seed, Work, streams};
 use crate::network::{Activation, Layer, StoNet};
@@ -33,12 +37,7 @@ impl Place<'_, '_> {
         if first.is_none() && second.is_none() {
             return Ok(());
         }
-        let inputs = Inputs::new(self)?;
-        let (a, b) = rayon::join(
-            || first.map_or(Ok(()), |seen| inputs.stonet(self.seed.child(streams::members::STONET), seen)),
-            || second.map_or(Ok(()), |seen| inputs.skip(self.seed.child(streams::members::SKIP), seen)),
-        );
-        a.and(b)
+        Inputs::new(self)?.each(self.seed, first, second)
     }
 
     /// All candidates of the members that are there.
@@ -60,23 +59,32 @@ impl Place<'_, '_> {
     }
 
     /// One candidate of each by its number: that of the StoNet, and that of the skip member. Paths end there, and a
-    /// member without a number is not fitted.
-    pub(super) fn chosen(&self, [stonet, skip]: [Option<usize>; 2]) -> Result<[Option<Member>; 2]> {
-        let mut found = [None, None];
-        let [first, second] = &mut found;
-        fn until<'a>(last: usize, found: &'a mut Option<Member>) -> impl FnMut(Member) -> Result<bool> + 'a {
-            let mut next = 0;
-            move |m| {
-                *found = Some(m);
-                next += 1;
-                Ok(next <= last)
-            }
+    /// member without a number is not fitted. Of two starts, the better one is returned.
+    pub(super) fn chosen(&self, numbers: [Option<usize>; 2]) -> Result<[Option<Member>; 2]> {
+        if numbers == [None, None] {
+            return Ok([None, None]);
         }
-        let mut first = stonet.map(|last| until(last, first));
-        let mut second = skip.map(|last| until(last, second));
-        self.each(first.as_mut().map(|f| f as Seen<'_>), second.as_mut().map(|f| f as Seen<'_>))?;
-        drop((first, second));
-        Ok(found)
+        let inputs = Inputs::new(self)?;
+        let (first, second) = rayon::join(
+            || inputs.chosen(self.seed, numbers),
+            || inputs.chosen(self.seed.child(streams::members::SECOND), numbers),
+        );
+        let ([stonet, skip], [other_stonet, other_skip]) = (first?, second?);
+        Ok([self.better(stonet, other_stonet)?, self.better(skip, other_skip)?])
+    }
+
+    /// The member with the smaller squared error on the rows that both were trained on.
+    fn better(&self, one: Option<Member>, other: Option<Member>) -> Result<Option<Member>> {
+        let (Some(one), Some(other)) = (one, other) else { return Ok(None) };
+        // A skip member without a correction has no start.
+        if one == other {
+            return Ok(Some(one));
+        }
+        let y = self.data.y.select(Axis(0), self.rows);
+        let mut both = [vec![one, other]];
+        let fitted = predictions(&both, self.data, self.rows)?.swap_remove(0);
+        let error = |c: usize| fitted.column(c).iter().zip(&y).map(|(f, y)| (f - y) * (f - y)).sum::<f64>();
+        Ok(Some(both[0].swap_remove(usize::from(error(1) < error(0)))))
     }
 
     /// What candidates say of held-out rows, fold by fold: rows × candidates for every member that is there. A path ends
@@ -106,6 +114,34 @@ impl<'a, 'd> Inputs<'a, 'd> {
         let clip = Clip::fit(place.data.features, place.rows)?;
         let packed = Arc::new(PackedRows::scaled(place.data.features, place.rows, &clip.scale));
         Ok(Inputs { place, clip, packed })
+    }
+
+    /// Candidates of both members as far as they are wanted.
+    fn each(&self, seed: Seed, first: Option<Seen<'_>>, second: Option<Seen<'_>>) -> Result<()> {
+        let (a, b) = rayon::join(
+            || first.map_or(Ok(()), |seen| self.stonet(seed.child(streams::members::STONET), seen)),
+            || second.map_or(Ok(()), |seen| self.skip(seed.child(streams::members::SKIP), seen)),
+        );
+        a.and(b)
+    }
+
+    /// One candidate of each member by its number, where it has one.
+    fn chosen(&self, seed: Seed, [stonet, skip]: [Option<usize>; 2]) -> Result<[Option<Member>; 2]> {
+        fn until<'a>(last: usize, found: &'a mut Option<Member>) -> impl FnMut(Member) -> Result<bool> + 'a {
+            let mut next = 0;
+            move |m| {
+                *found = Some(m);
+                next += 1;
+                Ok(next <= last)
+            }
+        }
+        let mut found = [None, None];
+        let [first, second] = &mut found;
+        let mut first = stonet.map(|last| until(last, first));
+        let mut second = skip.map(|last| until(last, second));
+        self.each(seed, first.as_mut().map(|f| f as Seen<'_>), second.as_mut().map(|f| f as Seen<'_>))?;
+        drop((first, second));
+        Ok(found)
     }
 
     fn start(&self, seed: Seed) -> Result<StoNet> {
@@ -182,5 +218,60 @@ impl<'a, 'd> Inputs<'a, 'd> {
         let scaled = |net: &StoNet| Scaled::new(self.clip.clone(), (mean, sd), net.clone());
         self.place.settings.path(start, &packed, seed, self.place.work, &mut |net| seen(scaled(net)))?;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::rows::RegressionRows;
+
+    /// Squared error of a member on the rows it was trained on.
+    fn error(place: &Place<'_, '_>, member: &Member) -> f64 {
+        let fitted = predictions(&[vec![member.clone()]], place.data, place.rows).unwrap().swap_remove(0);
+        place.rows.iter().zip(fitted.column(0)).map(|(&r, f)| (f - place.data.y[r]).powi(2)).sum()
+    }
+
+    #[test]
+    fn the_start_with_the_smaller_training_error_is_kept() {
+        let x = Array2::from_shape_fn((60, 3), |(i, k)| ((i * (k + 2)) as f64 * 0.7).sin());
+        let y = Array2::from_shape_fn((60, 1), |(i, _)| (3.0 * x[[i, 0]]).tanh() + x[[i, 1]] * x[[i, 2]]);
+        let d = y.mapv(|y| 0.7 * y * y);
+        let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
+        let (data, all): (_, Vec<usize>) = (rows.output(0), (0..60).collect());
+        let settings = StoNetSettings { steps: 60, kappas: Some(vec![0.001, 0.01]), ..StoNetSettings::default() };
+        let work = Work::new(1, "fits", &|_, _| true);
+        let members = Members::ALL.available(true, false);
+        let mut second_won = 0;
+        for seed in 0..8 {
+            let seed = Seed::new(seed);
+            let place = Place { settings: &settings, members, data: &data, rows: &all, seed, work: &work };
+            let numbers = [Some(1), Some(2)];
+            let inputs = Inputs::new(&place).unwrap();
+            let starts = [seed, seed.child(streams::members::SECOND)].map(|s| inputs.chosen(s, numbers).unwrap());
+            for (m, kept) in place.chosen(numbers).unwrap().iter().enumerate() {
+                let [first, second] = [0, 1].map(|s: usize| error(&place, starts[s][m].as_ref().unwrap()));
+                assert_eq!(error(&place, kept.as_ref().unwrap()), first.min(second));
+                second_won += usize::from(second < first);
+            }
+        }
+        assert!((1..16).contains(&second_won), "the second start won {second_won} of 16 times");
+    }
+
+    #[test]
+    fn a_member_that_is_not_wanted_is_not_fitted() {
+        let x = Array2::from_shape_fn((30, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+        let y = x.slice(ndarray::s![.., ..1]).mapv(|v| v * v);
+        let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(y.view()).unwrap();
+        let (data, all): (_, Vec<usize>) = (rows.output(0), (0..30).collect());
+        let (settings, work) = (StoNetSettings::default(), Work::new(1, "fits", &|_, _| true));
+        let members = Members::ALL.available(true, false);
+        let place = Place { settings: &settings, members, data: &data, rows: &all, seed: Seed::new(1), work: &work };
+        assert_eq!(place.chosen([None, None]).unwrap(), [None, None]);
+        // The first candidate of the skip member has no StoNet, so there is nothing to start twice.
+        let [stonet, skip] = place.chosen([None, Some(0)]).unwrap();
+        assert!(stonet.is_none() && matches!(skip, Some(Member::Skip { correction: None, .. })));
     }
 }
