@@ -6,7 +6,7 @@ use ndarray::{Array1, Axis};
 
 use super::members::{Member, Members, Scaled, StoNetSettings};
 use super::watch::Watch;
-use crate::base::{Error, Result, Seed, Work, streams};
+use crate::base::{Cost, Error, Piece, Result, Seed, Work, streams};
 use crate::network::{Activation, Layer, StoNet};
 use crate::rows::Standardizer;
 use crate::rows::dataset::target_mean;
@@ -30,15 +30,29 @@ type Seen<'a> = &'a mut (dyn FnMut(Member) -> Result<bool> + Send);
 impl Place<'_, '_> {
     /// Candidates of the StoNet and of the skip member as far as they are wanted; `first` and `second` see them.
     fn each(&self, first: Option<Seen<'_>>, second: Option<Seen<'_>>) -> Result<()> {
+        // What is not trained is taken off the work.
+        let piece = |there: bool| there.then(|| self.work.piece(self.cost()));
+        let (stonet, skip) = (piece(self.members.stonet), piece(self.members.skip));
         if first.is_none() && second.is_none() {
             return Ok(());
         }
         let inputs = Inputs::new(self)?;
         let (a, b) = rayon::join(
-            || first.map_or(Ok(()), |seen| inputs.stonet(self.seed.child(streams::members::STONET), seen)),
-            || second.map_or(Ok(()), |seen| inputs.skip(self.seed.child(streams::members::SKIP), seen)),
+            || match first.zip(stonet) {
+                Some((seen, piece)) => inputs.stonet(self.seed.child(streams::members::STONET), &piece, seen),
+                None => Ok(()),
+            },
+            || match second.zip(skip) {
+                Some((seen, piece)) => inputs.skip(self.seed.child(streams::members::SKIP), &piece, seen),
+                None => Ok(()),
+            },
         );
         a.and(b)
+    }
+
+    /// What the path of one member costs.
+    fn cost(&self) -> Cost {
+        self.settings.cost(self.data.features.ncols(), 1, self.rows.len())
     }
 
     /// All candidates of the members that are there.
@@ -112,11 +126,11 @@ impl<'a, 'd> Inputs<'a, 'd> {
         self.place.settings.start(self.place.data.features.ncols(), 1, seed.child(streams::stonet::START))
     }
 
-    fn stonet(&self, seed: Seed, seen: Seen<'_>) -> Result<()> {
+    fn stonet(&self, seed: Seed, piece: &Piece<'_, '_>, seen: Seen<'_>) -> Result<()> {
         let Place { data, rows, .. } = self.place;
         let y = data.y.select(Axis(0), rows);
         let start = self.start(seed)?;
-        match self.path(y, &start, seed.child(streams::stonet::PATH), &mut |s| seen(Member::StoNet(s)))? {
+        match self.path(y, &start, seed.child(streams::stonet::PATH), piece, &mut |s| seen(Member::StoNet(s)))? {
             true => Ok(()),
             // A response without spread leaves nothing to learn but its mean.
             false => Err(Error::ConstantTarget { column: 0, value: data.y[rows[0]] }),
@@ -124,7 +138,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
     }
 
     /// Least squares on the network's prediction, without and with corrections of what it leaves.
-    fn skip(&self, seed: Seed, seen: Seen<'_>) -> Result<()> {
+    fn skip(&self, seed: Seed, piece: &Piece<'_, '_>, seen: Seen<'_>) -> Result<()> {
         let Place { data, rows, settings, .. } = self.place;
         let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
             return Err(Error::NoPrediction { what: super::NAME });
@@ -147,7 +161,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
         }
         let start = StoNet::new(layers, Activation::Tanh, crate::network::Likelihood::Gaussian)?;
         let left = yc - dc * slope;
-        if !self.path(left, &start, seed.child(streams::stonet::PATH), &mut |s| see(Some(s)))? {
+        if !self.path(left, &start, seed.child(streams::stonet::PATH), piece, &mut |s| see(Some(s)))? {
             // As many candidates where nothing is left to correct, so that all folds have the same.
             for _ in settings.kappas() {
                 if !see(None)? {
@@ -165,6 +179,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
         y: Array1<f64>,
         start: &StoNet,
         seed: Seed,
+        piece: &Piece<'_, '_>,
         seen: &mut dyn FnMut(Scaled) -> Result<bool>,
     ) -> Result<bool> {
         let y = y.insert_axis(Axis(1));
@@ -180,7 +195,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
         let packed = Packed { x: self.packed.clone(), y: targets, offset: None, rows: y.nrows() };
         let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
         let scaled = |net: &StoNet| Scaled::new(self.clip.clone(), (mean, sd), net.clone());
-        self.place.settings.path(start, &packed, seed, self.place.work, &mut |net| seen(scaled(net)))?;
+        self.place.settings.path(start, &packed, seed, piece, &mut |net| seen(scaled(net)))?;
         Ok(true)
     }
 }
