@@ -2,8 +2,8 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::{Once, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -208,7 +208,8 @@ impl Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         let before = *self.before.get_or_init(|| done);
-        let left = seconds_left(self.begin.elapsed().as_secs_f64(), done.saturating_sub(before), total.max(done) - done);
+        let left =
+            seconds_left(self.begin.elapsed().as_secs_f64(), done.saturating_sub(before), total.max(done) - done);
         self.bar.set_prefix(left.map_or("?".into(), |s| HumanDuration(Duration::from_secs_f64(s)).to_string()));
         self.bar.set_length(total as u64);
         self.bar.set_position(done as u64);

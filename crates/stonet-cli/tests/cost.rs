@@ -65,7 +65,17 @@ fn verbose_commands_print_where_the_time_went() {
         assert!((parts - total).abs() <= 0.001 * found.len() as f64, "{line}: {parts} of {total}");
         assert!(told(line).is_empty(), "{line}");
     };
-    let fitted = ["reading", "eigenvalues", "ridge regressions", "StoNets, kappa", "weights", "scale", "shape", "ranks", "writing"];
+    let fitted = [
+        "reading",
+        "eigenvalues",
+        "ridge regressions",
+        "StoNets, kappa",
+        "weights",
+        "scale",
+        "shape",
+        "ranks",
+        "writing",
+    ];
     check(&FIT_HOUSES.replace("--interval fast", "--interval stack"), &fitted);
     check("predict head.stonet test.csv -o p.csv", &["reading", "scoring", "writing"]);
     check("evaluate head.stonet test.csv", &["reading", "scoring", "judging"]);

@@ -19,7 +19,9 @@ use rand_distr::{Distribution, StandardNormal};
 use serde_json::{Value, json};
 use stonet::base::{FitEstimate, PARTS, Recording};
 use stonet::regression::StoNetSettings;
-use stonet::{ClassInputs, ClassMethod, ClassRows, Kind, PostStoNetClassifier, PostStoNetRegressor, RegressionRows, Seed};
+use stonet::{
+    ClassInputs, ClassMethod, ClassRows, Kind, PostStoNetClassifier, PostStoNetRegressor, RegressionRows, Seed,
+};
 use usage::{peak_memory, processor_seconds};
 
 type Failure = Box<dyn std::error::Error>;
@@ -73,7 +75,9 @@ fn sweep(name: &str) -> Vec<Cell> {
         "features-large" => both(&[2048, 4096, 8192, 16_384].map(|p| (2000, p))),
         "folds" => [3, 5, 8, 12, 20].map(|folds| Cell { folds, ..Cell::regression("stack", 2000, 100) }).into(),
         "kappas" => [1, 2, 4, 8, 16].map(|kappas| Cell { kappas, ..Cell::regression("stack", 2000, 100) }).into(),
-        "kinds" => ["cv+", "cv", "paper", "split"].iter().flat_map(|k| regression(k, &[(1000, 50), (4000, 100)])).collect(),
+        "kinds" => {
+            ["cv+", "cv", "paper", "split"].iter().flat_map(|k| regression(k, &[(1000, 50), (4000, 100)])).collect()
+        }
         "classes" => [2, 4, 8, 16, 32, 64].map(|k| Cell::classification("stack", 2000, k)).into(),
         "classes-large" => [128, 256, 512, 1000].map(|k| Cell::classification("stack", 5000, k)).into(),
         "class-rows" => [500, 1000, 2000, 4000, 8000, 16_000].map(|n| Cell::classification("stack", n, 10)).into(),
@@ -105,7 +109,8 @@ fn main() -> Result<(), Failure> {
         }
         for cell in cells {
             let named = cell.named(name);
-            let same = |r: &Value| named.as_object().is_some_and(|n| n.iter().all(|(key, value)| r.get(key) == Some(value)));
+            let same =
+                |r: &Value| named.as_object().is_some_and(|n| n.iter().all(|(key, value)| r.get(key) == Some(value)));
             if known.iter().any(same) {
                 continue;
             }

@@ -154,9 +154,8 @@ impl Evaluate {
         let seen = model.overlap(&hashes, || fingerprint);
         self.seen.check(seen.as_ref(), &self.rows, console)?;
         drop(hashes);
-        let evaluation = console.run("evaluate", |tick| {
-            stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows))
-        })?;
+        let evaluation = console
+            .run("evaluate", |tick| stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows)))?;
         self.tell(model, &RegressionEvaluation { seen, ..evaluation }, console)
     }
 
@@ -189,9 +188,8 @@ impl Evaluate {
         let overlap = model.overlap(&hashes, || fingerprint);
         self.seen.check(overlap.as_ref(), &self.rows, console)?;
         drop(hashes);
-        let evaluation = console.run("evaluate", |tick| {
-            stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows))
-        })?;
+        let evaluation = console
+            .run("evaluate", |tick| stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows)))?;
         let evaluation = ClassEvaluation { seen: overlap, ..evaluation };
         self.tell(model, &evaluation, console)
     }

@@ -96,10 +96,7 @@ mod tests {
         assert_eq!((rows, sizes.into_inner().unwrap()), (1000, vec![100, 300, 900, 1000]));
         // What fails with all rows fails, and a cancelled fit ends at once.
         let never = |_: &[usize]| Err(Error::NoGroups);
-        assert!(matches!(
-            seconds(10, 5, Seed::new(1), |_| Ok(Cost::default()), never),
-            Err(Error::NoGroups)
-        ));
+        assert!(matches!(seconds(10, 5, Seed::new(1), |_| Ok(Cost::default()), never), Err(Error::NoGroups)));
         let cancelled = |_: &[usize]| Err(Cancelled::rows(0, 0).into());
         let stopped = seconds(10, 5, Seed::new(1), |_| Ok(Cost::default()), cancelled);
         assert!(matches!(stopped, Err(Error::Cancelled(_))));

@@ -34,7 +34,8 @@ impl Family {
     pub(super) fn cost(&self, settings: &PostStoNetClassifier, on: &Sizes) -> Cost {
         let (n, k) = (on.rows as f64, on.classes as f64);
         let seen = on.features.unwrap_or(on.classes);
-        let net = |inputs: usize, hidden: usize, epochs: usize| training(&[inputs, hidden, on.classes], on.rows, epochs);
+        let net =
+            |inputs: usize, hidden: usize, epochs: usize| training(&[inputs, hidden, on.classes], on.rows, epochs);
         let skip = |inputs: usize| net(inputs, settings.skip.hidden, settings.skip.trainer(on.rows).epochs);
         let affine = |parameters: f64| Cost::of(AFFINE * n * k * parameters);
         let linear = |inputs: usize| Cost::of(LINEAR * n * k * inputs as f64 * LAMBDAS as f64);

@@ -101,7 +101,8 @@ impl Family {
         piece: &Piece<'_, '_>,
     ) -> Result<Vec<Candidate>> {
         let (name, candidates) = (self.method.name(), || self.candidates(run, last, rows, settings, seed, piece));
-        let fitted = if self.runs_differ() { stage_at(name, self.runs[run], candidates) } else { stage(name, candidates) }?;
+        let fitted =
+            if self.runs_differ() { stage_at(name, self.runs[run], candidates) } else { stage(name, candidates) }?;
         if self.is_single() {
             piece.advance(self.cost(settings, &Sizes::of(rows.0)))?;
         }
@@ -155,11 +156,20 @@ impl Family {
             ClassMethod::Paper => forms::paper(rows, settings, seed, (piece, cost)),
             ClassMethod::StoNet => forms::plain(rows, &settings.skip, (kappa, last), seed, (piece, cost)),
             ClassMethod::Skip => forms::skip(rows, View::Centred, &settings.skip, (kappa, last), seed, (piece, cost)),
-            ClassMethod::SkipProb => forms::skip(rows, View::Probabilities, &settings.skip, (kappa, last), seed, (piece, cost)),
+            ClassMethod::SkipProb => {
+                forms::skip(rows, View::Probabilities, &settings.skip, (kappa, last), seed, (piece, cost))
+            }
             ClassMethod::SkipFeatures => {
                 let x = rows.inputs().features.ok_or(Error::NeedsFeatures { what })?;
                 let all: Vec<usize> = (0..rows.rows()).collect();
-                forms::skip(rows, View::Features(Clip::fit(x, &all)?), &settings.skip, (kappa, last), seed, (piece, cost))
+                forms::skip(
+                    rows,
+                    View::Features(Clip::fit(x, &all)?),
+                    &settings.skip,
+                    (kappa, last),
+                    seed,
+                    (piece, cost),
+                )
             }
             ClassMethod::Isotonic | ClassMethod::Stack | ClassMethod::Ets | ClassMethod::VennAbers => {
                 Err(Error::Inconsistent { what: "not a family of networks" })

@@ -16,8 +16,8 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 pub use algorithm::Algorithm;
-pub(crate) use cost::{spending, training};
 pub use asghmc::{Asghmc, Collection, Decay};
+pub(crate) use cost::{spending, training};
 pub use iro::{Design, Iro, Kernel, Polished};
 pub use paper::{PaperSettings, Preset};
 #[doc(hidden)]

@@ -41,9 +41,8 @@ impl Evaluate {
         let seen = model.overlap(&hashes, || fingerprint);
         self.seen.check(seen.as_ref(), &self.rows, console)?;
         drop(hashes);
-        let evaluation = console.run("evaluate", |tick| {
-            stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows))
-        })?;
+        let evaluation = console
+            .run("evaluate", |tick| stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows)))?;
         self.tell(model, &evaluation.with_seen(seen), console)
     }
 }

@@ -4,11 +4,11 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
+use super::cost::Plan;
 use super::members::{Closed, Member, Members, StoNetSettings, predictions};
 use super::nets::Place;
 use super::scale::{Learned, ScaleModel};
 use super::shape::{self, Shape};
-use super::cost::Plan;
 use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
 use crate::base::streams::stack as streams;
 use crate::base::{Error, Result, Seed, Ticker, Work, stage};
