@@ -43,8 +43,8 @@ impl Fit {
                 let (rows, _) = self.regression_rows(&post, &self.source(console), console)?;
                 let (read, calibration) = (begin.elapsed(), rows.calibration()?);
                 let refused = Error::columns(&self.rows, &rows.columns);
-                let estimate = |tick: &_| with_threads(post.estimate(&calibration, seed, tick)).map_err(&refused);
-                let estimate = console.run("estimate", estimate)?;
+                let estimate = console
+                    .run("estimate", |tick| with_threads(post.estimate(&calibration, seed, tick)).map_err(refused))?;
                 ("regression", post.kind.name(), rows.columns.clone(), read, estimate)
             }
             HeadTask::Classification => {

@@ -7,23 +7,9 @@ use super::Fit;
 use super::summary::{LabelSummary, Summary};
 use crate::console::Console;
 use crate::error::{Error, Result};
-use crate::rows::{LabelFile, hints};
 use crate::seen::Known;
 
 impl Fit {
-    /// The rows of many labels, and how many there are in all where some were drawn.
-    pub(super) fn label_rows(&self, console: &Console) -> Result<(LabelFile, Option<u64>)> {
-        let source = self.source(console);
-        let Some(most) = self.sample_rows()? else {
-            return Ok((LabelFile::read(&source, &self.columns).map_err(hints::too_large)?, None));
-        };
-        let drawn = self.draw(&source, LabelFile::reading(&self.columns)?, (most, 1.0), console);
-        let (table, drawn) = drawn.map_err(|e| LabelFile::hints(e, &self.columns))?;
-        let all: Vec<usize> = (0..table.rows()).collect();
-        self.tell_unused(&all, &drawn, console);
-        Ok((LabelFile::chosen(&source, &self.columns, &table, &all)?, Some(drawn.total)))
-    }
-
     pub(super) fn labels(&self, console: &Console) -> Result<(Model, Summary)> {
         let post = self.label_settings()?;
         let (rows, total) = self.label_rows(console)?;

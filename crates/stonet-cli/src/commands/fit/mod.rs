@@ -4,6 +4,7 @@ mod accuracy;
 mod class_settings;
 mod estimated;
 mod labels;
+mod read;
 mod sampled;
 mod sets;
 mod settings;
@@ -27,7 +28,6 @@ use crate::args::{ColumnArgs, FORMATS, HeadTask, SeedArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
-use crate::rows::{ClassFile, RegressionFile, Source, hints};
 use crate::seen::Known;
 use accuracy::AccuracyArgs;
 use sampled::Drawn;
@@ -283,48 +283,6 @@ impl Fit {
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
         Ok((Model { level: Some(post.level), ..model }, Summary { fingerprint, ..summary }))
-    }
-
-    fn source(&self, console: &Console) -> Source {
-        Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console)
-    }
-
-    /// The rows of an interval, all of them or those that were drawn.
-    fn regression_rows(
-        &self,
-        post: &PostStoNetRegressor,
-        source: &Source,
-        console: &Console,
-    ) -> Result<(RegressionFile, Option<Drawn>)> {
-        let Some(most) = self.sample_rows()? else {
-            return Ok((RegressionFile::read(source, &self.columns).map_err(hints::too_large)?, None));
-        };
-        let reading = RegressionFile::reading(&self.columns)?;
-        let drawn = self.draw(source, reading, (most, post.split_share), console);
-        let (table, drawn) = drawn.map_err(|e| RegressionFile::hints(e, &self.columns))?;
-        let all: Vec<usize> = (0..table.rows()).collect();
-        Ok((RegressionFile::chosen(source, &self.columns, &table, &all)?, Some(drawn)))
-    }
-
-    /// The rows of class probabilities, and how many there are in all where some were drawn.
-    fn class_rows(&self, console: &Console) -> Result<(ClassFile, Option<u64>)> {
-        let source = self.source(console);
-        let Some(most) = self.sample_rows()? else {
-            return Ok((ClassFile::read(&source, &self.columns, None).map_err(hints::too_large)?, None));
-        };
-        let drawn = self.draw(&source, ClassFile::reading(&self.columns)?, (most, 1.0), console);
-        let (table, drawn) = drawn.map_err(|e| ClassFile::hints(e, &self.columns))?;
-        let all: Vec<usize> = (0..table.rows()).collect();
-        self.tell_unused(&all, &drawn, console);
-        Ok((ClassFile::chosen(&source, &self.columns, &table, &all, None)?, Some(drawn.total)))
-    }
-
-    /// Prints that rows which were not drawn are not used.
-    fn tell_unused(&self, used: &[usize], drawn: &Drawn, console: &Console) {
-        if drawn.others() > 0 {
-            let (used, total) = (used.len(), drawn.total);
-            console.note(format_args!("{used} of {total} rows are fitted and the others are not used; see --sample"));
-        }
     }
 
     fn classification(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
