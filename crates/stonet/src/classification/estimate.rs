@@ -1,6 +1,5 @@
 //! Time and memory of a classification fit before it starts.
 
-use super::cost::Sizes;
 use super::{ClassMethod, LabelRows, PostStoNetClassifier};
 use crate::base::{FitEstimate, Result, Seed, Ticker, estimate};
 use crate::rows::{ClassInputs, ClassRows};
@@ -9,6 +8,11 @@ use crate::rows::{ClassInputs, ClassRows};
 const LEAST: (usize, usize) = (20, 300);
 /// Bytes of a number.
 const NUMBER: f64 = 8.0;
+/// Bytes of a process with its threads before there are rows.
+const PROCESS: f64 = 6e6;
+/// Copies of the rows that a thread holds in a stack, and of one method alone.
+const COPIES: f64 = 12.0;
+const ALONE: f64 = 3.0;
 
 impl PostStoNetClassifier {
     /// What a fit on these rows takes on this machine. Fits samples of them for about a second.
@@ -45,16 +49,14 @@ impl PostStoNetClassifier {
         Ok(FitEstimate { columns: labels + features, seconds, memory, ..one })
     }
 
-    /// Bytes at the peak of a fit: the rows, those of the folds, and what the fits that run at once hold.
+    /// Bytes at the peak of a process that fits: the rows, those of the folds, and what the fits that run at once hold.
     fn memory(&self, rows: &ClassRows<'_>, columns: usize) -> f64 {
-        let sizes = Sizes::of(rows);
-        let (n, k) = (sizes.rows as f64, sizes.classes as f64);
-        let data = NUMBER * n * columns as f64;
-        let folds = match self.method {
-            ClassMethod::Stack => self.folds.unwrap_or(if sizes.classes >= 50 { 2 } else { 3 }) as f64,
-            _ => 1.0,
-        };
+        let data = NUMBER * (rows.rows() * columns) as f64;
         let threads = rayon::current_num_threads() as f64;
-        data * (1.0 + folds) + threads * NUMBER * n * (3.0 * k + columns as f64)
+        let (folds, copies) = match self.method {
+            ClassMethod::Stack => (self.folds.unwrap_or(3), COPIES),
+            _ => (1, ALONE),
+        };
+        PROCESS + data * (1.0 + folds as f64 + threads * copies)
     }
 }

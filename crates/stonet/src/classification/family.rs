@@ -12,7 +12,7 @@ use crate::rows::ClassRows;
 use crate::sparse::ridge::Clip;
 
 /// Strengths of ODIR, descending: each fit starts the next.
-const ODIR: [f64; 5] = [1000.0, 100.0, 10.0, 1.0, 0.1];
+pub(super) const ODIR: [f64; 5] = [1000.0, 100.0, 10.0, 1.0, 0.1];
 /// The intercepts' share of the strength.
 pub(super) const ODIR_INTERCEPT: f64 = 0.1;
 

@@ -10,6 +10,12 @@ use crate::rows::RegressionRows;
 const LEAST: (usize, usize) = (40, 300);
 /// Bytes of a number.
 const NUMBER: f64 = 8.0;
+/// Bytes of a process with its threads before there are rows.
+const PROCESS: f64 = 1e7;
+/// Columns that a ridge regression and the scale hold beside the features.
+const BESIDE: f64 = 140.0;
+/// Square matrices of the lesser of rows and features that an eigenbasis holds.
+const SQUARES: f64 = 4.0;
 
 impl PostStoNetRegressor {
     /// What a fit on these rows takes on this machine. Fits samples of them for about a second.
@@ -45,18 +51,17 @@ impl PostStoNetRegressor {
         self.fit(&some, seed, tick).map(drop)
     }
 
-    /// Bytes at the peak of a fit: the rows, and what the fits that run at once hold.
+    /// Bytes at the peak of a process that fits: the rows, and what the fits that run at once hold.
     fn memory(&self, rows: usize, features: usize, outputs: usize) -> f64 {
         let (n, p) = (rows as f64, features as f64);
-        let data = NUMBER * n * (p + 2.0 * outputs as f64);
-        let threads = rayon::current_num_threads() as f64;
-        // Rows of a StoNet in single precision; products, vectors and solutions of a ridge regression.
-        let nets = if self.kind == Kind::Fast { 0.0 } else { 0.5 * NUMBER * n * p };
-        let small = n.min(p);
+        let threads = (rayon::current_num_threads() as f64).min(self.folds as f64);
+        // Rows of a StoNet are in single precision.
+        let nets = if self.kind == Kind::Fast { 0.0 } else { 0.5 * n * p };
         let ridge = match self.kind {
-            Kind::Paper | Kind::Cv => NUMBER * n * p,
-            _ => NUMBER * (3.0 * small * small + 2.0 * 1024.0 * p),
+            // Rows and their standardised copies.
+            Kind::Paper | Kind::Cv => 2.0 * n * p,
+            _ => n * (p + BESIDE) + SQUARES * n.min(p) * n.min(p),
         };
-        data + threads.min(self.folds as f64) * (nets + ridge)
+        PROCESS + NUMBER * (n * (p + 2.0 * outputs as f64) + threads * (nets + ridge))
     }
 }
