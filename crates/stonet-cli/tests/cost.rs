@@ -40,9 +40,9 @@ fn classes_are_estimated_too() {
 fn stages(text: &str) -> Vec<(String, f64)> {
     let lines = text.lines().skip_while(|l| !l.starts_with("stage ")).skip(1);
     let line = |l: &str| {
-        let mut words = l.trim_end_matches('%').trim_end().rsplitn(3, "  ");
-        let (_, seconds, name) = (words.next()?, words.next()?, words.next()?);
-        Some((name.trim().to_owned(), seconds.trim().parse().ok()?))
+        let words: Vec<&str> = l.split_whitespace().collect();
+        let [name @ .., seconds, _, "%"] = &words[..] else { return None };
+        Some((name.join(" "), seconds.parse().ok()?))
     };
     lines.map_while(line).collect()
 }
