@@ -68,7 +68,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
     settings : dict, optional
         Any other setting, by the names of the TOML files of the command, such as ``{"stonet": {"steps": 1000}}``.
     progress : bool or callable, optional
-        True for a bar (by tqdm if it is installed), or a function of (done, total); what it raises ends the fit.
+        True for a bar (by tqdm if it is installed), or a function of (done, total) in thousandths; what it raises ends the fit.
     n_jobs : int, optional
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
