@@ -217,6 +217,36 @@ impl Classification {
 
 #[pymethods]
 impl Classification {
+    /// What a fit of the probabilities is expected to take, as JSON; `columns` are those of the fit.
+    #[staticmethod]
+    #[pyo3(signature = (x, features, labels, *, seen, classes, kind, settings, columns, seed, n_jobs=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn estimate(
+        py: Python<'_>,
+        x: Matrix<'_>,
+        features: Option<Matrix<'_>>,
+        labels: Numbers<'_>,
+        seen: &str,
+        classes: Option<Vec<String>>,
+        kind: Option<&str>,
+        settings: &str,
+        columns: &str,
+        seed: u64,
+        n_jobs: Option<i64>,
+    ) -> PyResult<String> {
+        let classifier: PostStoNetClassifier = settings::read(settings, "settings")?;
+        let given: Given = serde_json::from_str(columns).raise()?;
+        let found = recognised(&x, seen, &indices(&labels)?, classes, kind, &given, features.is_some())?;
+        let ClassColumns { kind, labels: names, codes: labels, .. } = found;
+        let (x, features) = (Held::new(&x), features.as_ref().map(Held::new));
+        let estimate = work::follow(py, work::jobs(n_jobs)?, None, move |tick| {
+            let inputs = Rows::new(kind, x.view(), features.as_ref().map(Held::view), true)?;
+            let rows = ClassRows::new(inputs.inputs()?, &labels, names.classes()).raise()?;
+            classifier.estimate(&rows, Seed::new(seed), tick).raise()
+        })?;
+        serde_json::to_string(&estimate).raise()
+    }
+
     /// Fits on rows that the network has not seen.
     #[staticmethod]
     #[pyo3(signature = (x, features, labels, *, seen, classes, kind, settings, sets, accuracy, intervals, columns, level, seed, fingerprints=true, n_jobs=None, progress=None))]

@@ -203,6 +203,31 @@ fn warn_of_training_rows(py: Python<'_>, rows: &RegressionRows<'_>, train_error:
 
 #[pymethods]
 impl Regression {
+    /// What a fit is expected to take, as JSON.
+    #[staticmethod]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, level, seed, own=Vec::new(), n_jobs=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn estimate(
+        py: Python<'_>,
+        x: Matrix<'_>,
+        y: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        groups: Option<Numbers<'_>>,
+        settings: &str,
+        level: f64,
+        seed: u64,
+        own: Vec<Matrix<'_>>,
+        n_jobs: Option<i64>,
+    ) -> PyResult<String> {
+        let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
+        post.level = Level::new(level).raise()?;
+        let held = HeldRows::new(&x, &y, &prediction, &own, &groups)?;
+        let estimate = work::follow(py, work::jobs(n_jobs)?, None, move |tick| {
+            post.estimate(&held.calibration()?, Seed::new(seed), tick).raise()
+        })?;
+        serde_json::to_string(&estimate).raise()
+    }
+
     /// Fits on rows that the network has not seen.
     #[staticmethod]
     #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, own=Vec::new(), fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None))]

@@ -32,7 +32,19 @@ def test_progress_counts_on_the_calling_thread(regression: Any) -> None:
 
     PostStoNetRegressor(progress=note).fit(x, y, d)
     assert threads == {threading.get_ident()}
-    assert seen == sorted(seen) and seen[-1] == (15, 15)
+    assert seen == sorted(seen) and seen[-1] == (1000, 1000)
+
+
+def test_an_estimate_says_what_a_fit_takes_and_changes_nothing(regression: Any) -> None:
+    x, y, d = regression
+    head = PostStoNetRegressor(interval="fast")
+    before = dict(vars(head))
+    found = head.estimate(x, y, d)
+    assert vars(head) == before
+    assert found["rows"] == len(x) and found["columns"] == x.shape[1] + 1
+    assert found["seconds"] > 0 and found["memory"] > x.nbytes and 0 < found["sample_rows"] <= len(x)
+    with pytest.raises(ValueError, match="level"):
+        PostStoNetRegressor(level=2).estimate(x, y, d)
 
 
 def test_what_a_callback_raises_ends_the_fit(regression: Any) -> None:

@@ -2,18 +2,19 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
+use stonet::base::{PARTS, Recording};
 use stonet_compare::files;
 
 use crate::error::{Error, Result};
 use crate::stdout::visible;
-use crate::{failure, stdout};
+use crate::{failure, stages, stdout};
 
 /// Work that is over by then needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -156,6 +157,18 @@ impl Console {
         }
     }
 
+    /// Runs a command, and prints where its time went to those who ask for more.
+    pub fn staged<T>(&self, command: impl FnOnce() -> Result<T>) -> Result<T> {
+        if !self.verbose {
+            return command();
+        }
+        let recording = Recording::begin();
+        let done = command();
+        let (stages, seconds) = recording.end();
+        self.detail(stages::table(&stages, seconds));
+        done
+    }
+
     /// Something that makes the result doubtful.
     pub fn warn(&self, text: impl std::fmt::Display) {
         eprintln!("warning: {}", visible(&text.to_string()));
@@ -190,27 +203,45 @@ struct Progress {
     bar: ProgressBar,
     begin: Instant,
     quiet: bool,
+    /// What was finished before: only later work tells how long the rest takes.
+    before: OnceLock<usize>,
 }
+
+/// Of counted work, and of work that is counted in thousandths of its cost.
+const COUNTED: &str = "{msg} [{bar:30}] {human_pos}/{human_len}, {elapsed} elapsed, {prefix} left";
+const BY_COST: &str = "{msg} [{bar:30}] {percent} %, {elapsed} elapsed, {prefix} left";
 
 impl Progress {
     fn new(what: &'static str, quiet: bool) -> Self {
-        let style =
-            ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len}, {elapsed} elapsed, {eta} left")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
-        let bar = bar.with_style(style.progress_chars("=> ")).with_message(what);
-        Progress { bar, begin: Instant::now(), quiet }
+        let bar = bar.with_style(style(COUNTED)).with_message(what);
+        Progress { bar, begin: Instant::now(), quiet, before: OnceLock::new() }
     }
 
     /// Moves the bar; false if the work is to stop.
     fn tick(&self, done: usize, total: usize) -> bool {
         if self.bar.is_hidden() && !self.quiet && self.begin.elapsed() > PATIENCE {
+            self.bar.set_style(style(if total == PARTS { BY_COST } else { COUNTED }));
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
         }
+        let before = *self.before.get_or_init(|| done);
+        let left =
+            seconds_left(self.begin.elapsed().as_secs_f64(), done.saturating_sub(before), total.max(done) - done);
+        self.bar.set_prefix(left.map_or("?".into(), |s| HumanDuration(Duration::from_secs_f64(s)).to_string()));
         self.bar.set_length(total as u64);
         self.bar.set_position(done as u64);
         !stopped()
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.progress_chars("=> ")
+}
+
+/// Seconds until the rest is done, at the mean speed so far; none before anything is done.
+pub fn seconds_left(elapsed: f64, done: usize, rest: usize) -> Option<f64> {
+    (done > 0).then(|| elapsed * rest as f64 / done as f64)
 }
 
 #[cfg(all(test, unix))]

@@ -5,6 +5,7 @@
 
 // A module uses only modules above it; `tests/rooms.rs` checks that.
 mod error;
+mod stages;
 mod stdout;
 mod failure;
 mod console;
@@ -112,7 +113,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             return code;
         }
     };
-    match console::interruptible(console.json, || console.check().and_then(|()| dispatch(command, &console))) {
+    let work = || console.check().and_then(|()| console.staged(|| dispatch(command, &console)));
+    match console::interruptible(console.json, work) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Missed) => 1,
         Err(e) if e.is_closed_pipe() => 0,

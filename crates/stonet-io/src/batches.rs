@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{self, JoinHandle};
 
+use stonet::base::stage;
+
 use crate::pieces::Opened;
 use crate::{Dropping, Result, Table, memory};
 
@@ -135,7 +137,7 @@ impl Iterator for Batches {
         if self.done {
             return None;
         }
-        let next = self.opened.next(self.most).transpose();
+        let next = stage("reading", || self.opened.next(self.most)).transpose();
         let next = next.map(|table| table.and_then(|table| self.check_kept(&table).map(|()| table)));
         self.done = !matches!(next, Some(Ok(_)));
         next

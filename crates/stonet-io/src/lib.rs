@@ -109,8 +109,10 @@ impl Reading {
     /// Reads these columns of a table in the format that the file's name announces; of a folder, those of all its
     /// Parquet files.
     pub fn read(&self, path: &Path) -> Result<Table> {
-        let at = Location::new(path)?;
-        self.open(&at)?.all(bytes(&at))
+        stonet::base::stage("reading", || {
+            let at = Location::new(path)?;
+            self.open(&at)?.all(bytes(&at))
+        })
     }
 
     /// Reads these columns in tables of at most `rows` rows.

@@ -59,7 +59,7 @@ class PostStoNetClassifier(Calibrator):
         Any other setting, by the names of the TOML files of the command, such as
         ``{"members": ["temperature", "skip"]}``.
     progress : bool or callable, optional
-        True for a bar (by tqdm if it is installed), or a function of (done, total); what it raises ends the fit.
+        True for a bar (by tqdm if it is installed), or a function of (done, total) in thousandths; what it raises ends the fit.
     n_jobs : int, optional
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional

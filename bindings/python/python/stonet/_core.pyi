@@ -64,6 +64,19 @@ class Ready:
 
 class Regression:
     @staticmethod
+    def estimate(
+        x: _Matrix,
+        y: _Matrix,
+        prediction: _Matrix | None,
+        groups: _Numbers | None,
+        *,
+        settings: str,
+        level: float,
+        seed: int,
+        own: Sequence[_Matrix] = (),
+        n_jobs: int | None = None,
+    ) -> str: ...
+    @staticmethod
     def fit(
         x: _Matrix,
         y: _Matrix,
@@ -255,6 +268,20 @@ class ManyLabels:
     def save(self, path: str) -> None: ...
 
 class Classification:
+    @staticmethod
+    def estimate(
+        x: _Matrix,
+        features: _Matrix | None,
+        labels: _Numbers,
+        *,
+        seen: str,
+        classes: Sequence[str] | None,
+        kind: str | None,
+        settings: str,
+        columns: str,
+        seed: int,
+        n_jobs: int | None = None,
+    ) -> str: ...
     @staticmethod
     def fit(
         x: _Matrix,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from copy import copy
 from os import PathLike, fspath
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
@@ -74,6 +75,59 @@ class Calibrator(Estimator):
             Itself.
         """
         arguments.refuse("fit", refused)
+        rows, described = self._calibration(X, y, features)
+        settings, further = self._request()
+        with reporter(self._progress(), "fit") as callback:
+            head, remarks = _core.Classification.fit(
+                *rows,
+                **described,
+                settings=to_json(settings),
+                sets=None if further.sets is None else to_json(further.sets),
+                accuracy=None if further.accuracy is None else to_json(further.accuracy),
+                intervals=further.intervals,
+                level=arguments.level("level", self.level),
+                seed=seed_of(self.random_state),
+                fingerprints=arguments.flag("fingerprints", self.fingerprints),
+                n_jobs=arguments.jobs(self.n_jobs),
+                progress=callback,
+            )
+        for remark in remarks:
+            warnings.warn(remark, UserWarning, stacklevel=2)
+        self._take(head)
+        return self
+
+    def estimate(self, X: Any, y: Any, features: Any = None) -> dict[str, float]:
+        """Return what ``fit`` of the probabilities on these rows is expected to take, without fitting them all.
+
+        Samples of the rows are fitted for about a second; nothing of the estimator changes. What is fitted beside the
+        probabilities, such as the folds of prediction sets, is not part of it.
+
+        Parameters
+        ----------
+        X, y, features
+            As for ``fit``.
+
+        Returns
+        -------
+        dict
+            ``rows``, ``columns``, expected ``seconds`` and bytes of ``memory`` at the peak, and the sample they are
+            based on: ``sample_rows`` and ``sample_seconds``.
+        """
+        rows, described = copy(self)._calibration(X, y, features)
+        settings, _ = self._request()
+        found: dict[str, float] = json.loads(
+            _core.Classification.estimate(
+                *rows,
+                **described,
+                settings=to_json(settings),
+                seed=seed_of(self.random_state),
+                n_jobs=arguments.jobs(self.n_jobs),
+            )
+        )
+        return found
+
+    def _calibration(self, X: Any, y: Any, features: Any) -> tuple[tuple[Any, Any, Any], dict[str, Any]]:
+        """Return checked rows of a fit, and what their columns and classes are."""
         values = check.matrix(X, min_rows=2)
         check.remember_columns(self, X, values.shape[1])
         labels = check.classes(y, self, len(values))
@@ -85,36 +139,19 @@ class Calibrator(Estimator):
                 f"all rows are of one class, {check.shown(found[0])}; a classification needs at least two classes"
             )
         arguments.choice("kind", self.kind, Kind)
-        settings, further = self._request()
         seen, label_kind, label_type = _labels.described(found)
         columns = {
             "inputs": check.column_names(X),
             "features": None if beside is None else check.column_names(features),
             "target": getattr(y, "name", None) or "y",
         }
-        with reporter(self._progress(), "fit") as callback:
-            head, remarks = _core.Classification.fit(
-                values,
-                beside,
-                codes.astype(np.int64),
-                seen=to_json({"names": seen, "kind": label_kind, "type": label_type}),
-                classes=None if self.classes is None else _labels.asked(self.classes, found),
-                kind=None if self.kind == "auto" else self.kind,
-                settings=to_json(settings),
-                sets=None if further.sets is None else to_json(further.sets),
-                accuracy=None if further.accuracy is None else to_json(further.accuracy),
-                intervals=further.intervals,
-                columns=to_json(columns),
-                level=arguments.level("level", self.level),
-                seed=seed_of(self.random_state),
-                fingerprints=arguments.flag("fingerprints", self.fingerprints),
-                n_jobs=arguments.jobs(self.n_jobs),
-                progress=callback,
-            )
-        for remark in remarks:
-            warnings.warn(remark, UserWarning, stacklevel=2)
-        self._take(head)
-        return self
+        described = {
+            "seen": to_json({"names": seen, "kind": label_kind, "type": label_type}),
+            "classes": None if self.classes is None else _labels.asked(self.classes, found),
+            "kind": None if self.kind == "auto" else self.kind,
+            "columns": to_json(columns),
+        }
+        return (values, beside, codes.astype(np.int64)), described
 
     def _take(self, head: _core.Classification) -> None:
         """Keep a fitted head and what is told of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from copy import copy
 from os import PathLike, fspath
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
@@ -68,7 +69,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
     settings : dict, optional
         Any other setting, by the names of the TOML files of the command, such as ``{"stonet": {"steps": 1000}}``.
     progress : bool or callable, optional
-        True for a bar (by tqdm if it is installed), or a function of (done, total); what it raises ends the fit.
+        True for a bar (by tqdm if it is installed), or a function of (done, total) in thousandths; what it raises ends the fit.
     n_jobs : int, optional
         Threads; all cores if None or -1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
@@ -284,6 +285,52 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         own_some = None if rows.beside is None else rows.beside[some]
         self._sample = (rows.features[some], own_some, rows.features.std(axis=0))
         return self._take(head)
+
+    def estimate(
+        self,
+        X: Any,
+        y: Any,
+        prediction: Any = None,
+        groups: Any = None,
+        *,
+        also: Any = None,
+        lower: Any = None,
+        upper: Any = None,
+        sd: Any = None,
+    ) -> dict[str, float]:
+        """Return what ``fit`` on these rows is expected to take, without fitting them all.
+
+        Samples of the rows are fitted for about a second; nothing of the estimator changes.
+
+        Parameters
+        ----------
+        X, y, prediction, groups, also, lower, upper, sd
+            As for ``fit``.
+
+        Returns
+        -------
+        dict
+            ``rows``, ``columns``, expected ``seconds`` and bytes of ``memory`` at the peak, and the sample they are
+            based on: ``sample_rows`` and ``sample_seconds``.
+        """
+        settings, level = self._settings(), arguments.level("level", self.level)
+        apart = copy(self)
+        rows = apart._rows(X, said(prediction, lower, upper, sd), fit=True, also=also)
+        targets, _ = check.targets(y, apart, len(rows.features))
+        found: dict[str, float] = json.loads(
+            _core.Regression.estimate(
+                rows.features,
+                targets,
+                rows.prediction,
+                numbered(groups, len(targets)),
+                settings=to_json(settings),
+                level=level,
+                seed=seed_of(self.random_state),
+                own=rows.own,
+                n_jobs=arguments.jobs(self.n_jobs),
+            )
+        )
+        return found
 
     @property
     def coef_(self) -> NDArray[np.float64]:

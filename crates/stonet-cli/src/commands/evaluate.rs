@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
+use stonet::base::stage;
 use stonet::{FittedClassifier, FittedRegressor, InputKind, Level, Seed};
 use stonet_io::{Head, HeadAsked, Model, ScoreSettings, default_level};
 use stonet_report::{
@@ -122,10 +123,11 @@ impl Evaluate {
                 None => names.as_deref(),
             };
             // The judge counts rows from the first batch on.
-            judge.add(new, rows.y.view(), by).map_err(Error::columns(&self.rows, &model.columns))
+            stage("scoring", || judge.add(new, rows.y.view(), by)).map_err(Error::columns(&self.rows, &model.columns))
         })?;
         self.seen.check(seen.as_ref(), &self.rows, console)?;
-        let evaluation = console.run("evaluate", |tick| judge.finish(Some(tick)).map_err(Error::rows(&self.rows)))?;
+        let evaluation = console
+            .run("evaluate", |tick| stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows)))?;
         self.tell(model, &RegressionEvaluation { seen, ..evaluation }, console)
     }
 
@@ -146,10 +148,11 @@ impl Evaluate {
             let by = self.by.as_deref().map(|by| batch.table.text(by)).transpose()?;
             let inputs = HeadInputs { logits: rows.logits(), features: rows.features(), names: &names };
             // The judge counts rows from the first batch on.
-            judge.add(&inputs, &rows.labels, by).map_err(Error::rows(&self.rows))
+            stage("scoring", || judge.add(&inputs, &rows.labels, by)).map_err(Error::rows(&self.rows))
         })?;
         self.seen.check(overlap.as_ref(), &self.rows, console)?;
-        let evaluation = console.run("evaluate", |tick| judge.finish(Some(tick)).map_err(Error::rows(&self.rows)))?;
+        let evaluation = console
+            .run("evaluate", |tick| stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows)))?;
         let evaluation = ClassEvaluation { seen: overlap, ..evaluation };
         self.tell(model, &evaluation, console)
     }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use stonet::Ticker;
-use stonet::base::Cancelled;
+use stonet::base::{Cancelled, stage};
 use stonet::rows::LabelKind;
 
 use super::{ModelScorer, Scored};
@@ -59,7 +59,7 @@ pub fn score_file(
         written.and(scoring)
     })?;
     let rows = writer.rows();
-    writer.finish()?;
+    stage("writing", || writer.finish())?;
     Ok(rows)
 }
 
@@ -124,7 +124,7 @@ fn score(
     for table in tables {
         let table = table?;
         let rows = table.rows();
-        let scores = scorer.score(&table).map_err(|e| e.after_rows(done))?;
+        let scores = stage("scoring", || scorer.score(&table)).map_err(|e| e.after_rows(done))?;
         done += rows;
         if scored.send((table, scores)).is_err() {
             return Ok(());
@@ -143,7 +143,7 @@ fn write(writer: &mut Writer, kept: &[Column], scored: Receiver<(Table, Scored)>
             false => Ok(Cells::Numbers(table.column(&column.name)?)),
         };
         let copied: Vec<Cells<'_>> = kept.iter().map(copied).collect::<Result<_>>()?;
-        writer.write(&[copied, scores.cells()].concat())?;
+        stage("writing", || writer.write(&[copied, scores.cells()].concat()))?;
     }
     Ok(())
 }

@@ -73,6 +73,12 @@ macro_rules! scopes {
 }
 
 scopes! {
+    /// Of the seed of a fit, beside the streams of the fit itself.
+    estimate {
+        /// Rows whose fit is timed.
+        SAMPLE: One = 1 << 39;
+    }
+
     /// Of the seed of a post-StoNet regression: `stack`, `fast`, `cv+` and `split`.
     regression {
         /// One stack per target.

@@ -6,13 +6,13 @@ use ndarray::Array2;
 use super::skip::{Base, SkipModel, View, log_loss, standardised};
 use super::temperature;
 use crate::base::Result;
-use crate::base::Work;
+use crate::base::{Cost, Piece};
 use crate::network::{Activation, Layer, Likelihood, StoNet};
 use crate::rows::ClassRows;
 use crate::sparse::{MultinomialFit, SparseMultinomial};
 
 /// Points of the path, evenly spaced in log λ.
-const LAMBDAS: usize = 16;
+pub(crate) const LAMBDAS: usize = 16;
 /// The smallest λ, as a part of λ_max.
 const SMALLEST: f64 = 1e-3;
 
@@ -82,12 +82,14 @@ impl Design {
         rows: &ClassRows<'_>,
         held_out: Option<&ClassRows<'_>>,
         lambdas: &[f64],
-        work: &Work<'_>,
+        (piece, cost): (&Piece<'_, '_>, Cost),
     ) -> Result<Vec<Linear>> {
         let (solver, labels, k) = (&self.solver, rows.labels(), rows.classes());
         let offset = self.skip.as_ref().map(|(_, z)| z.view());
         let (mut best, mut risen) = (f64::INFINITY, 0);
+        let each = Cost::of(cost.get() / LAMBDAS as f64);
         let mut go_on = |fit: &MultinomialFit| {
+            piece.advance(each)?;
             let Some(held_out) = held_out else { return Ok(true) };
             let model = self.linear(fit.clone(), k, lambdas[0])?.model;
             let loss = log_loss(model.logits(&held_out.inputs())?, held_out.labels());
@@ -95,7 +97,7 @@ impl Design {
             best = best.min(loss);
             Ok(risen < 2)
         };
-        let check = || Ok(work.check()?);
+        let check = || Ok(piece.check()?);
         let fits = solver.path_while(self.x.view(), labels, k, offset, lambdas, &check, &mut go_on)?;
         fits.into_iter().map(|fit| self.linear(fit, k, lambdas[0])).collect()
     }

@@ -1,9 +1,9 @@
 //! Families of candidates: what one method fits on given rows, and the choice among its candidates by cross-validated
 //! likelihood.
 
+use super::cost::Sizes;
 use super::{ClassMethod, PostStoNetClassifier, forms};
-use crate::base::Work;
-use crate::base::{Error, Result, Seed};
+use crate::base::{Cost, Error, Piece, Result, Seed, stage, stage_at};
 use crate::calibration::affine::{self, Shape};
 use crate::calibration::post_linear::{Design, Linear};
 use crate::calibration::skip::{Base, SkipModel, View};
@@ -12,7 +12,7 @@ use crate::rows::ClassRows;
 use crate::sparse::ridge::Clip;
 
 /// Strengths of ODIR, descending: each fit starts the next.
-const ODIR: [f64; 5] = [1000.0, 100.0, 10.0, 1.0, 0.1];
+pub(super) const ODIR: [f64; 5] = [1000.0, 100.0, 10.0, 1.0, 0.1];
 /// The intercepts' share of the strength.
 pub(super) const ODIR_INTERCEPT: f64 = 0.1;
 
@@ -95,12 +95,31 @@ impl Family {
         &self,
         run: usize,
         last: Option<usize>,
+        rows: (&ClassRows<'_>, Option<&ClassRows<'_>>),
+        settings: &PostStoNetClassifier,
+        seed: Seed,
+        piece: &Piece<'_, '_>,
+    ) -> Result<Vec<Candidate>> {
+        let (name, candidates) = (self.method.name(), || self.candidates(run, last, rows, settings, seed, piece));
+        let fitted =
+            if self.runs_differ() { stage_at(name, self.runs[run], candidates) } else { stage(name, candidates) }?;
+        if self.is_single() {
+            piece.advance(self.cost(settings, &Sizes::of(rows.0)))?;
+        }
+        Ok(fitted)
+    }
+
+    fn candidates(
+        &self,
+        run: usize,
+        last: Option<usize>,
         (rows, held_out): (&ClassRows<'_>, Option<&ClassRows<'_>>),
         settings: &PostStoNetClassifier,
         seed: Seed,
-        work: &Work<'_>,
+        piece: &Piece<'_, '_>,
     ) -> Result<Vec<Candidate>> {
         let (what, k, kappa) = (self.method.name(), rows.classes(), self.runs[run]);
+        let cost = self.cost(settings, &Sizes::of(rows));
         match self.method {
             ClassMethod::None => {
                 rows.need_logits(what)?;
@@ -124,7 +143,7 @@ impl Family {
             ClassMethod::MatrixOdir => {
                 let mut fits: Vec<affine::Affine> = Vec::with_capacity(ODIR.len());
                 for strength in upto(&ODIR, last).iter().copied() {
-                    work.check()?;
+                    piece.advance(Cost::of(cost.get() / ODIR.len() as f64))?;
                     // Each penalty is a mean over its entries.
                     let (pairs, intercept) = ((k * (k - 1)) as f64, ODIR_INTERCEPT * strength / k as f64);
                     let shape = Shape { matrix: true, off_diagonal: strength / pairs, intercept, ..Shape::default() };
@@ -132,16 +151,25 @@ impl Family {
                 }
                 Ok(fits.into_iter().zip(ODIR).map(|(f, setting)| Candidate { setting, ..f.into() }).collect())
             }
-            ClassMethod::PostLinear => self.linear(Design::alone(rows)?, last, (rows, held_out), work),
-            ClassMethod::SkipLinear => self.linear(Design::skip(rows)?, last, (rows, held_out), work),
-            ClassMethod::Paper => forms::paper(rows, settings, seed, work),
-            ClassMethod::StoNet => forms::plain(rows, &settings.skip, (kappa, last), seed, work),
-            ClassMethod::Skip => forms::skip(rows, View::Centred, &settings.skip, (kappa, last), seed, work),
-            ClassMethod::SkipProb => forms::skip(rows, View::Probabilities, &settings.skip, (kappa, last), seed, work),
+            ClassMethod::PostLinear => self.linear(Design::alone(rows)?, last, (rows, held_out), (piece, cost)),
+            ClassMethod::SkipLinear => self.linear(Design::skip(rows)?, last, (rows, held_out), (piece, cost)),
+            ClassMethod::Paper => forms::paper(rows, settings, seed, (piece, cost)),
+            ClassMethod::StoNet => forms::plain(rows, &settings.skip, (kappa, last), seed, (piece, cost)),
+            ClassMethod::Skip => forms::skip(rows, View::Centred, &settings.skip, (kappa, last), seed, (piece, cost)),
+            ClassMethod::SkipProb => {
+                forms::skip(rows, View::Probabilities, &settings.skip, (kappa, last), seed, (piece, cost))
+            }
             ClassMethod::SkipFeatures => {
                 let x = rows.inputs().features.ok_or(Error::NeedsFeatures { what })?;
                 let all: Vec<usize> = (0..rows.rows()).collect();
-                forms::skip(rows, View::Features(Clip::fit(x, &all)?), &settings.skip, (kappa, last), seed, work)
+                forms::skip(
+                    rows,
+                    View::Features(Clip::fit(x, &all)?),
+                    &settings.skip,
+                    (kappa, last),
+                    seed,
+                    (piece, cost),
+                )
             }
             ClassMethod::Isotonic | ClassMethod::Stack | ClassMethod::Ets | ClassMethod::VennAbers => {
                 Err(Error::Inconsistent { what: "not a family of networks" })
@@ -156,10 +184,10 @@ impl Family {
         design: Design,
         last: Option<usize>,
         (rows, held_out): (&ClassRows<'_>, Option<&ClassRows<'_>>),
-        work: &Work<'_>,
+        (piece, cost): (&Piece<'_, '_>, Cost),
     ) -> Result<Vec<Candidate>> {
         let design = design.with_tolerance(self.tolerance);
-        let path = design.path(rows, held_out, upto(&self.lambdas, last), work)?;
+        let path = design.path(rows, held_out, upto(&self.lambdas, last), (piece, cost))?;
         Ok(path.into_iter().map(Candidate::from).collect())
     }
 }

@@ -4,10 +4,10 @@
 use ndarray::{Array1, Array2};
 use rayon::prelude::*;
 
+use super::cost::Sizes;
 use super::family::{Candidate, Family};
 use super::{ClassMethod, FittedClassifier, LeftOut, MemberNotes, Model, PostStoNetClassifier, pool};
-use crate::base::Work;
-use crate::base::{Error, Result, Seed, Ticker, streams};
+use crate::base::{Error, Result, Seed, Ticker, Work, stage, streams};
 use crate::calibration::skip::{Base, View, log_loss};
 use crate::calibration::{IsotonicOvr, SkipModel, VennAbers, fit_temperature};
 use crate::network::{Activation, Layer, Likelihood, StoNet};
@@ -101,7 +101,7 @@ impl PostStoNetClassifier {
         Ok(fitted)
     }
 
-    fn check(&self) -> Result<()> {
+    pub(super) fn check(&self) -> Result<()> {
         self.skip.check()?;
         let epochs = &self.paper_epochs;
         Error::check(!epochs.is_empty() && !epochs.contains(&0), "paper_epochs", epochs, "at least one, all positive")?;
@@ -111,7 +111,7 @@ impl PostStoNetClassifier {
     }
 
     /// The members for these rows, and those that the number of classes leaves out.
-    fn members_for(&self, rows: &ClassRows<'_>) -> (Vec<ClassMethod>, Vec<LeftOut>) {
+    pub(super) fn members_for(&self, rows: &ClassRows<'_>) -> (Vec<ClassMethod>, Vec<LeftOut>) {
         use ClassMethod::{PostLinear, Skip, SkipFeatures, SkipProb, Sms, StoNet, Svs, TemperatureSmooth, Vector};
         let inputs = rows.inputs();
         if let Some(members) = &self.members {
@@ -136,11 +136,15 @@ impl PostStoNetClassifier {
 
     fn pooled(&self, methods: &[ClassMethod], rows: &ClassRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<Pooled> {
         let families = methods.iter().map(|&m| Family::new(m, self, rows)).collect::<Result<Vec<_>>>()?;
-        let folds = if families.len() == 1 && families[0].is_single() { Vec::new() } else { self.folds(rows, seed)? };
-        let runs: usize = families.iter().map(Family::runs).sum();
-        let work = Work::new(runs * folds.len() + families.len(), "fits", tick);
+        let folds = match self.folds_for(&families, rows.classes()) {
+            0 => Vec::new(),
+            k => self.folds(rows, k, seed)?,
+        };
+        let work = Work::of_cost(self.pooled_cost(&families, &Sizes::of(rows), folds.len()), tick);
         let fitted = self.on_folds(&families, &folds, seed, &work)?;
-        let judged: Vec<Judged> = fitted.iter().map(|member| judge(member, &folds)).collect::<Result<_>>()?;
+        let judged = stage("predictions of held-out rows", || {
+            fitted.iter().map(|member| judge(member, &folds)).collect::<Result<Vec<Judged>>>()
+        })?;
         let choices: Vec<Choice> = judged.iter().map(choose).collect();
         let several = |f: &&Family| !f.is_single();
         let paths = families.iter().zip(&judged).zip(&choices);
@@ -153,13 +157,14 @@ impl PostStoNetClassifier {
                 for (m, (member, choice)) in fitted.iter().zip(&choices).enumerate() {
                     given.column_mut(m).assign(&out_of_fold(member, *choice, &folds, rows)?);
                 }
-                pool::weights(given.view()).to_vec()
+                stage("weights", || pool::weights(given.view())).to_vec()
             }
         };
         drop(fitted);
         let finals: Vec<Option<Candidate>> = (families.par_iter().zip(&choices).zip(&weights))
             .map(|((family, choice), &weight)| {
                 // A member without weight is not needed, and not fitted.
+                let whole = work.piece(family.cost(self, &Sizes::of(rows)));
                 let fit = (weight > 0.0).then(|| {
                     let mut all = family.fit(
                         choice.run,
@@ -167,14 +172,14 @@ impl PostStoNetClassifier {
                         (rows, None),
                         self,
                         stream(seed, family, choice.run, streams::class_fit::WHOLE),
-                        &work,
+                        &whole,
                     )?;
                     Ok(all.swap_remove(choice.candidate))
                 });
-                work.advance()?;
                 fit.transpose()
             })
             .collect::<Result<_>>()?;
+        work.finish()?;
         let (mut notes, mut members) = (Vec::new(), Vec::new());
         for (((family, choice), weight), fit) in families.iter().zip(&choices).zip(weights).zip(finals) {
             let Some(fit) = fit else { continue };
@@ -196,8 +201,15 @@ impl PostStoNetClassifier {
         Ok(Pooled { notes, model: Model::Pool(members), paths })
     }
 
-    fn folds(&self, rows: &ClassRows<'_>, seed: Seed) -> Result<Vec<Fold>> {
-        let k = self.folds.unwrap_or(if rows.classes() >= 50 { 2 } else { 3 });
+    /// The number of folds; none where there is nothing to choose.
+    pub(super) fn folds_for(&self, families: &[Family], classes: usize) -> usize {
+        match families {
+            [one] if one.is_single() => 0,
+            _ => self.folds.unwrap_or(if classes >= 50 { 2 } else { 3 }),
+        }
+    }
+
+    fn folds(&self, rows: &ClassRows<'_>, k: usize, seed: Seed) -> Result<Vec<Fold>> {
         let parts = rows.folds(k, seed.child(streams::classification::FOLDS))?;
         let fold = |part: Vec<usize>| Fold {
             fit: rows.select(&complement(rows.rows(), &part)),
@@ -224,9 +236,8 @@ impl PostStoNetClassifier {
             .map(|&(m, run, fold)| {
                 let seed = stream(seed, &families[m], run, streams::class_fit::FOLDS.at(fold));
                 let rows = (&folds[fold].fit.view(), Some(&folds[fold].held_out.view()));
-                let fit = families[m].fit(run, None, rows, self, seed, work)?;
-                work.advance()?;
-                Ok(fit)
+                let piece = work.piece(families[m].cost(self, &Sizes::of(rows.0)));
+                families[m].fit(run, None, rows, self, seed, &piece)
             })
             .collect::<Result<_>>()?;
         let mut sorted: Vec<Vec<Vec<Vec<Candidate>>>> =

@@ -6,15 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::PostStoNetClassifier;
 use super::family::Candidate;
-use crate::base::Work;
 use crate::base::streams::class_stonet as streams;
-use crate::base::{Error, Result, Seed};
+use crate::base::{Cost, Error, Piece, Result, Seed};
 use crate::calibration::skip::{Base, SkipModel, View, standardised};
 use crate::calibration::temperature;
 use crate::network::{Activation, Layer, Likelihood, StoNet};
 use crate::rows::ClassRows;
 use crate::train::imputation::Packed;
-use crate::train::{Asghmc, Decay, Preset, cancelled_with};
+use crate::train::{Asghmc, Decay, Preset, spending};
 
 /// How the correcting StoNets, and `stonet`, are trained.
 ///
@@ -94,7 +93,7 @@ pub(super) fn skip(
     settings: &SkipSettings,
     (kappa, last): (f64, Option<usize>),
     seed: Seed,
-    work: &Work<'_>,
+    spent: (&Piece<'_, '_>, Cost),
 ) -> Result<Vec<Candidate>> {
     let z = rows.need_logits("the skip form")?;
     let base = Base::plain(temperature::of_logits(z, rows.labels()));
@@ -108,7 +107,7 @@ pub(super) fn skip(
     let data = Packed::classes(x.view(), rows.labels(), rows.classes()).with_offset(base.of(z).view());
     drop(x);
     let trainer = settings.upto(last, kappa, rows.rows());
-    let nets = averages(&data, &start, &trainer, seed.child(streams::TRAINING), work)?;
+    let nets = averages(&data, &start, &trainer, seed.child(streams::TRAINING), spent)?;
     let model = |net| SkipModel::new(rows.classes(), Some(base), Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
@@ -119,13 +118,13 @@ pub(super) fn plain(
     settings: &SkipSettings,
     (kappa, last): (f64, Option<usize>),
     seed: Seed,
-    work: &Work<'_>,
+    spent: (&Piece<'_, '_>, Cost),
 ) -> Result<Vec<Candidate>> {
     let (view, x) = standardised(rows)?;
     let start = start(x.ncols(), settings.hidden, rows.classes(), seed.child(streams::START))?;
     let data = Packed::classes(x.view(), rows.labels(), rows.classes());
     let trainer = settings.upto(last, kappa, rows.rows());
-    let nets = averages(&data, &start, &trainer, seed.child(streams::TRAINING), work)?;
+    let nets = averages(&data, &start, &trainer, seed.child(streams::TRAINING), spent)?;
     let model = |net| SkipModel::new(rows.classes(), None, Some((view.clone(), net)));
     nets.into_iter().map(|net| Ok(Candidate::new(model(net)?, kappa))).collect()
 }
@@ -136,7 +135,7 @@ pub(super) fn paper(
     rows: &ClassRows<'_>,
     settings: &PostStoNetClassifier,
     seed: Seed,
-    work: &Work<'_>,
+    spent: (&Piece<'_, '_>, Cost),
 ) -> Result<Vec<Candidate>> {
     let lambda = if rows.classes() >= 100 { 5e-5 } else { 1e-4 };
     let printed = Preset::by_name("cifar")?.settings(lambda);
@@ -147,7 +146,7 @@ pub(super) fn paper(
     let epochs = settings.paper_epochs.iter().max().copied().unwrap_or(1);
     let constant = Decay { from: 1.0, to: 1.0 };
     let trainer = Asghmc { epochs, decay: constant, compact_every: 0, ..printed.trainer()? };
-    let (mut kept, mut watch) = (Vec::new(), cancelled_with(work));
+    let (mut kept, mut watch) = (Vec::new(), spending(spent.0, spent.1));
     let mut keep = |p: &crate::train::Progress<'_>| {
         if settings.paper_epochs.contains(&p.epoch) {
             kept.extend(p.network().map(|net| (p.epoch, net)));
@@ -163,6 +162,12 @@ fn start(inputs: usize, hidden: usize, classes: usize, seed: Seed) -> Result<Sto
     Ok(StoNet::random(&[inputs, hidden, classes], Activation::Tanh, seed)?.with_head(Likelihood::Multinomial))
 }
 
-fn averages(data: &Packed, start: &StoNet, trainer: &Asghmc, seed: Seed, work: &Work<'_>) -> Result<Vec<StoNet>> {
-    Ok(trainer.fit_packed(start, data, seed, &mut cancelled_with(work))?.averages)
+fn averages(
+    data: &Packed,
+    start: &StoNet,
+    trainer: &Asghmc,
+    seed: Seed,
+    (piece, cost): (&Piece<'_, '_>, Cost),
+) -> Result<Vec<StoNet>> {
+    Ok(trainer.fit_packed(start, data, seed, &mut spending(piece, cost))?.averages)
 }

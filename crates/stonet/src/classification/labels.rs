@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView2, s};
 use super::columns::common_prefix;
 use super::{FittedClassifier, PostStoNetClassifier, same};
 use crate::base::streams::labels as streams;
-use crate::base::{Error, Result, Seed, Ticker};
+use crate::base::{Error, Result, Seed, Ticker, part_of};
 use crate::calibration::lower::{self, Read};
 use crate::rows::classes::looks_like_probabilities;
 use crate::rows::dataset::check_finite;
@@ -98,6 +98,25 @@ impl<'a> LabelRows<'a> {
         self.inputs.rows()
     }
 
+    /// The number of labels, K.
+    pub fn labels(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn features(&self) -> Option<ArrayView2<'a, f64>> {
+        self.inputs.features
+    }
+
+    /// The logits of both classes of one label.
+    pub(super) fn logits(&self, k: usize) -> Result<Array2<f64>> {
+        self.inputs.logits(k)
+    }
+
+    /// The class of every row for one label: 1 where it is present.
+    pub(super) fn present(&self, k: usize) -> Vec<usize> {
+        self.present.column(k).iter().map(|&p| usize::from(p)).collect()
+    }
+
     /// What a network's outputs are, where nobody says it: probabilities where every number lies between 0 and 1, as it
     /// is decided for the one output of a binary classifier, and logits otherwise.
     pub fn guess_kind(outputs: ArrayView2<'_, f64>) -> InputKind {
@@ -171,12 +190,10 @@ impl PostStoNetClassifier {
     pub fn fit_labels(&self, rows: &LabelRows<'_>, seed: Seed, tick: Ticker<'_>) -> Result<FittedLabels> {
         let labels = rows.names.len();
         let head = |k: usize| {
-            let z = rows.inputs.logits(k)?;
-            let present: Vec<usize> = rows.present.column(k).iter().map(|&p| usize::from(p)).collect();
-            let inputs = ClassInputs { features: rows.inputs.features, ..ClassInputs::logits(z.view())? };
+            let (z, present) = (rows.logits(k)?, rows.present(k));
+            let inputs = ClassInputs { features: rows.features(), ..ClassInputs::logits(z.view())? };
             let one = ClassRows::new(inputs, &present, 2)?;
-            let within = |done: usize, total: usize| tick(k * total + done, labels * total);
-            self.fit(&one, seed.child(streams::HEADS.at(k)), &within).map_err(|e| rows.too_rare(e, k))
+            self.fit(&one, seed.child(streams::HEADS.at(k)), &part_of(tick, k, labels)).map_err(|e| rows.too_rare(e, k))
         };
         let heads = (0..labels).map(head).collect::<Result<Vec<_>>>()?;
         FittedLabels::new(rows.names.to_vec(), heads)

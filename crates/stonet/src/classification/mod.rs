@@ -4,6 +4,8 @@
 
 mod accuracy;
 mod columns;
+mod cost;
+mod estimate;
 mod extras;
 mod family;
 mod fit;

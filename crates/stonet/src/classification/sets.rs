@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{AccuracyBins, AccuracySettings, FittedClassifier, PostStoNetClassifier, ProbabilityCovariance, Wald};
 use crate::base::streams::class_sets as streams;
 use crate::base::streams::classification::SETS;
-use crate::base::{Error, Result, Seed, Ticker};
+use crate::base::{Error, Result, Seed, Ticker, part_of};
 use crate::conformal::{RowScore, SetBy, SetRule, SetScores, check_cv_plus, clusters, label_scores};
 use crate::rows::{ClassRows, Level, complement, divided};
 
@@ -148,7 +148,7 @@ impl ClassSets {
                 // Not spread by class: the bound asks for a division that does not look at the labels.
                 let parts = crate::rows::folds(rows.rows(), folds, own.child(streams::DIVISION))?;
                 // Each fit is parallel inside; ticks count on over all of them.
-                let part = |f: usize| move |done: usize, total: usize| tick(f * total + done, (folds + 1) * total);
+                let part = |f: usize| part_of(tick, f, folds + 1);
                 let head = self.classifier.fit(rows, seed, &part(0))?;
                 let mut judged = Vec::new();
                 for (f, judges) in parts.iter().enumerate() {

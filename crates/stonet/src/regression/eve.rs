@@ -5,9 +5,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Kind, Model, PostStoNetRegressor, StoNetSettings};
-use crate::base::Work;
 use crate::base::streams::{eve as streams, stonet};
-use crate::base::{Result, Seed, Ticker};
+use crate::base::{Cost, Result, Seed, Ticker, Work, stage};
 use crate::eve::{Estimate, EveIntervals, training_variance};
 use crate::metrics::{coverage, mean_sd};
 use crate::rows::dataset::whole_folds;
@@ -18,6 +17,9 @@ use crate::train::{Fit, LossCurve, TuningCurve};
 
 /// The λ of the paper's grid, each used as κ of layer 1 (D6).
 pub(super) const PAPER_GRID: [f64; 11] = [5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.03, 0.04, 0.05, 0.08, 0.1];
+
+/// Nanoseconds of Eve's law per row, input and hidden unit.
+const LAW: f64 = 10.0;
 
 /// How κ is chosen from its path over k folds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,32 +52,31 @@ impl PostStoNetRegressor {
     ) -> Result<(Model, Vec<TuningCurve>)> {
         let settings = &self.stonet;
         let kappas = settings.kappas();
-        let select = self.select.unwrap_or(if self.kind == Kind::Paper { Select::Coverage } else { Select::Error });
+        let select = self.select_rule();
         let data = Dataset::new(rows.features().to_owned(), rows.y().to_owned())?;
         let parts = whole_folds(data.rows(), rows.groups(), self.folds, seed.child(streams::FOLDS))?;
-        let work = Work::new(self.folds + 1, "fits", tick);
+        let work = Work::of_cost(self.eve_cost(data.rows(), data.inputs(), data.outputs()), tick);
         let judged: Vec<Judged> = parts
             .par_iter()
             .enumerate()
             .map(|(k, held_out)| {
-                let judged =
-                    self.fold(settings, &data, held_out, select, seed.child(streams::FOLD_FITS.at(k)), &work)?;
-                work.advance()?;
-                Ok(judged)
+                self.fold(settings, &data, held_out, select, seed.child(streams::FOLD_FITS.at(k)), &work)
             })
             .collect::<Result<_>>()?;
         let path = self.kappa_path(kappas, &judged, select);
         let best = path.chosen[0];
         // Up to the chosen κ and no further.
         let to_best = StoNetSettings { kappas: Some(kappas[..=best].to_vec()), ..settings.clone() };
+        let whole = |s: &StoNetSettings| s.cost(data.inputs(), data.outputs(), data.rows());
+        work.spare(Cost::of(whole(settings).get() - whole(&to_best).get()));
         let (scaling, scaled, fits) = walk(&to_best, &data, seed.child(streams::WHOLE), &work)?;
-        work.advance()?;
         let net = fits[fits.len() - 1].network();
         let variance = match self.kind {
             Kind::Paper => training_variance(net, &scaled)?,
             _ => (out_of_fold(&judged, best) / scaling.y.sd().mapv(|s| s * s)).to_vec(),
         };
-        let estimate = Estimate::new(net, &scaled, Refit::Mls, variance)?;
+        let estimate = stage("Eve's law", || Estimate::new(net, &scaled, Refit::Mls, variance))?;
+        work.finish()?;
         let intervals = EveIntervals::new(scaling, vec![estimate])?;
         Ok((Model::Eve { intervals, kappa: kappas[best] }, vec![path]))
     }
@@ -99,12 +100,14 @@ impl PostStoNetRegressor {
             let squares = (&test.y() - &mean).mapv(|e| e * e).sum_axis(Axis(0)) / test.rows() as f64;
             judged.mse.row_mut(i).assign(&squares);
             if select == Select::Coverage {
-                work.check()?;
-                let variance = training_variance(fit.network(), &scaled)?;
-                let estimate = Estimate::new(fit.network(), &scaled, Refit::Mls, variance)?;
-                let intervals = EveIntervals::new(scaling.clone(), vec![estimate])?.intervals(test.x(), self.level);
-                let intervals = intervals.map_err(|e| e.of_rows(held_out))?;
-                judged.coverage.push(coverage(&intervals, test.y())?);
+                let covered = || {
+                    let variance = training_variance(fit.network(), &scaled)?;
+                    let estimate = Estimate::new(fit.network(), &scaled, Refit::Mls, variance)?;
+                    let intervals = EveIntervals::new(scaling.clone(), vec![estimate])?.intervals(test.x(), self.level);
+                    coverage(&intervals.map_err(|e| e.of_rows(held_out))?, test.y())
+                };
+                let cost = self.law_cost(scaled.rows(), data.inputs());
+                judged.coverage.push(work.spend(cost, || stage("Eve's law", covered))?);
             }
         }
         Ok(judged)
@@ -112,6 +115,24 @@ impl PostStoNetRegressor {
 }
 
 impl PostStoNetRegressor {
+    fn select_rule(&self) -> Select {
+        self.select.unwrap_or(if self.kind == Kind::Paper { Select::Coverage } else { Select::Error })
+    }
+
+    /// What a fit on so many rows costs.
+    pub(super) fn eve_cost(&self, rows: usize, inputs: usize, outputs: usize) -> Cost {
+        let outside = rows - rows / self.folds.max(1);
+        let path = |rows: usize| self.stonet.cost(inputs, outputs, rows);
+        let laws = if self.select_rule() == Select::Coverage { self.stonet.kappas().len() } else { 0 };
+        (path(outside) + self.law_cost(outside, inputs) * laws) * self.folds + path(rows)
+    }
+
+    /// What Eve's law of one network costs, on so many rows.
+    fn law_cost(&self, rows: usize, inputs: usize) -> Cost {
+        let units: usize = self.stonet.hidden.iter().sum();
+        Cost::of(LAW * rows as f64 * (inputs * units) as f64)
+    }
+
     /// The errors along the path, the coverage where that decides, and the index that is chosen.
     fn kappa_path(&self, kappas: &[f64], judged: &[Judged], select: Select) -> TuningCurve {
         let outputs = judged[0].mse.ncols();
@@ -165,7 +186,8 @@ fn walk(
     let scaling = Scaling::fit(data)?;
     let scaled = scaling.apply(data)?;
     let start = settings.start(data.inputs(), data.outputs(), seed.child(stonet::START))?;
-    let fits = settings.path(&start, &Packed::new(&scaled), seed.child(stonet::PATH), work, &mut |_| Ok(true))?;
+    let piece = work.piece(settings.cost(data.inputs(), data.outputs(), data.rows()));
+    let fits = settings.path(&start, &Packed::new(&scaled), seed.child(stonet::PATH), &piece, &mut |_| Ok(true))?;
     Ok((scaling, scaled, fits))
 }
 

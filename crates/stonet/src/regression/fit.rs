@@ -4,7 +4,7 @@ use ndarray::ArrayView2;
 
 use super::stack::{Members, Scheme, Stack, StoNetSettings};
 use super::{FittedRegressor, Kind, Model, PostStoNetRegressor, eve};
-use crate::base::{Error, Result, Seed, Ticker, streams};
+use crate::base::{Cost, Error, Result, Seed, Ticker, part_of, streams};
 use crate::rows::RegressionRows;
 use crate::score::Kept;
 use crate::train::TuningCurve;
@@ -78,6 +78,16 @@ impl PostStoNetRegressor {
         }
     }
 
+    /// What a fit of so many of these rows costs; `rows` say what there is beside the features.
+    pub(crate) fn cost(&self, rows: &RegressionRows<'_>, number: usize) -> Cost {
+        let (features, outputs) = (rows.features().ncols(), rows.y().ncols());
+        let settings = self.resolved(number);
+        match settings.stack() {
+            Some(stack) => stack.cost(&rows.output(0), number) * outputs,
+            None => settings.eve_cost(number, features, outputs),
+        }
+    }
+
     /// The stack behind a kind; none behind those of Eve's law.
     pub(super) fn stack(&self) -> Option<Stack> {
         let members = match self.kind {
@@ -102,24 +112,23 @@ impl PostStoNetRegressor {
         seed: Seed,
         tick: Ticker<'_>,
     ) -> Result<(Model, Vec<TuningCurve>)> {
-        let (stacks, paths) = each_output(rows, stack.fits(), tick, |j, tick| {
+        let (stacks, paths) = each_output(rows, tick, |j, tick| {
             stack.fit(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)
         })?;
         Ok((Model::Stacks(stacks), paths))
     }
 }
 
-/// One output after the other, each of so many ticks, which count on.
+/// One output after the other; ticks count on.
 pub(super) fn each_output<T>(
     rows: &RegressionRows<'_>,
-    fits: usize,
     tick: Ticker<'_>,
     fit: impl Fn(usize, Ticker<'_>) -> Result<(T, Vec<TuningCurve>)>,
 ) -> Result<(Vec<T>, Vec<TuningCurve>)> {
     let outputs = rows.y().ncols();
     let (mut fitted, mut paths) = (Vec::new(), Vec::new());
     for j in 0..outputs {
-        let (one, seen) = fit(j, &|done, _| tick(j * fits + done, outputs * fits)).map_err(|e| e.of_target(j))?;
+        let (one, seen) = fit(j, &part_of(tick, j, outputs)).map_err(|e| e.of_target(j))?;
         fitted.push(one);
         paths.extend(seen.into_iter().map(|p| TuningCurve { output: Some(j), ..p }));
     }

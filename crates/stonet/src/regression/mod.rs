@@ -4,6 +4,7 @@
 //! **Rows that the network was trained on void every guarantee.** Its errors on them are too small, and so are the
 //! intervals.
 
+mod estimate;
 mod eve;
 mod eve_plan;
 mod fit;

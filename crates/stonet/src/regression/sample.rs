@@ -65,7 +65,7 @@ impl PostStoNetRegressor {
         self.check(rows)?;
         let settings = self.resolved(rows.rows());
         let Some(stack) = settings.stack() else { unreachable!("a split has a stack") };
-        let (models, mut kappa_paths) = super::fit::each_output(rows, stack.fits(), tick, |j, tick| {
+        let (models, mut kappa_paths) = super::fit::each_output(rows, tick, |j, tick| {
             stack.fit_sample(&rows.output(j), seed.child(streams::regression::TARGETS.at(j)), tick)
         })?;
         kappa_paths.retain(TuningCurve::is_finite);

@@ -119,6 +119,11 @@ impl<'a> RegressionRows<'a> {
         self.own.map(|own| own.kind())
     }
 
+    /// The tables of the network's own uncertainty in the order of [`OwnKind::names`]; empty where there are none.
+    pub(crate) fn own_tables(&self) -> Vec<ArrayView2<'a, f64>> {
+        self.own.map_or_else(Vec::new, |own| own.parts().to_vec())
+    }
+
     /// One per row.
     pub fn groups(&self) -> Option<&'a [usize]> {
         self.groups

@@ -4,6 +4,7 @@ mod algorithm;
 mod asghmc;
 mod average;
 mod chain;
+mod cost;
 pub(crate) mod imputation;
 mod iro;
 mod paper;
@@ -16,6 +17,7 @@ use std::ops::ControlFlow;
 
 pub use algorithm::Algorithm;
 pub use asghmc::{Asghmc, Collection, Decay};
+pub(crate) use cost::{spending, training};
 pub use iro::{Design, Iro, Kernel, Polished};
 pub use paper::{PaperSettings, Preset};
 #[doc(hidden)]
@@ -23,7 +25,6 @@ pub use run::StepBench;
 pub use structure::{Assumptions, Condition, Connection, Rule, Structure};
 pub use tuning::{LossCurve, TuningCurve, Walk, cross_validate, kappa_path};
 
-use crate::base::Work;
 use crate::base::{Cancelled, Error, Result, Seed};
 use crate::network::{Penalty, StoNet};
 use crate::rows::Dataset;
@@ -164,14 +165,6 @@ impl<F: FnMut(&Progress<'_>) -> ControlFlow<Stop>> Observer for F {
 /// A training that its observer stopped.
 pub(crate) fn cancelled(done: usize, total: usize) -> Error {
     Cancelled { done, total, unit: "epochs" }.into()
-}
-
-/// An observer that cancels a fit with the work it belongs to.
-pub(crate) fn cancelled_with<'a>(work: &'a Work<'_>) -> impl FnMut(&Progress<'_>) -> ControlFlow<Stop> + 'a {
-    |_| match work.check() {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(Stop::Cancel),
-    }
 }
 
 /// Fails unless the network's inputs and outputs are those of the data, and the targets are its head's.

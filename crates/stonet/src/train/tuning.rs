@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{Asghmc, Decay, Fit, Trainer};
-use crate::base::{Error, Result, Seed, streams};
+use crate::base::{Error, Result, Seed, stage_at, streams};
 use crate::metrics::mean_sd;
 use crate::network::{Likelihood, StoNet};
 use crate::rows::{Dataset, complement, folds};
@@ -58,7 +58,7 @@ pub(crate) fn path_of(
             }
             _ => start,
         };
-        fits.push(fit(&here, from, i as u64)?);
+        fits.push(stage_at("StoNets", kappa, || fit(&here, from, i as u64))?);
         if !seen(fits[i].network())? {
             break;
         }

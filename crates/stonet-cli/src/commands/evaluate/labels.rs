@@ -1,5 +1,6 @@
 //! `stonet evaluate` of a head of many labels: the scores of each label, and their means.
 
+use stonet::base::stage;
 use stonet::classification::FittedLabels;
 use stonet::{InputKind, Seed};
 use stonet_io::Model;
@@ -34,12 +35,14 @@ impl Evaluate {
             let by = self.by.as_deref().map(|by| batch.table.text(by)).transpose()?;
             let inputs = rows.inputs().map_err(|e| e.after_rows(batch.first))?;
             // The judge counts rows from the first batch on.
-            judge.add(&inputs, rows.present.view(), by).map_err(Error::labels(&self.rows, &model.columns))
+            let added = stage("scoring", || judge.add(&inputs, rows.present.view(), by));
+            added.map_err(Error::labels(&self.rows, &model.columns))
         })?;
         let seen = model.overlap(&hashes, || fingerprint);
         self.seen.check(seen.as_ref(), &self.rows, console)?;
         drop(hashes);
-        let evaluation = console.run("evaluate", |tick| judge.finish(Some(tick)).map_err(Error::rows(&self.rows)))?;
+        let evaluation = console
+            .run("evaluate", |tick| stage("judging", || judge.finish(Some(tick))).map_err(Error::rows(&self.rows)))?;
         self.tell(model, &evaluation.with_seen(seen), console)
     }
 }

@@ -7,28 +7,12 @@ use super::Fit;
 use super::summary::{LabelSummary, Summary};
 use crate::console::Console;
 use crate::error::{Error, Result};
-use crate::rows::{LabelFile, Source, hints};
 use crate::seen::Known;
 
 impl Fit {
     pub(super) fn labels(&self, console: &Console) -> Result<(Model, Summary)> {
         let post = self.label_settings()?;
-        let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
-        let (rows, total) = match self.sample_rows()? {
-            None => (LabelFile::read(&source, &self.columns).map_err(hints::too_large)?, None),
-            Some(most) => {
-                let drawn = self.draw(&source, LabelFile::reading(&self.columns)?, (most, 1.0), console);
-                let (table, drawn) = drawn.map_err(|e| LabelFile::hints(e, &self.columns))?;
-                let all: Vec<usize> = (0..table.rows()).collect();
-                if drawn.others() > 0 {
-                    let (used, total) = (all.len(), drawn.total);
-                    console.note(format_args!(
-                        "{used} of {total} rows are fitted and the others are not used; see --sample"
-                    ));
-                }
-                (LabelFile::chosen(&source, &self.columns, &table, &all)?, Some(drawn.total))
-            }
-        };
+        let (rows, total) = self.label_rows(console)?;
         if !rows.by_name {
             console
                 .note("the names of the columns do not tell which output belongs to which label, so their order does");

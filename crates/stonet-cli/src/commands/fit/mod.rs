@@ -2,7 +2,9 @@
 
 mod accuracy;
 mod class_settings;
+mod estimated;
 mod labels;
+mod read;
 mod sampled;
 mod sets;
 mod settings;
@@ -16,6 +18,7 @@ use clap::Args;
 use ndarray::ArrayView2;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use stonet::base::stage;
 use stonet::metrics::rmse;
 use stonet::monitor::{Baseline, Watched};
 use stonet::regression::{Select, seen_in_training};
@@ -27,7 +30,6 @@ use crate::args::{ColumnArgs, FORMATS, HeadTask, SeedArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
-use crate::rows::{ClassFile, RegressionFile, Source, hints};
 use crate::seen::Known;
 use accuracy::AccuracyArgs;
 use sampled::Drawn;
@@ -51,7 +53,7 @@ pub use summary::{class_columns, shown_columns, shown_labels, weights};
 /// calibrate them, which reads the folder twice.
 #[derive(Args)]
 #[command(
-    override_usage = "stonet fit [OPTIONS] --task <TASK> --output <HEAD> <ROWS>\n       stonet fit --task <TASK> --print-settings",
+    override_usage = "stonet fit [OPTIONS] --task <TASK> --output <HEAD> <ROWS>\n       stonet fit [OPTIONS] --task <TASK> --estimate <ROWS>\n       stonet fit --task <TASK> --print-settings",
     after_help = "Examples:\n  stonet fit validation.parquet --task regression --inputs 'f*' --prediction prediction --target price -o head.stonet\n  stonet fit validation-parts/ --task regression --prediction prediction --target price -o head.stonet\n  stonet fit features.npy --with y.npy --task regression -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label --sets cv+ -o head.stonet\n  stonet fit validation.csv --task classification --inputs 'z*' --target label --accuracy-bounds -o head.stonet\n  stonet fit validation.csv --task labels --inputs 'z_*' --target 'y_*' -o head.stonet",
     after_long_help = None
 )]
@@ -66,7 +68,7 @@ pub struct Fit {
         short,
         long,
         value_name = "HEAD",
-        required_unless_present = "print_settings",
+        required_unless_present_any = ["print_settings", "estimate"],
         default_value = "-",
         hide_default_value = true
     )]
@@ -129,6 +131,10 @@ pub struct Fit {
     /// Print the settings in effect as commented TOML, which --settings reads, and exit
     #[arg(long)]
     print_settings: bool,
+    /// Print the expected time and memory of the fit and exit: samples of the rows are fitted for about a second, and no
+    /// head is written
+    #[arg(long, conflicts_with = "print_settings")]
+    estimate: bool,
     #[command(flatten)]
     seed: SeedArg,
     #[command(flatten)]
@@ -169,6 +175,9 @@ impl Fit {
             };
             return console.result(&json!({ "schema": "stonet.settings/1", "settings": value }), || text);
         }
+        if self.estimate {
+            return self.estimated(level, console);
+        }
         let mut read = output::with(&self.rows, &self.columns.with.files);
         read.extend(self.settings.as_deref());
         output::check_named("--output", &self.output, "stonet", "head.stonet", &read)?;
@@ -178,7 +187,7 @@ impl Fit {
             HeadTask::Classification => self.classification(level, console)?,
             HeadTask::Labels => self.labels(console)?,
         };
-        model.save(&self.output)?;
+        stage("writing", || model.save(&self.output))?;
         summary.seconds = begin.elapsed().as_secs_f64();
         summary.warnings.iter().for_each(|w| console.warn(w));
         console.result(&summary, || summary.text())
@@ -235,17 +244,8 @@ impl Fit {
                        another --interval";
             return Err(Error::flag("--also", why));
         }
-        let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
-        let (rows, drawn) = match self.sample_rows()? {
-            None => (RegressionFile::read(&source, &self.columns).map_err(hints::too_large)?, None),
-            Some(most) => {
-                let reading = RegressionFile::reading(&self.columns)?;
-                let drawn = self.draw(&source, reading, (most, post.split_share), console);
-                let (table, drawn) = drawn.map_err(|e| RegressionFile::hints(e, &self.columns))?;
-                let all: Vec<usize> = (0..table.rows()).collect();
-                (RegressionFile::chosen(&source, &self.columns, &table, &all)?, Some(drawn))
-            }
-        };
+        let source = self.source(console);
+        let (rows, drawn) = self.regression_rows(&post, &source, console)?;
         console.detail(format_args!("features: {}", rows.columns.features.join(", ")));
         let mut warnings = Vec::new();
         match (self.train_error, &rows.prediction) {
@@ -257,7 +257,7 @@ impl Fit {
             _ => {}
         }
         let calibration = rows.calibration()?;
-        let mut known = Known::new(rows.hashes()?, rows.parts()?);
+        let mut known = stage("fingerprints", || Ok::<_, Error>(Known::new(rows.hashes()?, rows.parts()?)))?;
         let seed = Seed::new(self.seed.seed);
         let refused = Error::columns(&self.rows, &rows.columns);
         let fitted: FittedRegressor = match &drawn {
@@ -298,22 +298,7 @@ impl Fit {
 
     fn classification(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
         let wanted = self.class_settings(level)?;
-        let source = Source::new(&self.rows, &self.columns.with.files, self.columns.missing, console);
-        let (rows, total) = match self.sample_rows()? {
-            None => (ClassFile::read(&source, &self.columns, None).map_err(hints::too_large)?, None),
-            Some(most) => {
-                let drawn = self.draw(&source, ClassFile::reading(&self.columns)?, (most, 1.0), console);
-                let (table, drawn) = drawn.map_err(|e| ClassFile::hints(e, &self.columns))?;
-                let all: Vec<usize> = (0..table.rows()).collect();
-                if drawn.others() > 0 {
-                    let (used, total) = (all.len(), drawn.total);
-                    console.note(format_args!(
-                        "{used} of {total} rows are fitted and the others are not used; see --sample"
-                    ));
-                }
-                (ClassFile::chosen(&source, &self.columns, &table, &all, None)?, Some(drawn.total))
-            }
-        };
+        let (rows, total) = self.class_rows(console)?;
         let calibration = rows.calibration()?;
         let seed = Seed::new(self.seed.seed);
         let fitted: FittedClassifier = console

@@ -4,14 +4,14 @@
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use rayon::prelude::*;
 
+use super::cost::Plan;
 use super::members::{Closed, Member, Members, StoNetSettings, predictions};
 use super::nets::Place;
 use super::scale::{Learned, ScaleModel};
 use super::shape::{self, Shape};
 use super::{FittedStack, FoldModel, NAME, Scheme, Stack, lower, paths, weights};
-use crate::base::Work;
 use crate::base::streams::stack as streams;
-use crate::base::{Error, Result, Seed, Ticker};
+use crate::base::{Error, Result, Seed, Ticker, Work, stage};
 use crate::rows::regression::{Said, Single};
 use crate::score::{Column, Input, Port, Scorer};
 use crate::sparse::ridge::{BLOCK, Spectrum};
@@ -37,31 +37,42 @@ pub(super) struct Job<'a, 'd> {
     pub(super) seed: Seed,
     /// How StoNets are trained on so many rows.
     stonet: StoNetSettings,
+    plan: Plan,
     work: Work<'a>,
 }
 
 impl<'a, 'd> Job<'a, 'd> {
-    pub(super) fn new(stack: &'a Stack, members: Members, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Self {
+    pub(super) fn new(stack: &'a Stack, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>, plan: Plan) -> Self {
         let stonet = stack.stonet.grown(data.y.len());
-        Job { stack, members, data, seed, stonet, work: Work::new(stack.fits(), "fits", tick) }
+        Job { stack, members: plan.members, data, seed, stonet, plan, work: Work::of_cost(plan.cost(stack), tick) }
     }
 
     pub(super) fn run(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
-        match self.stack.scheme {
+        let fitted = match self.stack.scheme {
             Scheme::Nested => self.nested(),
             Scheme::Same => self.same(),
             Scheme::Split { share } => self.split(share),
-        }
+        }?;
+        self.work.finish()?;
+        Ok(fitted)
     }
 
     /// The split's model of all rows.
     pub(super) fn run_sample(&self) -> Result<(FoldModel, Vec<TuningCurve>)> {
-        self.sample(&all_rows(self.data))
+        let fitted = self.sample(&all_rows(self.data))?;
+        self.work.finish()?;
+        Ok(fitted)
     }
 
     /// The members with a closed form, fitted on these rows.
     fn closed(&self, rows: &[usize]) -> Result<Closed> {
-        Closed::fit(self.members, self.stack.learned_scale, self.data, rows, &self.work)
+        self.closed_with(self.stack.learned_scale, rows)
+    }
+
+    /// The same, with what a learned scale needs or without.
+    fn closed_with(&self, scale: bool, rows: &[usize]) -> Result<Closed> {
+        let fit = || Closed::fit(self.members, scale, self.data, rows, &self.work);
+        self.work.spend(self.plan.closed(rows.len()), fit)
     }
 
     /// The fit of the other members on these rows; `stream` is that of the fit.
@@ -94,7 +105,6 @@ impl<'a, 'd> Job<'a, 'd> {
         let mut next = |there: bool| there.then(|| places.next()).flatten().flatten();
         let chosen = [next(self.members.stonet), next(self.members.skip)];
         let nets = self.place(&closed.rows, stream).chosen(chosen)?;
-        self.work.advance()?;
         let there = [self.members.stonet, self.members.skip];
         let nets = nets.into_iter().zip(there).filter(|(_, there)| *there).map(|(net, _)| net);
         let members = nets.chain(closed.members.into_iter().map(|(m, _)| Some(m)));
@@ -113,9 +123,7 @@ impl<'a, 'd> Job<'a, 'd> {
         // A pair's fits predict both of its folds and are gone.
         let pair = |&(a, b): &(usize, usize)| {
             let left = without(&rows, &[&folds[a], &folds[b]]);
-            let seen = self.place(&left, streams::FITS.at(a * k + b)).held_out(&[&folds[a], &folds[b]])?;
-            self.work.advance()?;
-            Ok(seen)
+            self.place(&left, streams::FITS.at(a * k + b)).held_out(&[&folds[a], &folds[b]])
         };
         let done: Vec<Vec<Predictions>> = pairs.par_iter().map(pair).collect::<Result<_>>()?;
         // What fits without folds j and `out` say of fold j.
@@ -141,7 +149,7 @@ impl<'a, 'd> Job<'a, 'd> {
             scores.push(score);
         }
         let paths = paths::of(self, &folds, |j| (0..k).filter_map(|out| seen(j, out)).collect(), &chosen);
-        Ok((self.finish(models, scores, &folds)?, paths))
+        Ok((stage("ranks", || self.finish(models, scores, &folds))?, paths))
     }
 
     fn same(&self) -> Result<(FittedStack, Vec<TuningCurve>)> {
@@ -150,8 +158,7 @@ impl<'a, 'd> Job<'a, 'd> {
         let one = |(k, fold): (usize, &Vec<usize>)| {
             let left = without(&rows, &[fold]);
             let mut members = self.place(&left, streams::FITS.at(k)).all()?;
-            let closed = Closed::fit(self.members, false, self.data, &left, &self.work)?;
-            self.work.advance()?;
+            let closed = self.closed_with(false, &left)?;
             members.extend(closed.members.into_iter().map(|(m, _)| vec![m]));
             let predictions = predictions(&members, self.data, fold)?;
             Ok((members, predictions))
@@ -162,7 +169,9 @@ impl<'a, 'd> Job<'a, 'd> {
         let member = |m: usize| ndarray::concatenate(Axis(0), &views(m)).expect("the same candidates in every fold");
         let unseen: Vec<Array2<f64>> = (0..predictions[0].len()).map(member).collect();
         let spectrum = match self.stack.learned_scale {
-            true => Some(Spectrum::new(self.data.features, &without(&rows, &[]), &self.work)?),
+            true => Some(self.work.spend(self.plan.closed(rows.len()), || {
+                stage("eigenvalues", || Spectrum::new(self.data.features, &without(&rows, &[]), &self.work))
+            })?),
             false => None,
         };
         let choice = self.choose(&unseen, &rows, spectrum.as_ref(), 0)?;
@@ -177,14 +186,14 @@ impl<'a, 'd> Job<'a, 'd> {
         let of_fold = |fold: &Vec<usize>| fold.iter().zip(next.by_ref()).map(|(&r, &s)| bounded(s, (r, 0))).collect();
         let scores = folds.iter().map(of_fold).collect::<Result<_>>()?;
         let paths = paths::of(self, &folds, |j| vec![&predictions[j]], &[choice.candidate]);
-        Ok((self.finish(models, scores, &folds)?, paths))
+        Ok((stage("ranks", || self.finish(models, scores, &folds))?, paths))
     }
 
     fn split(&self, share: f64) -> Result<(FittedStack, Vec<TuningCurve>)> {
         let parts = self.shares(share)?;
         let (model, paths) = self.sample(&parts[0])?;
         let scores = self.scores(&model, &parts[1])?;
-        Ok((self.finish(vec![model], vec![scores], &parts[1..])?, paths))
+        Ok((stage("ranks", || self.finish(vec![model], vec![scores], &parts[1..]))?, paths))
     }
 
     /// A fit of all these rows, with κ, weights and scale from folds of them.
@@ -193,7 +202,6 @@ impl<'a, 'd> Job<'a, 'd> {
         let all: Vec<usize> = folds.concat();
         let one = |(k, fold): (usize, &Vec<usize>)| {
             let seen = self.place(&without(&all, &[fold]), streams::FITS.at(k)).held_out(&[fold])?;
-            self.work.advance()?;
             Ok(seen.into_iter().next().unwrap_or_default())
         };
         let folded: Vec<Predictions> = match self.stack.closed_form() {
@@ -228,13 +236,14 @@ impl<'a, 'd> Job<'a, 'd> {
             chosen.column_mut(m).assign(&c.column(best));
             candidate.push(best);
         }
-        let weights = weights::simplex(chosen.view(), y.view());
+        let weights = stage("weights", || weights::simplex(chosen.view(), y.view()));
         let mean = chosen.dot(&weights);
         let residual = &y - &mean;
         let Some(spectrum) = spectrum.filter(|_| self.stack.learned_scale) else {
             return Ok(Choice { candidate, weights, scale: ScaleModel::Constant, shape: None, scores: residual });
         };
-        let (scale, log_scale) = self.scale(&mean, &residual, rows, spectrum)?;
+        let piece = self.work.piece(self.plan.spread(rows.len()));
+        let (scale, log_scale) = stage("scale", || self.scale(&mean, &residual, rows, spectrum))?;
         let own = self.data.own.map(|own| own.select(rows));
         let own = own.as_ref().map(|own| own.view());
         // Where the same rows are scored, a shape would fit their residuals.
@@ -249,8 +258,9 @@ impl<'a, 'd> Job<'a, 'd> {
                 lean: lean.as_ref().map(|l| l.view()),
                 groups: groups.as_deref(),
             };
-            Shape::learn(on, self.seed.child(streams::SHAPES.at(stream)))
+            stage("shape", || Shape::learn(on, self.seed.child(streams::SHAPES.at(stream))))
         });
+        piece.advance(self.plan.spread(rows.len()))?;
         let scores = residual * log_scale.mapv(|l| (-l).exp());
         Ok(Choice { candidate, weights, scale, shape: shape.flatten(), scores })
     }
@@ -283,7 +293,7 @@ impl<'a, 'd> Job<'a, 'd> {
     /// (y − μ)/s at rows the model has not seen, with the scale of the side on which y lies.
     fn scores(&self, model: &FoldModel, rows: &[usize]) -> Result<Vec<f64>> {
         let scorer = Scorer::new(lower::models_plan(&[model], self.data.features.ncols()));
-        let columns = scored(&scorer, self.data, rows)?;
+        let columns = stage("predictions of held-out rows", || scored(&scorer, self.data, rows))?;
         let score = |(i, &r): (usize, &usize)| signed_score(self.data.y[r], &columns, i, (r, 0));
         rows.iter().enumerate().map(score).collect()
     }

@@ -9,15 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use super::fit::scored;
 use super::lower;
-use crate::base::Work;
-use crate::base::{Error, Result, Seed, streams};
+use crate::base::{Cost, Error, Piece, Result, Seed, Work, stage, stage_at, streams};
 use crate::network::{Activation, StoNet};
 use crate::rows::regression::Single;
 use crate::score::Scorer;
 use crate::sparse::ridge::{Beside, Clip, Components, Regression, Ridge, Spectrum};
 use crate::train::imputation::Packed;
 use crate::train::tuning::path_of;
-use crate::train::{Algorithm, Asghmc, Fit, Iro, Trainer, Walk, cancelled_with};
+use crate::train::{Algorithm, Asghmc, Fit, Iro, Trainer, Walk, spending, training};
 
 /// κ where none is set.
 const KAPPAS: [f64; 4] = [0.001, 0.006, 0.035, 0.2];
@@ -142,13 +141,15 @@ impl StoNetSettings {
         start: &StoNet,
         data: &Packed,
         seed: Seed,
-        work: &Work<'_>,
+        piece: &Piece<'_, '_>,
         seen: &mut dyn FnMut(&StoNet) -> Result<bool>,
     ) -> Result<Vec<Fit>> {
         let trainer = self.trainer_for(data.rows);
+        let costs = self.costs(&start.widths(), data.rows);
         let asghmc = |seen: &mut dyn FnMut(&StoNet) -> Result<bool>| {
             path_of(&trainer, start, self.kappas(), Walk::Warm, seen, |t, from, i| {
-                t.fit_packed(from, data, seed.child(streams::path::ASGHMC.at(i as usize)), &mut cancelled_with(work))
+                let i = i as usize;
+                t.fit_packed(from, data, seed.child(streams::path::ASGHMC.at(i)), &mut spending(piece, costs[i]))
             })
         };
         if self.algorithm == Algorithm::Asghmc {
@@ -157,7 +158,8 @@ impl StoNetSettings {
         let rows = data.unpack()?;
         let polish = |kappa: f64, from: &StoNet, i: usize| {
             let iro = Iro { kappa, ..self.iro.clone() };
-            iro.fit(from, &rows, seed.child(streams::path::IRO.at(i)), &mut cancelled_with(work))
+            let seed = seed.child(streams::path::IRO.at(i));
+            stage_at("StoNets", kappa, || iro.fit(from, &rows, seed, &mut spending(piece, costs[i])))
         };
         let starts: Vec<(f64, StoNet)> = match self.algorithm {
             Algorithm::Iro => self.kappas().iter().map(|&kappa| (kappa, start.clone())).collect(),
@@ -173,14 +175,29 @@ impl StoNetSettings {
         Ok(fits)
     }
 
+    /// What the path costs at every κ, on so many rows.
+    fn costs(&self, widths: &[usize], rows: usize) -> Vec<Cost> {
+        let epochs = self.trainer_for(rows).epochs;
+        let at = |i: usize| training(widths, rows, if i == 0 { epochs } else { epochs.div_ceil(2) });
+        (0..self.kappas().len()).map(at).collect()
+    }
+
+    /// What the whole path costs.
+    pub(crate) fn cost(&self, inputs: usize, outputs: usize, rows: usize) -> Cost {
+        self.costs(&self.widths(inputs, outputs), rows).into_iter().sum()
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         Error::check(!self.hidden.contains(&0), "hidden", &self.hidden, "all positive")?;
         Error::check(self.steps >= 1, "steps", self.steps, "at least 1")
     }
 
     pub(crate) fn start(&self, inputs: usize, outputs: usize, seed: Seed) -> Result<StoNet> {
-        let widths: Vec<usize> = [inputs].into_iter().chain(self.hidden.iter().copied()).chain([outputs]).collect();
-        StoNet::random(&widths, Activation::Tanh, seed)
+        StoNet::random(&self.widths(inputs, outputs), Activation::Tanh, seed)
+    }
+
+    fn widths(&self, inputs: usize, outputs: usize) -> Vec<usize> {
+        [inputs].into_iter().chain(self.hidden.iter().copied()).chain([outputs]).collect()
     }
 }
 
@@ -320,8 +337,8 @@ impl Closed {
         let mut all = Vec::new();
         let mut spectrum = None;
         if members.ridge || members.quadratic || scale {
-            let of = Spectrum::new(data.features, rows, work)?;
-            all = ridges(members, &of, data, rows, work)?;
+            let of = stage("eigenvalues", || Spectrum::new(data.features, rows, work))?;
+            all = stage("ridge regressions", || ridges(members, &of, data, rows, work))?;
             spectrum = Some(of);
         }
         if let Some(d) = data.prediction.filter(|_| members.network) {

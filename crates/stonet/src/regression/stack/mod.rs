@@ -11,6 +11,7 @@
 //! ```
 //! Nothing that judges row i has seen it, so the CV+ bound holds.
 
+mod cost;
 mod decomposition;
 mod fit;
 mod folds;
@@ -31,7 +32,7 @@ pub use own::OwnWidth;
 pub use scale::ScaleModel;
 pub use shape::Shape;
 
-use crate::base::{Error, Result, Seed, Ticker};
+use crate::base::{Cost, Error, Result, Seed, Ticker};
 use crate::conformal::ConditionalScores;
 use crate::conformal::buckets::Buckets;
 use crate::conformal::ranks::Scores;
@@ -39,6 +40,7 @@ use crate::network::StoNet;
 use crate::rows::OwnKind;
 use crate::rows::regression::Single;
 use crate::train::TuningCurve;
+use cost::Plan;
 use fit::Job;
 pub(crate) use fit::{columns_of, signed_score};
 
@@ -162,7 +164,7 @@ impl Stack {
         seed: Seed,
         tick: Ticker<'_>,
     ) -> Result<(FittedStack, Vec<TuningCurve>)> {
-        self.job(data, seed, tick)?.run()
+        self.job(data, seed, tick, self.scheme)?.run()
     }
 
     /// The model of all rows alone, which others are to score.
@@ -172,36 +174,43 @@ impl Stack {
         seed: Seed,
         tick: Ticker<'_>,
     ) -> Result<(FoldModel, Vec<TuningCurve>)> {
-        self.job(data, seed, tick)?.run_sample()
+        // All rows are fitted on.
+        self.job(data, seed, tick, Scheme::Split { share: 1.0 })?.run_sample()
     }
 
-    fn job<'a, 'd>(&'a self, data: &'a Single<'d>, seed: Seed, tick: Ticker<'a>) -> Result<Job<'a, 'd>> {
+    fn job<'a, 'd>(
+        &'a self,
+        data: &'a Single<'d>,
+        seed: Seed,
+        tick: Ticker<'a>,
+        scheme: Scheme,
+    ) -> Result<Job<'a, 'd>> {
         self.validate()?;
-        let members = self
-            .members
-            .available(data.prediction.is_some(), data.own.is_some_and(|own| own.kind() == OwnKind::Quantiles));
+        let plan = self.plan(data, data.y.len(), scheme);
         Error::check(
-            members.any(),
+            plan.members.any(),
             "members",
             self.members,
             "some that do not need the network's prediction, or give it",
         )?;
-        Ok(Job::new(self, members, data, seed, tick))
+        Ok(Job::new(self, data, seed, tick, plan))
+    }
+
+    /// What is fitted on so many rows of data like these.
+    fn plan(&self, data: &Single<'_>, rows: usize, scheme: Scheme) -> Plan {
+        let quantiles = data.own.is_some_and(|own| own.kind() == OwnKind::Quantiles);
+        let members = self.members.available(data.prediction.is_some(), quantiles);
+        Plan { members, scheme, rows, features: data.features.ncols() }
+    }
+
+    /// What a fit on so many rows of data like these costs.
+    pub(crate) fn cost(&self, data: &Single<'_>, rows: usize) -> Cost {
+        self.plan(data, rows, self.scheme).cost(self)
     }
 
     /// Whether every member predicts rows that it has not seen without another fit.
     pub(crate) fn closed_form(&self) -> bool {
         !self.members.stonet && !self.members.skip
-    }
-
-    /// How often all members are fitted.
-    pub(crate) fn fits(&self) -> usize {
-        match self.scheme {
-            Scheme::Nested if self.closed_form() => self.folds,
-            Scheme::Nested => self.folds + self.folds * (self.folds - 1) / 2,
-            Scheme::Same => self.folds,
-            Scheme::Split { .. } => self.folds + 1,
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use ndarray::{Array1, Axis};
 
 use super::members::{Member, Members, Scaled, StoNetSettings, predictions};
 use super::watch::Watch;
-use crate::base::{Error, Result, Seed, Work, streams};
+use crate::base::{Cost, Error, Piece, Result, Seed, Work, streams};
 use crate::network::{Activation, Layer, StoNet};
 use crate::rows::Standardizer;
 use crate::rows::dataset::target_mean;
@@ -31,13 +31,27 @@ pub(super) struct Place<'a, 'd> {
 /// Looks at candidates one by one, and says whether the next is wanted.
 type Seen<'a> = &'a mut (dyn FnMut(Member) -> Result<bool> + Send);
 
+/// The work of one path of the StoNet and of one of the skip member, where they are there.
+type Pieces<'a> = [Option<Piece<'a, 'a>>; 2];
+
 impl Place<'_, '_> {
     /// Candidates of the StoNet and of the skip member as far as they are wanted; `first` and `second` see them.
     fn each(&self, first: Option<Seen<'_>>, second: Option<Seen<'_>>) -> Result<()> {
+        let pieces = self.pieces();
         if first.is_none() && second.is_none() {
             return Ok(());
         }
-        Inputs::new(self)?.each(self.seed, first, second)
+        Inputs::new(self)?.each(self.seed, pieces, first, second)
+    }
+
+    /// The work of one path of each member. What is not trained of it is taken off the work.
+    fn pieces(&self) -> Pieces<'_> {
+        [self.members.stonet, self.members.skip].map(|there| there.then(|| self.work.piece(self.cost())))
+    }
+
+    /// What the path of one member costs.
+    fn cost(&self) -> Cost {
+        self.settings.cost(self.data.features.ncols(), 1, self.rows.len())
     }
 
     /// All candidates of the members that are there.
@@ -61,13 +75,14 @@ impl Place<'_, '_> {
     /// One candidate of each by its number: that of the StoNet, and that of the skip member. Paths end there, and a
     /// member without a number is not fitted. Of two starts, the better one is returned.
     pub(super) fn chosen(&self, numbers: [Option<usize>; 2]) -> Result<[Option<Member>; 2]> {
+        let [one, other] = [self.pieces(), self.pieces()];
         if numbers == [None, None] {
             return Ok([None, None]);
         }
         let inputs = Inputs::new(self)?;
         let (first, second) = rayon::join(
-            || inputs.chosen(self.seed, numbers),
-            || inputs.chosen(self.seed.child(streams::members::SECOND), numbers),
+            || inputs.chosen(self.seed, one, numbers),
+            || inputs.chosen(self.seed.child(streams::members::SECOND), other, numbers),
         );
         let ([stonet, skip], [other_stonet, other_skip]) = (first?, second?);
         Ok([self.better(stonet, other_stonet)?, self.better(skip, other_skip)?])
@@ -117,16 +132,33 @@ impl<'a, 'd> Inputs<'a, 'd> {
     }
 
     /// Candidates of both members as far as they are wanted.
-    fn each(&self, seed: Seed, first: Option<Seen<'_>>, second: Option<Seen<'_>>) -> Result<()> {
+    fn each(
+        &self,
+        seed: Seed,
+        [stonet, skip]: Pieces<'_>,
+        first: Option<Seen<'_>>,
+        second: Option<Seen<'_>>,
+    ) -> Result<()> {
         let (a, b) = rayon::join(
-            || first.map_or(Ok(()), |seen| self.stonet(seed.child(streams::members::STONET), seen)),
-            || second.map_or(Ok(()), |seen| self.skip(seed.child(streams::members::SKIP), seen)),
+            || match first.zip(stonet) {
+                Some((seen, piece)) => self.stonet(seed.child(streams::members::STONET), &piece, seen),
+                None => Ok(()),
+            },
+            || match second.zip(skip) {
+                Some((seen, piece)) => self.skip(seed.child(streams::members::SKIP), &piece, seen),
+                None => Ok(()),
+            },
         );
         a.and(b)
     }
 
     /// One candidate of each member by its number, where it has one.
-    fn chosen(&self, seed: Seed, [stonet, skip]: [Option<usize>; 2]) -> Result<[Option<Member>; 2]> {
+    fn chosen(
+        &self,
+        seed: Seed,
+        pieces: Pieces<'_>,
+        [stonet, skip]: [Option<usize>; 2],
+    ) -> Result<[Option<Member>; 2]> {
         fn until<'a>(last: usize, found: &'a mut Option<Member>) -> impl FnMut(Member) -> Result<bool> + 'a {
             let mut next = 0;
             move |m| {
@@ -139,7 +171,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
         let [first, second] = &mut found;
         let mut first = stonet.map(|last| until(last, first));
         let mut second = skip.map(|last| until(last, second));
-        self.each(seed, first.as_mut().map(|f| f as Seen<'_>), second.as_mut().map(|f| f as Seen<'_>))?;
+        self.each(seed, pieces, first.as_mut().map(|f| f as Seen<'_>), second.as_mut().map(|f| f as Seen<'_>))?;
         drop((first, second));
         Ok(found)
     }
@@ -148,11 +180,11 @@ impl<'a, 'd> Inputs<'a, 'd> {
         self.place.settings.start(self.place.data.features.ncols(), 1, seed.child(streams::stonet::START))
     }
 
-    fn stonet(&self, seed: Seed, seen: Seen<'_>) -> Result<()> {
+    fn stonet(&self, seed: Seed, piece: &Piece<'_, '_>, seen: Seen<'_>) -> Result<()> {
         let Place { data, rows, .. } = self.place;
         let y = data.y.select(Axis(0), rows);
         let start = self.start(seed)?;
-        match self.path(y, &start, seed.child(streams::stonet::PATH), &mut |s| seen(Member::StoNet(s)))? {
+        match self.path(y, &start, seed.child(streams::stonet::PATH), piece, &mut |s| seen(Member::StoNet(s)))? {
             true => Ok(()),
             // A response without spread leaves nothing to learn but its mean.
             false => Err(Error::ConstantTarget { column: 0, value: data.y[rows[0]] }),
@@ -160,7 +192,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
     }
 
     /// Least squares on the network's prediction, without and with corrections of what it leaves.
-    fn skip(&self, seed: Seed, seen: Seen<'_>) -> Result<()> {
+    fn skip(&self, seed: Seed, piece: &Piece<'_, '_>, seen: Seen<'_>) -> Result<()> {
         let Place { data, rows, settings, .. } = self.place;
         let (Some(d), y) = (data.prediction, data.y.select(Axis(0), rows)) else {
             return Err(Error::NoPrediction { what: super::NAME });
@@ -183,7 +215,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
         }
         let start = StoNet::new(layers, Activation::Tanh, crate::network::Likelihood::Gaussian)?;
         let left = yc - dc * slope;
-        if !self.path(left, &start, seed.child(streams::stonet::PATH), &mut |s| see(Some(s)))? {
+        if !self.path(left, &start, seed.child(streams::stonet::PATH), piece, &mut |s| see(Some(s)))? {
             // As many candidates where nothing is left to correct, so that all folds have the same.
             for _ in settings.kappas() {
                 if !see(None)? {
@@ -201,6 +233,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
         y: Array1<f64>,
         start: &StoNet,
         seed: Seed,
+        piece: &Piece<'_, '_>,
         seen: &mut dyn FnMut(Scaled) -> Result<bool>,
     ) -> Result<bool> {
         let y = y.insert_axis(Axis(1));
@@ -216,7 +249,7 @@ impl<'a, 'd> Inputs<'a, 'd> {
         let packed = Packed { x: self.packed.clone(), y: targets, offset: None, rows: y.nrows() };
         let (mean, sd) = (scale.mean()[0], scale.sd()[0]);
         let scaled = |net: &StoNet| Scaled::new(self.clip.clone(), (mean, sd), net.clone());
-        self.place.settings.path(start, &packed, seed, self.place.work, &mut |net| seen(scaled(net)))?;
+        self.place.settings.path(start, &packed, seed, piece, &mut |net| seen(scaled(net)))?;
         Ok(true)
     }
 }
@@ -250,7 +283,7 @@ mod tests {
             let place = Place { settings: &settings, members, data: &data, rows: &all, seed, work: &work };
             let numbers = [Some(1), Some(2)];
             let inputs = Inputs::new(&place).unwrap();
-            let starts = [seed, seed.child(streams::members::SECOND)].map(|s| inputs.chosen(s, numbers).unwrap());
+            let starts = [seed, seed.child(streams::members::SECOND)].map(|s| inputs.chosen(s, place.pieces(), numbers).unwrap());
             for (m, kept) in place.chosen(numbers).unwrap().iter().enumerate() {
                 let [first, second] = [0, 1].map(|s: usize| error(&place, starts[s][m].as_ref().unwrap()));
                 assert_eq!(error(&place, kept.as_ref().unwrap()), first.min(second));

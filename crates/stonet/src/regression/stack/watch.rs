@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, ArrayView1, Axis};
 use super::fit::scored;
 use super::lower;
 use super::members::Member;
-use crate::base::Result;
+use crate::base::{Result, stage};
 use crate::rows::regression::Single;
 use crate::score::Scorer;
 
@@ -44,7 +44,7 @@ impl<'a, 'd> Watch<'a, 'd> {
     pub(super) fn see(&mut self, member: &Member) -> Result<bool> {
         let scorer = Scorer::new(lower::members_plan([member], self.data.features.ncols()));
         for fold in self.folds.iter_mut().filter(|f| !f.over) {
-            let mut columns = scored(&scorer, self.data, fold.rows)?;
+            let mut columns = stage("predictions of held-out rows", || scored(&scorer, self.data, fold.rows))?;
             fold.take(Array1::from(columns.swap_remove(0)), member.net().is_some());
         }
         Ok(self.folds.iter().any(|f| !f.over))
