@@ -11,7 +11,8 @@ use validity::judge::assert_kept;
 use validity::labels::{PLAIN, Rows, World};
 use validity::{Cell, Method};
 
-const REPLICATIONS: usize = 120;
+/// A thousand classes cost seconds each.
+const REPLICATIONS: usize = 40;
 const SCORES: [SetScore; 4] = [
     SetScore::Lac,
     SetScore::Aps { part: LabelPart::None },
