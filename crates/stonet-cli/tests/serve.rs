@@ -72,7 +72,10 @@ impl Served {
     }
 
     fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
-        let head = format!("{method} {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n",
+            body.len()
+        );
         answer(&self.raw(&[head.as_bytes(), body].concat()))
     }
 
@@ -106,7 +109,8 @@ impl Drop for Served {
 }
 
 fn answer(bytes: &[u8]) -> Answer {
-    let end = bytes.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(bytes)));
+    let end =
+        bytes.windows(4).position(|w| w == b"\r\n\r\n").unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(bytes)));
     let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     Answer { status, head: head.to_lowercase(), body: bytes[end + 4..].to_vec() }
@@ -204,13 +208,16 @@ fn classes_and_their_sets_come_as_their_labels() {
     assert!(answer["columns"]["set"][0].is_string());
 }
 
+/// Method, path, headers and body of a request, the status of its answer, and words of its message.
+type Case<'a> = (&'a str, &'a str, &'a str, &'a [u8], u16, &'a [&'a str]);
+
 #[test]
 fn what_is_wrong_is_said_with_its_status() {
     let desk = with_houses(400);
     desk.run(FIT_HOUSES);
     let served = Served::new(&desk, "head.stonet --max-body 1 --timeout 2");
     let json = "Content-Type: application/json\r\n";
-    let cases: [(&str, &str, &str, &[u8], u16, &[&str]); 12] = [
+    let cases: [Case<'_>; 12] = [
         ("POST", "/predict", json, b"{", 400, &["JSON of rows"]),
         ("POST", "/predict", json, b"\xff\xfe", 400, &["JSON of rows"]),
         ("POST", "/predict", json, br#"{"rows": [{"f0": 1}]}"#, 422, &["request body", "f1"]),
@@ -220,7 +227,14 @@ fn what_is_wrong_is_said_with_its_status() {
         ("POST", "/predict?what=1", json, b"{}", 400, &["parameter what", "there are level"]),
         ("POST", "/predict", "Content-Type: text/csv\r\n", b"f0\n1\n", 415, &["text/csv", "application/json"]),
         ("POST", "/predict", "", b"{}", 415, &["none"]),
-        ("POST", "/predict", "Content-Type: application/vnd.apache.arrow.stream\r\n", b"nonsense", 422, &["request body"]),
+        (
+            "POST",
+            "/predict",
+            "Content-Type: application/vnd.apache.arrow.stream\r\n",
+            b"nonsense",
+            422,
+            &["request body"],
+        ),
         ("GET", "/predict", "", b"", 405, &["POST"]),
         ("GET", "/nothing", "", b"", 404, &["/predict", "/metrics"]),
     ];
@@ -234,13 +248,15 @@ fn what_is_wrong_is_said_with_its_status() {
     let large = vec![b' '; (1 << 20) + 2];
     assert_eq!(served.send("POST", "/predict", json, &large).status, 413);
     // A body that stops in its middle.
-    let slow = served.raw(format!("POST /predict HTTP/1.1\r\nHost: here\r\n{json}Content-Length: 100\r\n\r\n{{\"rows\"").as_bytes());
+    let slow = served
+        .raw(format!("POST /predict HTTP/1.1\r\nHost: here\r\n{json}Content-Length: 100\r\n\r\n{{\"rows\"").as_bytes());
     let slow = answer(&slow);
     assert_eq!((slow.status, slow.message().contains("did not arrive within 2 s")), (408, true));
     // Nothing of HTTP, and a client that goes away in the middle.
     served.raw(&[0, 159, 146, 150, b'\r', b'\n', b'\r', b'\n']);
     let mut gone = served.connect();
-    gone.write_all(format!("POST /predict HTTP/1.1\r\nHost: here\r\n{json}Content-Length: 100\r\n\r\n{{").as_bytes()).unwrap();
+    gone.write_all(format!("POST /predict HTTP/1.1\r\nHost: here\r\n{json}Content-Length: 100\r\n\r\n{{").as_bytes())
+        .unwrap();
     gone.shutdown(Shutdown::Both).unwrap();
     let told = served.get("/metrics");
     let text = String::from_utf8(told.body.clone()).unwrap();
@@ -279,7 +295,10 @@ fn a_request_under_way_is_answered_before_the_end() {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let text = body(&desk, "test.csv", &names).to_string();
     let mut stream = served.connect();
-    let head = format!("POST /predict HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n", text.len());
+    let head = format!(
+        "POST /predict HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        text.len()
+    );
     let (first, rest) = text.as_bytes().split_at(text.len() / 2);
     stream.write_all(&[head.as_bytes(), first].concat()).unwrap();
     std::thread::sleep(Duration::from_millis(300));

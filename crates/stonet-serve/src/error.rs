@@ -40,7 +40,9 @@ pub enum Error {
         found: String,
     },
     /// A body that is too large.
-    #[error("the body is larger than {limit} bytes; send fewer rows at a time, or start the server with a larger --max-body")]
+    #[error(
+        "the body is larger than {limit} bytes; send fewer rows at a time, or start the server with a larger --max-body"
+    )]
     TooLarge {
         /// The most that is taken.
         limit: usize,

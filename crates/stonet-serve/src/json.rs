@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Float32Type, Float64Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
+};
 use arrow_schema::{DataType, Field, Schema};
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -110,7 +112,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<RecordBatch> {
         return Err(wrong(format!("column `{name}` has {} values, and the first column has {rows}", cells.len())));
     }
     let arrays = columns.iter().map(|(name, cells)| array(name, cells)).collect::<Result<Vec<ArrayRef>>>()?;
-    let field = |((name, _), array): (&(String, Vec<Cell>), &ArrayRef)| Field::new(name, array.data_type().clone(), true);
+    let field =
+        |((name, _), array): (&(String, Vec<Cell>), &ArrayRef)| Field::new(name, array.data_type().clone(), true);
     let schema = Schema::new(columns.iter().zip(&arrays).map(field).collect::<Vec<_>>());
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options).map_err(|e| wrong(e.to_string()))
@@ -136,7 +139,9 @@ fn turned(rows: Vec<Entries<Cell>>) -> Result<Vec<(String, Vec<Cell>)>> {
             let free = place.and_then(|place| columns.get_mut(place)).filter(|(_, cells)| cells.len() == number);
             match free {
                 Some((_, cells)) => cells.push(cell),
-                None => return Err(wrong(format!("row {number} has a value `{name}` that row 0 does not have, or twice"))),
+                None => {
+                    return Err(wrong(format!("row {number} has a value `{name}` that row 0 does not have, or twice")));
+                }
             }
         }
     }

@@ -43,7 +43,11 @@ impl Metrics {
         registry.register("head", "The head that is served", head);
         registry.register("requests", "Requests that were answered, by path and status", requests.clone());
         registry.register("rows", "Rows that were predicted", rows.clone());
-        registry.register("predict_seconds", "Seconds from the first byte of a prediction's body to its answer", seconds.clone());
+        registry.register(
+            "predict_seconds",
+            "Seconds from the first byte of a prediction's body to its answer",
+            seconds.clone(),
+        );
         registry.register("predictions_under_way", "Predictions that are being computed", under_way.clone());
         Metrics { registry, requests, rows, seconds, under_way }
     }

@@ -174,7 +174,8 @@ fn settings(usual: &ScoreSettings, query: &[(String, String)]) -> Result<ScoreSe
         }
         seen.push(name);
         let numbers = || {
-            let one = |text: &str| text.trim().parse::<f64>().map_err(|_| wrong(format!("has `{text}`, which is no number")));
+            let one =
+                |text: &str| text.trim().parse::<f64>().map_err(|_| wrong(format!("has `{text}`, which is no number")));
             value.split(',').map(one).collect::<Result<Vec<f64>>>()
         };
         let fractions = || {
@@ -221,14 +222,20 @@ mod tests {
     use super::*;
 
     fn asked(query: &[(&str, &str)]) -> Result<ScoreSettings> {
-        settings(&ScoreSettings::default(), &query.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect::<Vec<_>>())
+        settings(
+            &ScoreSettings::default(),
+            &query.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect::<Vec<_>>(),
+        )
     }
 
     #[test]
     fn queries_are_settings() {
         let found = asked(&[("level", "0.8, 0.95"), ("side", "lower"), ("below", "-1,2e3"), ("joint", "")]).unwrap();
         let levels: Vec<f64> = found.levels.iter().map(|l| l.get()).collect();
-        assert_eq!((levels, found.side, found.below, found.joint), (vec![0.8, 0.95], Side::Lower, vec![-1.0, 2000.0], true));
+        assert_eq!(
+            (levels, found.side, found.below, found.joint),
+            (vec![0.8, 0.95], Side::Lower, vec![-1.0, 2000.0], true)
+        );
         assert_eq!(asked(&[("sets", "columns")]).unwrap().sets, Some(SetColumns::Columns));
     }
 

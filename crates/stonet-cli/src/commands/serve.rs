@@ -70,7 +70,10 @@ impl Serve {
         };
         let wanted = SocketAddr::new(self.host, self.port);
         let server = Server::bind(predictor, wanted, limits).map_err(|e| {
-            Error::flag("--port", format!("{}: cannot listen at {wanted} ({e}); choose another port or --host", self.port))
+            Error::flag(
+                "--port",
+                format!("{}: cannot listen at {wanted} ({e}); choose another port or --host", self.port),
+            )
         })?;
         let address = server.address();
         if !address.ip().is_loopback() {
@@ -78,7 +81,8 @@ impl Serve {
                 "{address} can be reached from other machines, without a password and without encryption; put a proxy in front of it"
             ));
         }
-        let started = json!({ "schema": "stonet.serve/1", "address": address.to_string(), "url": format!("http://{address}") });
+        let started =
+            json!({ "schema": "stonet.serve/1", "address": address.to_string(), "url": format!("http://{address}") });
         console.result(&started, || format!("Listening at http://{address}/predict; Ctrl-C ends it.\n"))?;
         console::ends_in_order();
         console.compute(|| {

@@ -166,7 +166,8 @@ impl Decoder {
     /// Takes so many bytes of the room that is left.
     fn make_room(&mut self, bytes: u64) -> std::result::Result<(), String> {
         let left = self.room.checked_sub(bytes);
-        self.room = left.ok_or_else(|| format!("its messages unfold to more than is allowed, by {} bytes", bytes - self.room))?;
+        self.room =
+            left.ok_or_else(|| format!("its messages unfold to more than is allowed, by {} bytes", bytes - self.room))?;
         Ok(())
     }
 }

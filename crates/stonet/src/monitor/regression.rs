@@ -7,7 +7,7 @@ use super::cells::{Cells, Counts};
 use super::process::{Process, Quantity};
 use super::state::{Monitor, MonitorSettings};
 use crate::base::{Error, Result};
-use crate::regression::{FittedRegressor, FoldScorer};
+use crate::regression::{Counted, FittedRegressor, FoldScorer};
 use crate::rows::{Intervals, RegressionInputs, Side};
 
 /// Watches a regression head.
@@ -160,7 +160,7 @@ fn disagreement(folds: &[[Vec<f64>; 3]], network: Option<Vec<f64>>) -> Vec<f64> 
 /// Half of α for the scores, half for the targets.
 fn answers(
     head: &FittedRegressor,
-    past: Option<&[Vec<(&[f64], Option<&[f64]>)>]>,
+    past: Option<&[Vec<Counted<'_>>]>,
     baseline: Option<&Baseline>,
     alarm: f64,
 ) -> Result<Vec<Process>> {
@@ -209,12 +209,11 @@ fn inputs(targets: usize, disagreement: bool, baseline: Option<&Baseline>, alarm
     with_columns(joint, baseline, alarm)
 }
 
+/// A quantity, its cells, and the calibration rows in those of them that are not empty.
+pub(super) type Watched = (Quantity, Cells, Vec<(usize, u64)>);
+
 /// Quantities of a row as a whole and of its columns, with their parts of α.
-pub(super) fn with_columns(
-    joint: Vec<(Quantity, Cells, Vec<(usize, u64)>)>,
-    baseline: Option<&Baseline>,
-    alarm: f64,
-) -> Result<Vec<Process>> {
+pub(super) fn with_columns(joint: Vec<Watched>, baseline: Option<&Baseline>, alarm: f64) -> Result<Vec<Process>> {
     let columns = baseline.map_or(0, Baseline::columns);
     let share = if columns == 0 { alarm } else { 0.5 * alarm } / joint.len().max(1) as f64;
     let joint = joint.into_iter().map(|(quantity, cells, filled)| Process::new(quantity, cells, &filled, share, true));

@@ -16,6 +16,9 @@ pub(crate) struct FoldScorer<'a> {
     scorer: Scorer,
 }
 
+/// Scores, and how often each counts; once where nothing is said.
+pub(crate) type Counted<'a> = (&'a [f64], Option<&'a [f64]>);
+
 /// Columns μ, s⁺ and s⁻ of one fold.
 type Fold = [Vec<f64>; 3];
 
@@ -33,7 +36,7 @@ impl<'a> FoldScorer<'a> {
 
     /// Scores of calibration rows, by target and fold, each with how often it counts; none where the rows of a fold
     /// helped to choose its model, or where rows come in groups: then they are not exchangeable with new ones.
-    pub(crate) fn past(&self) -> Option<Vec<Vec<(&'a [f64], Option<&'a [f64]>)>>> {
+    pub(crate) fn past(&self) -> Option<Vec<Vec<Counted<'a>>>> {
         let fresh = self.head.settings.stack().is_some_and(|s| s.scheme != Scheme::Same);
         (fresh && !self.head.groups).then(|| self.stacks.iter().map(|s| s.scores.signed().collect()).collect())
     }

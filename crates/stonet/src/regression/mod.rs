@@ -20,7 +20,7 @@ mod within;
 use serde::{Deserialize, Serialize};
 
 pub use eve::Select;
-pub(crate) use folds::FoldScorer;
+pub(crate) use folds::{Counted, FoldScorer};
 pub use guarantee::{Guarantee, seen_in_training};
 pub use method::Kind;
 pub use sample::UncalibratedRegressor;

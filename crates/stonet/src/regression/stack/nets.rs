@@ -283,7 +283,8 @@ mod tests {
             let place = Place { settings: &settings, members, data: &data, rows: &all, seed, work: &work };
             let numbers = [Some(1), Some(2)];
             let inputs = Inputs::new(&place).unwrap();
-            let starts = [seed, seed.child(streams::members::SECOND)].map(|s| inputs.chosen(s, place.pieces(), numbers).unwrap());
+            let starts = [seed, seed.child(streams::members::SECOND)]
+                .map(|s| inputs.chosen(s, place.pieces(), numbers).unwrap());
             for (m, kept) in place.chosen(numbers).unwrap().iter().enumerate() {
                 let [first, second] = [0, 1].map(|s: usize| error(&place, starts[s][m].as_ref().unwrap()));
                 assert_eq!(error(&place, kept.as_ref().unwrap()), first.min(second));
