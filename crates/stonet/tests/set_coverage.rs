@@ -12,7 +12,7 @@ use validity::labels::{PLAIN, Rows, World};
 use validity::{Cell, Method};
 
 /// A thousand classes cost seconds each.
-const REPLICATIONS: usize = 40;
+const REPLICATIONS: usize = 120;
 const SCORES: [SetScore; 4] = [
     SetScore::Lac,
     SetScore::Aps { part: LabelPart::None },

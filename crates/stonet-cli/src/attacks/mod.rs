@@ -15,9 +15,13 @@ pub use heads::{onnx, stonet};
 pub use readers::{arrow, csv, idx, npy, npz, parquet, safetensors};
 pub use texts::{require, settings};
 
+/// A name, and what takes bytes.
+#[cfg(test)]
+type Target = (&'static str, fn(&[u8]));
+
 /// Every target by name.
 #[cfg(test)]
-const TARGETS: [(&str, fn(&[u8])); 11] = [
+const TARGETS: [Target; 11] = [
     ("arrow", arrow),
     ("csv", csv),
     ("idx", idx),

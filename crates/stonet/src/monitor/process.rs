@@ -274,7 +274,7 @@ mod tests {
         let values: Vec<f64> = (0..700).map(|i| f64::from(i % 13) * 0.3 - 1.0).collect();
         let seed = Seed::new(5);
         let mut parts = whole.clone();
-        add_all(std::slice::from_mut(&mut whole), 2, &[values.clone()], seed);
+        add_all(std::slice::from_mut(&mut whole), 2, std::slice::from_ref(&values), seed);
         for part in values.chunks(123) {
             add_all(std::slice::from_mut(&mut parts), 2, &[part.to_vec()], seed);
             let text = serde_json::to_string(&parts).unwrap();

@@ -21,6 +21,7 @@ type Named<F> = (&'static str, F);
 type Map = fn(&mut [f32], &[f32]);
 type Update = fn(LatentSlices<'_>, LatentStep);
 type Slope = fn(&mut [f32], &[f32], &mut [f32]);
+type Change<'a> = &'a dyn Fn(&mut [f32]);
 
 /// Numbers of both signs, some of them 0, others large.
 fn numbers(n: usize, seed: usize, size: f64) -> Vec<f64> {
@@ -54,7 +55,7 @@ fn singles(n: usize) -> Vec<Named<Vec<f32>>> {
         update(LatentSlices { back: &mut back, y: &mut y, a: &mut a, e: &mut e, v: &mut v }, step);
         all.push((name, [back, y, a, e, v].concat()));
     }
-    let proxes: [Named<&dyn Fn(&mut [f32])>; 3] = [
+    let proxes: [Named<Change<'_>>; 3] = [
         ("prox_lasso", &|w| prox_lasso(w, 0.3)),
         ("prox_scad", &|w| prox_scad(w, 0.5, 0.4, 3.7)),
         ("prox_mcp", &|w| prox_mcp(w, 0.5, 0.4, 3.0)),
@@ -108,7 +109,11 @@ fn doubles(n: usize) -> Vec<Named<Vec<f64>>> {
     axpy(&mut y, 0.7, &numbers(n, 4, 1.0));
     axpy_single(&mut wide, 0.7, &f);
     dot_single(&mut dot, &f, &x);
+    // Rows of three columns, of which some are left over after those that are added together.
+    let mut sums = vec![0.0; 3];
+    add_rows(&mut sums, &x[..n - n % 3]);
     vec![
+        ("add_rows", sums),
         ("tanh_in_place", tanh),
         ("exp_in_place", exp),
         ("exp_below", below),

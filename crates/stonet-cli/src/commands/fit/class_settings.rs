@@ -64,7 +64,7 @@ impl ClassTable {
         let (classifier, sets, accuracy) = self.split();
         let sets = sets.map(|SetTable { level, rule, scheme }| {
             let classifier = classifier.clone();
-            ClassSets { classifier, rule, scheme, level, ..ClassSets::default() }
+            ClassSets { classifier, rule, scheme, level }
         });
         ClassWanted { classifier, sets, accuracy, level: None }
     }
