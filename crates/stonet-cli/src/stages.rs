@@ -30,11 +30,11 @@ mod tests {
     fn shares_add_up_and_the_rest_has_a_line() {
         let one = |name: &'static str, kappa: Option<f64>, seconds: f64| StageTime { name, kappa, seconds, times: 1 };
         let text = table(&[one("reading", None, 0.5), one("StoNets", Some(0.006), 1.0)], 2.0);
-        let expected = "stage                       seconds    share\n\
-                        reading                       0.500   25.0 %\n\
-                        StoNets, kappa 6.000e-3       1.000   50.0 %\n\
-                        other                         0.500   25.0 %\n\
-                        total                         2.000  100.0 %";
+        let expected = "stage                      seconds    share\n\
+                        reading                      0.500   25.0 %\n\
+                        StoNets, kappa 6.000e-3      1.000   50.0 %\n\
+                        other                        0.500   25.0 %\n\
+                        total                        2.000  100.0 %";
         assert_eq!(text, expected);
         assert!(table(&[], 0.0).contains("total"));
     }

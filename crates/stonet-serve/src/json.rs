@@ -108,6 +108,11 @@ pub(crate) fn read(bytes: &[u8]) -> Result<RecordBatch> {
         }
         _ => return Err(wrong("give either \"rows\", a list of objects, or \"columns\", an object of lists")),
     };
+    let mut names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+    names.sort_unstable();
+    if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return Err(wrong(format!("column `{}` is there twice", twice[0])));
+    }
     if let Some((name, cells)) = columns.iter().find(|(_, cells)| cells.len() != rows) {
         return Err(wrong(format!("column `{name}` has {} values, and the first column has {rows}", cells.len())));
     }

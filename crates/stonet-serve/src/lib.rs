@@ -14,6 +14,7 @@
 
 // A module uses only modules above it; `tests/rooms.rs` of stonet-cli checks that.
 mod error;
+mod limits;
 mod json;
 mod arrow;
 mod predictor;
@@ -23,5 +24,6 @@ mod routes;
 mod server;
 
 pub use error::{Error, Result};
+pub use limits::Limits;
 pub use predictor::Predictor;
-pub use server::{Limits, Server};
+pub use server::Server;

@@ -14,10 +14,10 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use crate::error::{Error, Result, refused};
+use crate::limits::Limits;
 use crate::metrics::{self, Metrics};
 use crate::openapi;
 use crate::predictor::{Form, Predictor};
-use crate::server::Limits;
 
 /// What all requests share.
 pub(crate) struct App {

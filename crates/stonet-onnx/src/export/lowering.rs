@@ -109,7 +109,10 @@ impl<'p> Lowering<'p> {
                 self.graph.chosen(all, width, columns)
             }
             Op::Clamp { of, clamps } => self.clamp(*of, clamps)?,
-            Op::Combine { of, weights } => self.combine(*of, weights)?,
+            Op::Combine { of, weights } => match ends_picked(self.op(*of), weights) {
+                Some(columns) => self.columns(*of, &columns)?,
+                None => self.combine(*of, weights)?,
+            },
             Op::Activate { of, activation } => self.with(*of, |g, y| g.activation(y, *activation))?,
             Op::Slope { of, activation } => self.slope(*of, *activation)?,
             Op::Sum { parts, constant } => self.sum(parts, *constant)?,
@@ -280,6 +283,16 @@ fn conditional() -> Error {
         why: "each row needs a linear program, which has no ONNX operators".into(),
         remedy: "predict with `stonet predict` or the Python package, or fit without conditional",
     }
+}
+
+/// The columns that combinations of the ends of an interval stand for, each by itself. A product with the others would
+/// turn an infinite end into no number.
+fn ends_picked(of: &Op, weights: &Sparse) -> Option<Vec<usize>> {
+    let one = |(bias, entries): (f64, &[(usize, f64)])| match entries {
+        [(column, 1.0)] if bias == 0.0 => Some(*column),
+        _ => None,
+    };
+    if matches!(of, Op::Ends { .. }) { weights.rows().map(one).collect() } else { None }
 }
 
 fn unknown() -> Error {
