@@ -227,7 +227,7 @@ def control(
     >>> bool((y[2500:][answer] == "spam").mean() > 0.85)
     True
     """
-    shared = {
+    shared: dict[str, Any] = {
         "want": str(want),
         "confidence": None if confidence is None else float(confidence),
         "seed": seed_of(random_state),
