@@ -17,14 +17,18 @@ use crate::output;
 /// Write a head as an ONNX graph; with --network one file goes from raw inputs to intervals or probabilities
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.8,0.95\n  stonet export head.stonet -o sure.onnx --network network.onnx\n  stonet export head.stonet -o decided.onnx --rule rule.json"
+    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.8,0.95\n  stonet export head.stonet -o sure.onnx --network network.onnx\n  stonet export head.stonet -o decided.onnx --rule rule.json\n  stonet export head.stonet --triton models/price --network network.onnx"
 )]
 pub struct Export {
     /// The head, made by `stonet fit`
     head: PathBuf,
     /// The ONNX file to write
-    #[arg(short, long, value_name = "FILE.onnx")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "FILE.onnx", required_unless_present = "triton")]
+    output: Option<PathBuf>,
+    /// Write a model of a Triton repository instead: FOLDER/1/model.onnx and FOLDER/config.pbtxt; the model has the folder's
+    /// name
+    #[arg(long, value_name = "FOLDER", conflicts_with = "output")]
+    triton: Option<PathBuf>,
     /// The network to append the head to
     #[arg(long, value_name = "NETWORK.onnx")]
     network: Option<PathBuf>,
@@ -50,6 +54,8 @@ pub struct Export {
 struct Summary {
     schema: &'static str,
     output: String,
+    /// Triton's description of the file, where one was written.
+    config: Option<String>,
     head: String,
     network: Option<String>,
     inputs: Vec<String>,
@@ -80,7 +86,7 @@ impl Export {
     pub fn run(self, console: &Console) -> Result<()> {
         let read: Vec<&Path> =
             [self.head.as_path()].into_iter().chain(self.network.as_deref()).chain(self.asked.files()).collect();
-        output::check_named("--output", &self.output, "onnx", "head.onnx", &read)?;
+        let place = self.place(&read)?;
         let model = Model::load(&self.head)?;
         if self.network.is_some() {
             in_order(&model)?;
@@ -109,12 +115,21 @@ impl Export {
             }
         };
         // Read again before it is written: what no one could open is an error now.
-        let whole = Network::from_bytes(bytes, &self.output)?;
-        files::write_bytes(&self.output, whole.bytes())?;
+        let whole = Network::from_bytes(bytes, &place.onnx)?;
+        let config = place.config.as_ref().map(|(path, name)| Ok::<_, Error>((path, whole.triton_config(name)?)));
+        let config = config.transpose()?;
+        if let Some(folder) = place.onnx.parent().filter(|_| config.is_some()) {
+            files::create_dir(folder)?;
+        }
+        files::write_bytes(&place.onnx, whole.bytes())?;
+        if let Some((path, text)) = &config {
+            files::write(path, text)?;
+        }
         let names = |all: &[stonet_onnx::TensorInfo]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
         let summary = Summary {
             schema: "stonet.export/1",
-            output: self.output.display().to_string(),
+            output: place.onnx.display().to_string(),
+            config: place.config.as_ref().map(|(path, _)| path.display().to_string()),
             head: self.head.display().to_string(),
             network: self.network.as_ref().map(|n| n.display().to_string()),
             inputs: names(whole.inputs()),
@@ -143,7 +158,37 @@ impl Export {
     }
 }
 
+/// Where the file goes.
+struct Place {
+    onnx: PathBuf,
+    /// Triton's description of it, and the name of the model there.
+    config: Option<(PathBuf, String)>,
+}
+
 impl Export {
+    /// Fails early where nothing can be written.
+    fn place(&self, read: &[&Path]) -> Result<Place> {
+        let Some(folder) = &self.triton else {
+            let onnx = self.output.clone().unwrap_or_default();
+            output::check_named("--output", &onnx, "onnx", "head.onnx", read)?;
+            return Ok(Place { onnx, config: None });
+        };
+        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+        let name = name.ok_or_else(|| Error::flag("--triton", "must end in the model's name, such as models/price"))?;
+        if folder.exists() && !folder.is_dir() {
+            let why = format!("{} is a file; name the model's folder, such as models/price", folder.display());
+            return Err(Error::flag("--triton", why));
+        }
+        let (onnx, config) = (folder.join("1").join("model.onnx"), folder.join("config.pbtxt"));
+        for path in [&onnx, &config] {
+            if path.is_dir() {
+                return Err(Error::IsFolder { path: path.clone() });
+            }
+            stonet_io::check_output(path, read)?;
+        }
+        Ok(Place { onnx, config: Some((config, name)) })
+    }
+
     /// The network's inputs that a head was fitted on beside the features, by number.
     fn further(&self, model: &Model, network: &Network) -> Result<Vec<usize>> {
         if model.columns.also == 0 {
