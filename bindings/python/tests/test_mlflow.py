@@ -46,6 +46,6 @@ def test_what_is_wrong_is_named(head, tmp_path):
 
     with pytest.raises(TypeError, match="there is no levels"):
         stonet.mlflow.save_model(head, tmp_path / "model", levels=0.9)
-    with pytest.raises(TypeError, match="head is a str|head is a int"):
+    with pytest.raises(TypeError, match="head is a int"):
         stonet.mlflow.save_model(3, tmp_path / "model")
     assert not (tmp_path / "model").exists()

@@ -64,18 +64,18 @@ def test_what_does_not_fit_is_refused(head, tmp_path):
     before = watch.report()
     with pytest.raises(ValueError, match="rows"):
         watch.update(rows(50, 7)[0], rows(49, 7)[1])
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="features"):
         watch.update(np.zeros((5, 4)))
     assert watch.report() == before
     watch.save(path)
-    with pytest.raises(ValueError, match="begun with alarm= 0.05, and not 0.01"):
+    with pytest.raises(ValueError, match=r"begun with alarm= 0\.05, and not 0\.01"):
         stonet.monitor(head, rows(5, 1)[0], state=path, alarm=0.01)
     other = stonet.PostStoNetRegressor(interval="fast").fit(*rows(300, 8))
     with pytest.raises(ValueError, match="another head"):
         stonet.Monitor.load(path, other)
     state = json.loads(path.read_text())
     path.write_text(path.read_text().replace('"rows":50', '"rows":49', 1))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"watch\.json"):
         stonet.Monitor.load(path, head)
     state["checksum"] = "0" * 16
     path.write_text(json.dumps(state, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""Heads after their deployment: are new rows still like those that they were calibrated on?"""
+"""Heads after their deployment: whether new rows are still like those that they were calibrated on."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ class Monitor:
     ) -> None:
         self.head = head
         self._watched = _core_of(head).begin_monitor(
-            alarm=float(alarm), level=None if level is None else arguments.level("level", level), seed=seed_of(random_state)
+            alarm=float(alarm),
+            level=None if level is None else arguments.level("level", level),
+            seed=seed_of(random_state),
         )
 
     def update(

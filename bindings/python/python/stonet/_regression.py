@@ -77,7 +77,8 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         Random seed; None is 1, so that results can always be repeated.
     fingerprints : bool, default=True
         Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that
-        were fitted on. Anyone with the file can test whether a row is among them.
+        were fitted on. Anyone with the file can test whether a row is among them. Counts of the rows in cells of every
+        column are kept with them, for `stonet.monitor` and the novelty of ``explain``.
     train_error : float, optional
         The network's root mean squared error on its training rows; ``fit`` warns where the rows of the fit look like
         training rows. Needs the network's own predictions.

@@ -13,21 +13,18 @@ import json
 import tempfile
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import __version__
 from ._files import load as load_head
 from ._rule_text import rule_text
 from ._score import head_bytes, score
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
 # What a request may ask for, as `stonet.score` calls it.
 ASKED = ("level", "side", "joint", "quantiles", "below", "sets", "accuracy")
 
 
-def _mlflow() -> ModuleType:
+def _mlflow() -> Any:
     try:
         import mlflow.pyfunc
     except ImportError as e:
@@ -39,7 +36,7 @@ def _flavour() -> Any:
     """Return an object that MLflow can load and call; its class needs MLflow to exist."""
     from mlflow.pyfunc import PythonModel
 
-    class Head(PythonModel):
+    class Head(PythonModel):  # type: ignore[misc]
         """A head, what is asked of it, and perhaps a rule and a network."""
 
         def load_context(self, context: Any) -> None:
@@ -70,10 +67,14 @@ def _parts(head: Any, network: Any, rule: Any, asked: dict[str, Any], folder: Pa
     """Write the files of a model, and return where they are."""
     unknown = sorted(set(asked) - set(ASKED))
     if unknown:
-        raise TypeError(f"there is no {', '.join(unknown)}; give {', '.join(ASKED)}, or an argument of MLflow in mlflow={{}}")
+        raise TypeError(
+            f"there is no {', '.join(unknown)}; give {', '.join(ASKED)}, or an argument of MLflow in mlflow={{}}"
+        )
     data, own = head_bytes(head)
     if own is not None and network is None:
-        raise ValueError("this head brings its network along, which MLflow cannot keep; give network= the path of an ONNX file")
+        raise ValueError(
+            "this head brings its network along, which MLflow cannot keep; give network= the path of an ONNX file"
+        )
     files = {"head": folder / "head.stonet", "asked": folder / "asked.json"}
     files["head"].write_bytes(data.data)
     files["asked"].write_text(json.dumps(asked), encoding="utf-8")
