@@ -170,10 +170,10 @@ fn model_cards_tell_data_guarantee_groups_and_limits() {
     });
     let animals = with_animals(400);
     animals.run(FIT_ANIMALS);
-    animals.run("evaluate head.stonet test.csv --report card.md");
+    animals.run("evaluate head.stonet test.parquet --report card.md");
     let card = animals.text("card.md");
     assert!(card.contains("By class:") && card.contains("## Results by group"), "{card}");
-    animals.refuses("evaluate head.stonet test.csv --report card.txt", &["--report", ".md"]);
+    animals.refuses("evaluate head.stonet test.parquet --report card.txt", &["--report", ".md"]);
 }
 
 /// A line with `#` for every number, and without what a command or a fit's settings have of their own.

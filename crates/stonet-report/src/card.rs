@@ -32,6 +32,22 @@ fn plain(text: &str) -> String {
     out
 }
 
+/// A setting in words; of a long list its ends.
+fn brief(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(all) => match &all[..] {
+            [first, _, .., last] if all.len() > 3 => format!("{} to {} ({})", brief(first), brief(last), all.len()),
+            few => few.iter().map(brief).collect::<Vec<_>>().join(", "),
+        },
+        Value::Object(all) => {
+            let given = all.iter().filter(|(_, v)| !v.is_null() && v.as_array().is_none_or(|a| !a.is_empty()));
+            given.map(|(k, v)| format!("{k}: {}", brief(v))).collect::<Vec<_>>().join("; ")
+        }
+        other => other.to_string(),
+    }
+}
+
 fn proportion(p: &Proportion) -> String {
     format!("{} ({} to {})", percent(p.value), percent(p.low), percent(p.high))
 }
@@ -75,17 +91,13 @@ impl Card {
     fn data(&mut self, rows: usize, overlap: Option<&stonet::Overlap>, about: &About, settings: &Value) {
         self.section("Data");
         self.line(&format!("{} rows with known answers. {}", whole(rows), plain(&seen::sentence(overlap))));
-        let text = |v: &Value| match v {
-            Value::String(s) => s.clone(),
-            other => other.to_string(),
-        };
         if let Value::Object(all) = &about.settings {
             let given = all.iter().filter(|(_, v)| !v.is_null() && !v.as_array().is_some_and(Vec::is_empty));
-            let rows: Vec<Vec<String>> = given.map(|(k, v)| vec![plain(k), plain(&text(v))]).collect();
+            let rows: Vec<Vec<String>> = given.map(|(k, v)| vec![plain(k), plain(&brief(v))]).collect();
             self.table(&["", ""], &rows);
         }
         if !settings.is_null() {
-            self.line(&format!("Settings of the fit: {}.", plain(&settings.to_string())));
+            self.line(&format!("Settings of the fit: {}.", plain(&brief(settings))));
         }
     }
 
@@ -115,6 +127,34 @@ pub fn regression_card(e: &RegressionEvaluation, about: &About) -> String {
     card.data(e.rows, e.seen.as_ref(), about, &e.settings);
     card.section("Results");
     card.line(&plain(&e.verdict()));
+    targets(&mut card, e);
+    groups(
+        &mut card,
+        e.subgroups.as_ref().map(|(by, all)| {
+            let row = |g: &crate::Subgroup| {
+                vec![
+                    plain(&g.name),
+                    whole(g.coverage.rows),
+                    proportion(&g.coverage),
+                    shown(g.mean_length),
+                    judged(g.judgement).into(),
+                ]
+            };
+            (
+                by.as_str(),
+                ["rows", "coverage", "mean length", "judged together"].to_vec(),
+                all.iter().map(row).collect(),
+            )
+        }),
+    );
+    card.limits(&[
+        "An interval holds the value of a new row, and not its mean; long intervals are honest where values vary.",
+    ]);
+    card.0
+}
+
+/// Results of every target, for all rows and for fifths of them.
+fn targets(card: &mut Card, e: &RegressionEvaluation) {
     let scores: Vec<Vec<String>> = e
         .targets
         .iter()
@@ -160,29 +200,6 @@ pub fn regression_card(e: &RegressionEvaluation, about: &About) -> String {
             card.table(&[unit, "rows", "coverage", "judged together"], &strata.iter().map(row).collect::<Vec<_>>());
         }
     }
-    groups(
-        &mut card,
-        e.subgroups.as_ref().map(|(by, all)| {
-            let row = |g: &crate::Subgroup| {
-                vec![
-                    plain(&g.name),
-                    whole(g.coverage.rows),
-                    proportion(&g.coverage),
-                    shown(g.mean_length),
-                    judged(g.judgement).into(),
-                ]
-            };
-            (
-                by.as_str(),
-                ["rows", "coverage", "mean length", "judged together"].to_vec(),
-                all.iter().map(row).collect(),
-            )
-        }),
-    );
-    card.limits(&[
-        "An interval holds the value of a new row, and not its mean; long intervals are honest where values vary.",
-    ]);
-    card.0
 }
 
 /// The card of a classifier.
@@ -203,37 +220,7 @@ pub fn class_card(e: &ClassEvaluation, about: &About) -> String {
     card.data(e.rows, e.seen.as_ref(), about, &e.settings);
     card.section("Results");
     card.line(&plain(&e.verdict()));
-    let network = |of: fn(&stonet::metrics::ClassReport) -> stonet::metrics::Measured| {
-        e.network.as_ref().map_or_else(|| "–".into(), |n| shown(of(n).value))
-    };
-    let row = |name: &str, of: fn(&stonet::metrics::ClassReport) -> stonet::metrics::Measured| {
-        let m = of(&e.scores);
-        vec![name.to_owned(), format!("{} ({} to {})", shown(m.value), shown(m.low), shown(m.high)), network(of)]
-    };
-    let scores = vec![
-        row("accuracy", |r| r.accuracy),
-        row("negative log-likelihood", |r| r.nll),
-        row("Brier score", |r| r.brier),
-        row("expected calibration error", |r| r.ece),
-        row("class-wise calibration error", |r| r.cece),
-    ];
-    card.table(&["", "head (95 % interval)", "network"], &scores);
-    card.line("By class:");
-    let share = |v: Option<f64>| v.map_or_else(|| "–".into(), percent);
-    let class = |c: &crate::ClassRow| {
-        vec![
-            plain(&c.name),
-            whole(c.rows),
-            share(c.recall),
-            share(c.precision),
-            percent(c.frequency),
-            percent(c.mean_probability),
-        ]
-    };
-    card.table(
-        &["class", "rows", "recall", "precision", "frequency", "mean probability"],
-        &e.classes.iter().map(class).collect::<Vec<_>>(),
-    );
+    classes(&mut card, e);
     if let Some(sets) = &e.sets {
         card.line(&format!(
             "Prediction sets at {} %: coverage {}, {} classes in the mean.",
@@ -265,6 +252,41 @@ pub fn class_card(e: &ClassEvaluation, about: &About) -> String {
         "A calibrated probability is right on average over rows with this probability, and not for every kind of row.",
     ]);
     card.0
+}
+
+/// Scores of all rows beside those of the network, and every class.
+fn classes(card: &mut Card, e: &ClassEvaluation) {
+    let network = |of: fn(&stonet::metrics::ClassReport) -> stonet::metrics::Measured| {
+        e.network.as_ref().map_or_else(|| "–".into(), |n| shown(of(n).value))
+    };
+    let row = |name: &str, of: fn(&stonet::metrics::ClassReport) -> stonet::metrics::Measured| {
+        let m = of(&e.scores);
+        vec![name.to_owned(), format!("{} ({} to {})", shown(m.value), shown(m.low), shown(m.high)), network(of)]
+    };
+    let scores = vec![
+        row("accuracy", |r| r.accuracy),
+        row("negative log-likelihood", |r| r.nll),
+        row("Brier score", |r| r.brier),
+        row("expected calibration error", |r| r.ece),
+        row("class-wise calibration error", |r| r.cece),
+    ];
+    card.table(&["", "head (95 % interval)", "network"], &scores);
+    card.line("By class:");
+    let share = |v: Option<f64>| v.map_or_else(|| "–".into(), percent);
+    let class = |c: &crate::ClassRow| {
+        vec![
+            plain(&c.name),
+            whole(c.rows),
+            share(c.recall),
+            share(c.precision),
+            percent(c.frequency),
+            percent(c.mean_probability),
+        ]
+    };
+    card.table(
+        &["class", "rows", "recall", "precision", "frequency", "mean probability"],
+        &e.classes.iter().map(class).collect::<Vec<_>>(),
+    );
 }
 
 /// The card of a head of many labels.

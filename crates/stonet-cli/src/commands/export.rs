@@ -7,7 +7,7 @@ use serde::Serialize;
 use stonet::Side;
 use stonet_compare::files;
 use stonet_io::Model;
-use stonet_onnx::{Joint, Network, head_graph};
+use stonet_onnx::{HeadGraph, Joint, Network, head_graph};
 
 use crate::asked::{self, AskedArgs};
 use crate::console::Console;
@@ -95,36 +95,10 @@ impl Export {
         let resolved = asked::resolve(&model, &settings)?;
         let head = head_graph(&model, &resolved)?;
         let levels: Vec<f64> = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
-        let bytes = match &self.network {
-            None => head.to_onnx(),
-            Some(path) => {
-                let network = Network::open(path)?;
-                let joint = Joint {
-                    features: self.tap.clone(),
-                    output: self.network_output.clone(),
-                    further: self.further(&model, &network)?,
-                    keep_outputs: self.keep_outputs,
-                };
-                head.join(&network, &joint).map_err(|e| match e {
-                    stonet_onnx::Error::HeadInput { input, .. } => {
-                        let names: Vec<&str> = network.outputs().iter().map(|o| o.name.as_str()).collect();
-                        Error::flag("--network-output", format!("must say which holds {input}: {}", names.join(", ")))
-                    }
-                    e => e.into(),
-                })?
-            }
-        };
+        let bytes = self.bytes(&model, &head)?;
         // Read again before it is written: what no one could open is an error now.
         let whole = Network::from_bytes(bytes, &place.onnx)?;
-        let config = place.config.as_ref().map(|(path, name)| Ok::<_, Error>((path, whole.triton_config(name)?)));
-        let config = config.transpose()?;
-        if let Some(folder) = place.onnx.parent().filter(|_| config.is_some()) {
-            files::create_dir(folder)?;
-        }
-        files::write_bytes(&place.onnx, whole.bytes())?;
-        if let Some((path, text)) = &config {
-            files::write(path, text)?;
-        }
+        place.write(&whole)?;
         let names = |all: &[stonet_onnx::TensorInfo]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
         let summary = Summary {
             schema: "stonet.export/1",
@@ -165,6 +139,19 @@ struct Place {
     config: Option<(PathBuf, String)>,
 }
 
+impl Place {
+    /// Writes the file, and its description behind it.
+    fn write(&self, whole: &Network) -> Result<()> {
+        let Some((path, name)) = &self.config else { return Ok(files::write_bytes(&self.onnx, whole.bytes())?) };
+        let text = whole.triton_config(name)?;
+        if let Some(folder) = self.onnx.parent() {
+            files::create_dir(folder)?;
+        }
+        files::write_bytes(&self.onnx, whole.bytes())?;
+        Ok(files::write(path, &text)?)
+    }
+}
+
 impl Export {
     /// Fails early where nothing can be written.
     fn place(&self, read: &[&Path]) -> Result<Place> {
@@ -187,6 +174,29 @@ impl Export {
             stonet_io::check_output(path, read)?;
         }
         Ok(Place { onnx, config: Some((config, name)) })
+    }
+
+    /// The head alone, or behind its network.
+    fn bytes(&self, model: &Model, head: &HeadGraph) -> Result<Vec<u8>> {
+        match &self.network {
+            None => Ok(head.to_onnx()),
+            Some(path) => {
+                let network = Network::open(path)?;
+                let joint = Joint {
+                    features: self.tap.clone(),
+                    output: self.network_output.clone(),
+                    further: self.further(model, &network)?,
+                    keep_outputs: self.keep_outputs,
+                };
+                head.join(&network, &joint).map_err(|e| match e {
+                    stonet_onnx::Error::HeadInput { input, .. } => {
+                        let names: Vec<&str> = network.outputs().iter().map(|o| o.name.as_str()).collect();
+                        Error::flag("--network-output", format!("must say which holds {input}: {}", names.join(", ")))
+                    }
+                    e => e.into(),
+                })
+            }
+        }
     }
 
     /// The network's inputs that a head was fitted on beside the features, by number.
