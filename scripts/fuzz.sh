@@ -7,7 +7,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:-60}
 shift || true
-all=(arrow csv idx npy npz onnx parquet plan require safetensors settings stonet)
+all=(arrow csv http idx npy npz onnx parquet plan require rule safetensors settings state stonet)
 [ "$#" -gt 0 ] || set -- "${all[@]}"
 command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 2; }
 cargo +nightly --version >/dev/null || { echo "a nightly toolchain is missing: rustup toolchain install nightly" >&2; exit 2; }

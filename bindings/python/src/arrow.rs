@@ -20,7 +20,7 @@ use stonet_io::{
 use stonet_onnx::{Front, Network, Preprocess, RunSettings, Runtime};
 
 use crate::arrays::{self, Matrix, view};
-use crate::asked::{self, argument};
+use crate::asked;
 use crate::error::Raise;
 use crate::{control, settings, work};
 
@@ -176,7 +176,7 @@ impl Scorer {
         let rule = wanted.rule.as_deref().map(control::read).transpose()?;
         let decision = DecisionColumn::default();
         let settings = ScoreSettings { levels, side, joint, quantiles, below, sets, accuracy, rule, decision, single };
-        let resolved = model.resolve_as(&settings, argument).raise()?;
+        let resolved = model.resolve_as(&settings, Setting::argument).raise()?;
         asked::check(&model, &wanted.renamed())?;
         let front = match network {
             None => None,

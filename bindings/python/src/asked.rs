@@ -9,25 +9,9 @@ use stonet_io::{Model, Setting, check_levels};
 use crate::arrays;
 use crate::error::Raise;
 
-/// The argument of a setting.
-pub fn argument(setting: Setting) -> &'static str {
-    match setting {
-        Setting::Level => "level",
-        Setting::Side => "side",
-        Setting::Joint => "joint",
-        Setting::Quantiles => "quantiles",
-        Setting::Below => "below",
-        Setting::Prediction => "prediction",
-        Setting::Features => "features",
-        Setting::Sets => "sets",
-        Setting::Accuracy => "accuracy",
-        Setting::Rule => "rule",
-    }
-}
-
 /// Fails at the first of these that a head has no use for.
 pub fn check(model: &Model, given: &[Setting]) -> PyResult<()> {
-    model.refused(given, argument).map_or(Ok(()), |(name, why)| Err(refusal(name, why)))
+    model.refused(given, Setting::argument).map_or(Ok(()), |(name, why)| Err(refusal(name, why)))
 }
 
 /// The exception about an argument that a head has no use for.

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use stonet::classification::{AccuracyBins, AccuracySettings, ClassAsked, ClassColumns, Interface};
 use stonet::control::Evidence;
+use stonet::monitor::Baseline;
 use stonet::rows::LabelKind;
 use stonet::{
     ClassInputs, ClassRows, ClassSets, Error, Fingerprints, FittedClassifier, InputKind, Labels, Level,
@@ -22,9 +23,10 @@ use stonet_report::{ClassEvaluation, ClassSettings, HeadInputs, class_report};
 use crate::arrays::{self, Held, Matrix, Numbers, indices, view};
 use crate::error::Raise;
 use crate::model::{self, EVALUATION, origin, write_page};
+use crate::monitor::{self, Watched};
 use crate::ready::{Further, Ready};
 use crate::tables::Table;
-use crate::{control, export, seen, settings, work};
+use crate::{control, explain, export, seen, settings, work};
 
 /// A fitted post-StoNet classification with the names of its columns and classes.
 #[pyclass(frozen, module = "stonet._core")]
@@ -287,13 +289,14 @@ impl Classification {
             let inputs = Rows::new(kind, x.view(), features.as_ref().map(Held::view), true)?;
             let rows = ClassRows::new(inputs.inputs()?, &labels, classes).raise()?;
             let found = wanted.fit(&rows, Seed::new(seed), tick).raise()?;
-            Ok((found, if fingerprints { inputs.fingerprint(&labels) } else { String::new() }))
+            let baseline = fingerprints.then(|| Baseline::of_classes(&rows, Seed::new(seed))).flatten();
+            Ok((found, if fingerprints { inputs.fingerprint(&labels) } else { String::new() }, baseline))
         });
         if fitted.is_err() {
             // What the columns were taken for may be why the fit failed.
             notes.iter().try_for_each(|n| seen::warn(py, &n.text(Interface::Python)))?;
         }
-        let ((head, covariance, refused), fingerprint) = fitted?;
+        let ((head, covariance, refused), fingerprint, baseline) = fitted?;
         let model = Model {
             head: Head::Classification(Box::new(head)),
             columns,
@@ -303,7 +306,7 @@ impl Classification {
             seed,
             fingerprint,
             fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
-            baseline: None,
+            baseline,
             version: Model::VERSION.to_owned(),
         };
         let remarks = notes.iter().map(|n| n.text(Interface::Python)).chain(refused.warnings()).collect();
@@ -490,6 +493,44 @@ impl Classification {
     fn decide(&self, x: Matrix<'_>, features: Option<Matrix<'_>>, rule: &str) -> PyResult<Vec<bool>> {
         let rows = self.rows(&x, &features)?;
         self.head().decide(&rows.inputs()?, control::decision(&self.model, rule)?).raise()
+    }
+
+    /// Where the uncertainty of rows comes from, and how strange they are.
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'_>,
+        features: Option<Matrix<'_>>,
+    ) -> PyResult<explain::Told<'py>> {
+        let rows = self.rows(&x, &features)?;
+        explain::told(py, &self.model, || {
+            stonet::explain::classification(self.head(), self.model.baseline.as_ref(), &rows.inputs()?).raise()
+        })
+    }
+
+    /// Begins to watch the head.
+    #[pyo3(signature = (*, alarm=None, level=None, seed=1))]
+    fn begin_monitor(&self, alarm: Option<f64>, level: Option<f64>, seed: u64) -> PyResult<Watched> {
+        monitor::begin(&self.model, alarm, level, seed)
+    }
+
+    /// Goes on with the state of a file.
+    #[pyo3(signature = (text, source, *, alarm=None, level=None))]
+    fn resume_monitor(&self, text: &str, source: &str, alarm: Option<f64>, level: Option<f64>) -> PyResult<Watched> {
+        monitor::resume(&self.model, text, source, alarm, level)
+    }
+
+    /// Shows rows to a monitor, with the numbers of their classes where these are known.
+    #[pyo3(signature = (watched, x, features, labels))]
+    fn watch(
+        &self,
+        watched: &Watched,
+        x: Matrix<'_>,
+        features: Option<Matrix<'_>>,
+        labels: Option<Numbers<'_>>,
+    ) -> PyResult<()> {
+        let (rows, labels) = (self.rows(&x, &features)?, labels.as_ref().map(indices).transpose()?);
+        watched.add(&self.model, |watch| watch.add_classes(&rows.inputs()?, labels.as_deref()).raise())
     }
 
     /// The bytes of a `.stonet` file.

@@ -6,10 +6,9 @@ use pyo3::prelude::*;
 use serde_json::json;
 use stonet::control::{Control, Controlled, Evidence, Want};
 use stonet::score::Decision;
-use stonet_io::{Model, SavedRule};
+use stonet_io::{Model, SavedRule, Setting};
 use stonet_report::control_report;
 
-use crate::asked::argument;
 use crate::error::Raise;
 use crate::model::{origin, write_page};
 use crate::{arrays, settings};
@@ -45,7 +44,7 @@ pub fn outcome(
 
 /// How a rule decides with this head.
 pub fn decision(model: &Model, rule: &str) -> PyResult<Decision> {
-    model.decision_as(&read(rule)?, argument).raise()
+    model.decision_as(&read(rule)?, Setting::argument).raise()
 }
 
 /// A rule from the text of its file.

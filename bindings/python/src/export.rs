@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use stonet_compare::files;
-use stonet_io::{Model, ScoreSettings};
+use stonet_io::{Model, ScoreSettings, Setting};
 use stonet_onnx::{Error, Joint, Network, head_graph};
 
-use crate::asked::argument;
 use crate::error::Raise;
 
 /// Where a head goes, and the network in front of it.
@@ -36,7 +35,7 @@ pub fn write(model: &Model, settings: &ScoreSettings, wanted: Wanted<'_>) -> PyR
             names.join(", ")
         )));
     }
-    let resolved = model.resolve_as(settings, argument).raise()?;
+    let resolved = model.resolve_as(settings, Setting::argument).raise()?;
     let head = head_graph(model, &resolved).raise()?;
     let bytes = match wanted.network {
         None => head.to_onnx(),

@@ -14,6 +14,8 @@ mod seen;
 mod metrics;
 mod model;
 mod control;
+mod monitor;
+mod explain;
 mod ready;
 mod labels;
 mod regression;
@@ -51,6 +53,8 @@ mod _core {
         accuracy_bounds, class_scores, crps, interval_scores, judge_classes, judge_trust, pinball, pit_distance,
         reliability, risk_coverage, rows_needed, trust_scores,
     };
+    #[pymodule_export]
+    use crate::monitor::Watched;
     #[pymodule_export]
     use crate::network::OnnxRunner;
     #[pymodule_export]

@@ -13,7 +13,7 @@ use stonet::score::{Asked, Column, Port, Quantity, Scorer};
 use stonet::{Error, FittedClassifier, FittedRegressor, InputKind};
 use stonet_io::{Model, Setting};
 
-use crate::asked::{self, argument};
+use crate::asked;
 use crate::error::{Raise, raised};
 use crate::tables::{List, Table, View};
 use crate::work;
@@ -75,7 +75,7 @@ impl Beside {
     }
 
     fn name(self) -> &'static str {
-        argument(self.setting())
+        self.setting().argument()
     }
 }
 
@@ -293,7 +293,7 @@ impl Ready {
 /// Arguments beside x that a head has no use for, and why.
 fn refused(model: &Model) -> Vec<(&'static str, &'static str)> {
     let beside = [Beside::Prediction, Beside::Features].into_iter();
-    beside.filter_map(|b| model.refused(&[b.setting()], argument)).collect()
+    beside.filter_map(|b| model.refused(&[b.setting()], Setting::argument)).collect()
 }
 
 /// A table as rows × columns, as many as there must be.

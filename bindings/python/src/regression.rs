@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use stonet::control::Evidence;
 use stonet::metrics::rmse;
+use stonet::monitor::Baseline;
 use stonet::regression::seen_in_training;
 use stonet::rows::Within;
 use stonet::score::Asked;
@@ -19,9 +20,10 @@ use stonet_report::{EvaluateSettings, RegressionEvaluation, regression_report};
 use crate::arrays::{self, Held, Matrix, Numbers, indices};
 use crate::error::{Raise, raised};
 use crate::model::{self, EVALUATION, origin, write_page};
+use crate::monitor::{self, Watched};
 use crate::ready::{Further, Layout, Ready};
 use crate::tables::Table;
-use crate::{asked, control, export, seen, settings, work};
+use crate::{asked, control, explain, export, seen, settings, work};
 
 type Array<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// The labels of columns of groups within which intervals are to cover.
@@ -259,12 +261,13 @@ impl Regression {
         let rows = held.calibration()?;
         let hashes = seen::regression_rows(py, &rows, groups.is_some())?;
         warn_of_training_rows(py, &rows, train_error)?;
-        let (head, fingerprint) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
+        let (head, fingerprint, baseline) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let rows = held.calibration()?;
             let head = post.fit(&rows, Seed::new(seed), tick).raise()?;
             let arrays: Vec<ArrayView2<'_, f64>> =
                 [rows.features(), rows.y()].into_iter().chain(rows.prediction()).collect();
-            Ok((head, if fingerprints { Model::fingerprint_of(&arrays) } else { String::new() }))
+            let baseline = fingerprints.then(|| Baseline::of_regression(&rows, Seed::new(seed))).flatten();
+            Ok((head, if fingerprints { Model::fingerprint_of(&arrays) } else { String::new() }, baseline))
         })?;
         let model = Model {
             head: Head::Regression(Box::new(head)),
@@ -275,7 +278,7 @@ impl Regression {
             seed,
             fingerprint,
             fingerprints: fingerprints.then(|| Fingerprints::new(&hashes)),
-            baseline: None,
+            baseline,
             version: Model::VERSION.to_owned(),
         };
         Ok(Regression { model })
@@ -507,6 +510,55 @@ impl Regression {
         // New rows have no targets; none are read.
         let held = HeldRows::new(&x, &x, &prediction, &own, &None)?.with_functions(&conditional);
         self.head().decide(&held.new_rows(groups.as_deref())?, control::decision(&self.model, rule)?).raise()
+    }
+
+    /// Where the uncertainty of rows comes from, what widens their intervals, and how strange they are.
+    #[pyo3(signature = (x, prediction, own=Vec::new()))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        x: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        own: Vec<Matrix<'_>>,
+    ) -> PyResult<explain::Told<'py>> {
+        let held = HeldRows::new(&x, &x, &prediction, &own, &None)?;
+        explain::told(py, &self.model, || {
+            stonet::explain::regression(self.head(), self.model.baseline.as_ref(), &held.new_rows(None)?).raise()
+        })
+    }
+
+    /// Begins to watch the head.
+    #[pyo3(signature = (*, alarm=None, level=None, seed=1))]
+    fn begin_monitor(&self, alarm: Option<f64>, level: Option<f64>, seed: u64) -> PyResult<Watched> {
+        monitor::begin(&self.model, alarm, level, seed)
+    }
+
+    /// Goes on with the state of a file.
+    #[pyo3(signature = (text, source, *, alarm=None, level=None))]
+    fn resume_monitor(&self, text: &str, source: &str, alarm: Option<f64>, level: Option<f64>) -> PyResult<Watched> {
+        monitor::resume(&self.model, text, source, alarm, level)
+    }
+
+    /// Shows rows to a monitor, with their targets where these are known.
+    #[pyo3(signature = (watched, x, y, prediction, own=Vec::new(), within=None, conditional=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn watch(
+        &self,
+        watched: &Watched,
+        x: Matrix<'_>,
+        y: Option<Matrix<'_>>,
+        prediction: Option<Matrix<'_>>,
+        own: Vec<Matrix<'_>>,
+        within: Option<Labels>,
+        conditional: Option<Matrix<'_>>,
+    ) -> PyResult<()> {
+        let groups = self.numbers(within.as_ref())?;
+        self.check_functions(conditional.as_ref())?;
+        let known = y.is_some();
+        let held = HeldRows::new(&x, y.as_ref().unwrap_or(&x), &prediction, &own, &None)?.with_functions(&conditional);
+        watched.add(&self.model, |watch| {
+            watch.add_regression(&held.new_rows(groups.as_deref())?, known.then(|| held.y.view())).raise()
+        })
     }
 
     /// The bytes of a `.stonet` file.

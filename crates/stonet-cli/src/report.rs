@@ -12,7 +12,7 @@ use stonet_compare::{classes, files};
 use stonet_report::{About, Better, Column, Comparison, Method, Score, Unit, whole};
 
 use crate::console::Console;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::output;
 
 /// The arguments that this program was called with.
@@ -47,6 +47,20 @@ pub fn check(path: Option<&Path>, inputs: &[&Path]) -> Result<()> {
         Some(path) => output::check_named("--report", path, "html", "report.html", inputs),
         None => Ok(()),
     }
+}
+
+/// The same of a page, or of a card in Markdown; true where it is a card.
+pub fn check_card(path: Option<&Path>, inputs: &[&Path]) -> Result<bool> {
+    let Some(path) = path else { return Ok(false) };
+    if path.extension().is_some_and(|e| e == "md") {
+        output::check(path, inputs)?;
+        return Ok(true);
+    }
+    if path.extension().is_none_or(|e| e != "html") {
+        return Err(Error::flag("--report", "must end in .html or .md, such as report.html or card.md"));
+    }
+    output::check(path, inputs)?;
+    Ok(false)
 }
 
 /// The last part of a path, for titles.

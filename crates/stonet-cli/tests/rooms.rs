@@ -159,7 +159,7 @@ fn the_library_exports_few_names_at_its_root() {
     let lib = code(&top().join("crates/stonet/src/lib.rs"));
     let exports = exports(&lib);
     assert!(ROOT_EXPORTS.contains(&exports.len()), "{} names: {exports:?}", exports.len());
-    assert_eq!(modules(&lib).len(), 17);
+    assert_eq!(modules(&lib).len(), 18);
 }
 
 #[test]

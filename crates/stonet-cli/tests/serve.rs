@@ -324,3 +324,90 @@ fn a_port_in_use_and_a_head_that_is_none_are_refused() {
     desk.refuses("serve nothing.stonet", &["nothing.stonet"]);
     desk.refuses("serve head.stonet --network nothing.onnx", &["nothing.onnx"]);
 }
+
+/// Rows for the monitor's tests: three features and a prediction; a broken sensor gives 0 for f1.
+fn sensor_rows(count: usize, seed: u64, broken: bool) -> String {
+    let (mut z, mut text) = (common::normal(seed), String::from("f0,f1,f2,prediction,y\n"));
+    for _ in 0..count {
+        let [a, b, c] = [z(), z(), z()];
+        let y = a - b + 0.5 * z();
+        let b = if broken { 0.0 } else { b };
+        text += &format!("{a},{b},{c},{},{y}\n", a - b);
+    }
+    text
+}
+
+fn sensors() -> Desk {
+    let desk = Desk::new();
+    desk.write("val.csv", sensor_rows(400, 1, false)).write("same.csv", sensor_rows(600, 2, false));
+    desk.write("broken.csv", sensor_rows(900, 3, true));
+    desk.run(
+        "fit val.csv --task regression --interval fast --inputs f* --prediction prediction --target y -o head.stonet",
+    );
+    desk
+}
+
+const SENSORS: [&str; 4] = ["f0", "f1", "f2", "prediction"];
+
+/// A number of `/metrics`, once it has a value: the monitor looks at rows after they are answered.
+fn metric(served: &Served, name: &str, wanted: impl Fn(f64) -> bool) -> f64 {
+    let deadline = std::time::Instant::now() + PATIENCE;
+    loop {
+        let text = String::from_utf8(served.get("/metrics").body).unwrap();
+        let line = text.lines().find(|l| l.starts_with(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+        let value: f64 = line.rsplit(' ').next().unwrap().parse().unwrap();
+        if wanted(value) {
+            return value;
+        }
+        assert!(std::time::Instant::now() < deadline, "{line}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_monitor_sees_every_row_and_its_state_is_that_of_the_command() {
+    let desk = sensors();
+    let served = Served::new(&desk, "head.stonet --monitor --state served.json");
+    assert_eq!(served.get("/health").json()["monitored"], true);
+    let answer = served.post("/predict", &body(&desk, "same.csv", &SENSORS));
+    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    metric(&served, "stonet_monitor_rows", |rows| rows == 600.0);
+    assert_eq!(metric(&served, "stonet_monitor_alarm", |_| true), 0.0);
+    assert_eq!(served.end("TERM"), Some(0));
+    // The command's state over the same rows is the same file.
+    desk.ended("monitor head.stonet same.csv --unlabelled --state command.json", 0);
+    assert_eq!(desk.text("served.json"), desk.text("command.json"));
+    // The next run goes on and finds the broken sensor.
+    let served = Served::new(&desk, "head.stonet --monitor --state served.json");
+    metric(&served, "stonet_monitor_rows", |rows| rows == 600.0);
+    served.post("/predict", &body(&desk, "broken.csv", &SENSORS));
+    metric(&served, "stonet_monitor_alarm", |alarm| alarm == 1.0);
+    let evidence = metric(&served, "stonet_monitor_log10_evidence{quantity=\"columns\"}", |_| true);
+    let threshold = metric(&served, "stonet_monitor_log10_threshold{quantity=\"columns\"}", |_| true);
+    assert!(evidence > threshold, "{evidence} {threshold}");
+    assert_eq!(metric(&served, "stonet_monitor_refused_batches_total", |_| true), 0.0);
+    assert_eq!(served.end("INT"), Some(0));
+    let state: Value = serde_json::from_str(&desk.text("served.json")).unwrap();
+    assert_eq!(state["monitor"]["rows"], 1500);
+}
+
+#[test]
+fn a_monitor_wants_all_columns_and_its_own_state_and_failed_requests_are_not_shown() {
+    let desk = sensors();
+    desk.refuses("serve head.stonet --state s.json", &["--monitor"]);
+    desk.write("s.json", "{}");
+    desk.refuses("serve head.stonet --monitor --state s.json", &["s.json"]);
+    desk.refuses("serve head.stonet --monitor --state head.stonet", &["head.stonet"]);
+    desk.run("fit val.csv --task regression --interval fast --inputs f* --target y -o other.stonet");
+    desk.ended("monitor other.stonet same.csv --unlabelled --state o.json", 0);
+    desk.refuses("serve head.stonet --monitor --state o.json", &["another head"]);
+    let served = Served::new(&desk, "head.stonet --monitor");
+    let without = served.post("/predict", &body(&desk, "same.csv", &["f0", "f1", "prediction"]));
+    assert_eq!(without.status, 422);
+    assert!(without.message().contains("f2"), "{}", without.message());
+    let row = json!({ "rows": [{ "f0": 1.0, "f1": 0.0, "f2": null, "prediction": 1.0 }] });
+    assert_eq!(served.post("/predict", &row).status, 422);
+    served.post("/predict", &body(&desk, "same.csv", &SENSORS));
+    metric(&served, "stonet_monitor_rows", |rows| rows == 600.0);
+    assert_eq!(served.end("TERM"), Some(0));
+}

@@ -50,6 +50,12 @@ pub enum Error {
         /// Why it is refused.
         why: std::borrow::Cow<'static, str>,
     },
+    /// A head, or rows, that a monitor cannot take.
+    #[error("{why}")]
+    Unwatched {
+        /// Why.
+        why: &'static str,
+    },
     /// Stopped on request.
     #[error("{0}; no output was written")]
     Cancelled(#[from] stonet::base::Cancelled),

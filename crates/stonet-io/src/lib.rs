@@ -63,8 +63,10 @@ mod write;
 #[cfg(feature = "parquet")]
 mod arrow;
 mod model;
+mod inputs;
 mod rule;
 mod monitor;
+mod watch;
 mod score;
 
 use std::path::Path;
@@ -79,6 +81,7 @@ pub use batches::{Ahead, Batches};
 pub use caught::caught;
 pub use error::{Error, FileError, Place, Problem, Result};
 pub use idx::Idx;
+pub use inputs::ModelInputs;
 pub use missing::{Dropped, Dropping};
 pub use model::{Head, Model, ModelColumns, NetworkInputs, class_hashes, regression_hashes, regression_parts};
 pub use monitor::MonitorState;
@@ -90,13 +93,14 @@ pub use rows::{Row, Rows, is_missing};
 pub use rule::SavedRule;
 pub use sample::{Sample, Sampling};
 #[cfg(feature = "parquet")]
-pub use score::{BatchInputs, BatchScorer};
+pub use score::{BatchInputs, BatchScorer, BatchTables};
 pub use score::{DecisionColumn, HeadAsked, ModelScorer, Resolved, ScoreSettings, Scored, SetColumns, Setting};
 pub use score::{
     UNUSED_PREDICTION, below_name, check_levels, default_level, interval_columns, label_kind, quantile_name,
     score_file, types,
 };
 pub use table::{Choice, Table};
+pub use watch::Watch;
 pub use write::{Cells, Column, Type, Writer, discard_unfinished_files, write_whole};
 
 /// Reads a table of numbers in the format that the file's name announces; [`Reading`] chooses columns, and keeps some

@@ -87,6 +87,16 @@ impl ModelColumns {
         names
     }
 
+    /// The columns that a monitor watches, in the order of the head's baseline.
+    pub fn watched(&self) -> Vec<String> {
+        let logits = self.logit_names();
+        [&logits, &self.features, &self.prediction, &self.lower, &self.upper, &self.sd]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
     /// What there is of the network's own uncertainty, by its columns.
     pub fn own(&self) -> Option<OwnKind> {
         match (self.lower.is_empty() && self.upper.is_empty(), self.sd.is_empty()) {

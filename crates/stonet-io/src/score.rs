@@ -2,6 +2,7 @@
 
 #[cfg(feature = "parquet")]
 mod batch;
+mod explain;
 mod file;
 mod resolve;
 
@@ -16,7 +17,7 @@ use stonet::{Labels, Level, Side};
 #[cfg(feature = "parquet")]
 use crate::{Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Result, SavedRule, Table, Type, Writer};
 #[cfg(feature = "parquet")]
-pub use batch::{BatchInputs, BatchScorer};
+pub use batch::{BatchInputs, BatchScorer, BatchTables};
 pub use file::{label_kind, score_file, types};
 use resolve::class_type;
 pub use resolve::{
@@ -90,6 +91,8 @@ pub struct ModelScorer {
     sets: Option<SetColumns>,
     /// What stands in the column of decisions.
     decision: DecisionColumn,
+    /// What explains the rows, where that is asked for.
+    explainer: Option<explain::Explainer>,
 }
 
 /// The columns of text that tell a row's group, and the groups that are known.
@@ -131,7 +134,7 @@ impl ModelScorer {
         let inputs = inputs(columns, &scorer);
         let outputs = resolved.outputs(model);
         let groups = groups(model, columns, &scorer);
-        Ok(ModelScorer { inputs, groups, outputs, scorer, labels, sets, decision })
+        Ok(ModelScorer { inputs, groups, outputs, scorer, labels, sets, decision, explainer: None })
     }
 
     /// The same for other names; there must be as many of each. The head is not copied, so that it keeps what it made
@@ -176,7 +179,11 @@ impl ModelScorer {
         let columns = table.all_columns();
         let column = |&place: &usize| score::Column::F64(ArrayView1::from(&columns[place][..]));
         let columns: Vec<score::Column<'_>> = table.find(&self.inputs)?.iter().map(column).collect();
-        self.run(&columns, groups, table.rows()).map_err(|e| self.named(e, table.source()))
+        let mut scored = self.run(&columns, groups, table.rows()).map_err(|e| self.named(e, table.source()))?;
+        if let Some(explainer) = &self.explainer {
+            scored.columns.extend(explainer.values(table)?);
+        }
+        Ok(scored)
     }
 
     /// A standard deviation that is none, by file and column.

@@ -25,6 +25,16 @@ pub enum Error {
         /// The fault.
         what: String,
     },
+    /// A tensor that cannot be described for Triton.
+    #[error("{path}: the {what} of tensor `{tensor}` is not one that Triton's configuration can state; export the network with shapes and plain types", path = path.display())]
+    Triton {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// Its type or its shape.
+        what: String,
+    },
     /// Weights beside the file, in a place that is not looked into.
     #[error("{path}: tensor `{tensor}` is stored in `{location}`, which is not in the network's own folder; save the network as one file, or its data beside it", path = path.display())]
     ExternalPath {

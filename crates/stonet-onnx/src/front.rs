@@ -45,12 +45,13 @@ impl Front {
         batch: &RecordBatch,
         first_row: u64,
     ) -> Result<RecordBatch> {
-        let said = self.said(model, scorer, &scorer.network_inputs(batch, first_row)?)?;
+        let said = self.said(model, scorer, batch, first_row)?;
         Ok(scorer.score_said(batch, &said, first_row)?)
     }
 
-    /// What the network gives for rows, in the columns of the head.
-    fn said(&self, model: &Model, scorer: &BatchScorer, x: &Array2<f64>) -> Result<Table> {
+    /// What the network gives for the rows of a batch, in the columns of the head.
+    pub fn said(&self, model: &Model, scorer: &BatchScorer, batch: &RecordBatch, first_row: u64) -> Result<Table> {
+        let x: Array2<f64> = scorer.network_inputs(batch, first_row)?;
         let said = self.run(Inputs::table(x.view(), &[x.ncols()])?, &|_, _| true)?;
         let outputs = said.outputs.iter().map(|(_, o)| o.mapv(f64::from)).collect();
         let raw = NetworkInputs { names: scorer.inputs(), values: x.view() };

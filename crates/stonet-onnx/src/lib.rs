@@ -40,6 +40,8 @@ mod export;
 mod further;
 #[cfg_attr(not(test), warn(clippy::indexing_slicing))]
 mod join;
+#[cfg_attr(not(test), warn(clippy::indexing_slicing))]
+mod triton;
 
 pub use error::{Error, Result};
 pub use export::{classifier, classifier_with, head_graph, intervals, labels, perceptron};

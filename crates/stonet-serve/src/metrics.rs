@@ -12,6 +12,8 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use crate::watch::Watcher;
+
 /// The media type of what [`Metrics::text`] gives.
 pub(crate) const TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -33,7 +35,7 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Nothing counted yet, for a head of this task and fingerprint.
-    pub(crate) fn new(task: &'static str, fingerprint: &str) -> Self {
+    pub(crate) fn new(task: &'static str, fingerprint: &str, watcher: Option<&Watcher>) -> Self {
         let mut registry = Registry::with_prefix("stonet");
         let (requests, rows) = (Family::<Answered, Counter>::default(), Counter::default());
         // From half a millisecond to about 16 s.
@@ -49,6 +51,9 @@ impl Metrics {
             seconds.clone(),
         );
         registry.register("predictions_under_way", "Predictions that are being computed", under_way.clone());
+        if let Some(watcher) = watcher {
+            watcher.register(&mut registry);
+        }
         Metrics { registry, requests, rows, seconds, under_way }
     }
 

@@ -1,14 +1,18 @@
 //! A head, perhaps behind a network, that turns the body of a request into the body of an answer.
 
+use std::sync::Arc;
+
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use stonet::{Level, Side};
 use stonet_io::{
-    BatchInputs, BatchScorer, Head, Model, ModelScorer, SavedRule, ScoreSettings, SetColumns, Setting, arrow_stream,
+    BatchInputs, BatchScorer, BatchTables, Head, Model, ModelScorer, SavedRule, ScoreSettings, SetColumns, Setting,
+    arrow_stream,
 };
 use stonet_onnx::Front;
 
 use crate::error::{Error, Result};
+use crate::watch::{WatchPlan, Watcher};
 use crate::{arrow, json};
 
 /// What messages call the rows of a request.
@@ -51,11 +55,13 @@ pub(crate) struct Answer {
 
 /// A fitted head, perhaps with the network that stands in front of it.
 pub struct Predictor {
-    model: Model,
+    model: Arc<Model>,
     front: Option<Front>,
     inputs: BatchInputs,
     /// What is predicted where a request asks for nothing.
     usual: ScoreSettings,
+    /// What looks at every row that is predicted, where that is wanted.
+    watcher: Option<Watcher>,
 }
 
 impl Predictor {
@@ -69,7 +75,24 @@ impl Predictor {
         let usual = ScoreSettings { rule, ..ScoreSettings::default() };
         // What cannot be predicted at all is refused before the first request.
         ModelScorer::of(&model, &model.resolve_as(&usual, parameter)?)?;
-        Ok(Predictor { model, front, inputs, usual })
+        Ok(Predictor { model: Arc::new(model), front, inputs, usual, watcher: None })
+    }
+
+    /// The same under watch: every row that is predicted is shown to a monitor, for which it needs all columns that the
+    /// head was fitted on. Heads of many labels are refused.
+    pub fn watched(self, plan: WatchPlan) -> Result<Self> {
+        if self.front.is_some() && !self.model.columns.within.is_empty() {
+            let why =
+                "is not for a head that covers within groups behind a network; watch its features by `stonet monitor`";
+            return Err(stonet_io::Error::Refused { setting: "--monitor", why: why.into() }.into());
+        }
+        let watcher = Some(Watcher::new(self.model.clone(), plan)?);
+        Ok(Predictor { watcher, ..self })
+    }
+
+    /// The monitor.
+    pub(crate) fn watcher(&self) -> Option<&Watcher> {
+        self.watcher.as_ref()
     }
 
     /// The head.
@@ -82,6 +105,9 @@ impl Predictor {
         match &self.front {
             Some(front) => front.columns().map(<[String]>::to_vec),
             None => {
+                if self.watcher.is_some() {
+                    return Some([self.model.columns.inputs(), self.model.columns.within.clone()].concat());
+                }
                 let scorer = ModelScorer::new(&self.model, &self.usual).ok()?;
                 Some([scorer.inputs(), scorer.texts()].concat())
             }
@@ -100,6 +126,23 @@ impl Predictor {
     /// What the query of an address asks for.
     pub(crate) fn settings(&self, query: &[(String, String)]) -> Result<ScoreSettings> {
         settings(&self.usual, query)
+    }
+
+    /// The status and the body, or the message, of an answer to a query and a body of JSON or of Arrow, without a server:
+    /// for the fuzz target of bodies.
+    #[doc(hidden)]
+    pub fn try_answer(
+        &self,
+        query: &str,
+        is_arrow: bool,
+        body: Vec<u8>,
+    ) -> std::result::Result<(u16, Vec<u8>), (u16, String)> {
+        let pair =
+            |p: &str| p.split_once('=').map_or((p.to_owned(), String::new()), |(n, v)| (n.to_owned(), v.to_owned()));
+        let query: Vec<(String, String)> = query.split('&').filter(|p| !p.is_empty()).map(pair).collect();
+        let form = if is_arrow { Form::Arrow } else { Form::Json };
+        let answer = self.settings(&query).and_then(|settings| self.answer(&settings, body, [form, Form::Json]));
+        answer.map(|a| (200, a.bytes)).map_err(|e| (e.status().as_u16(), e.to_string()))
     }
 
     /// Predictions for a body, in a form that may be another one.
@@ -135,32 +178,43 @@ impl Predictor {
             return Ok((BatchScorer::schema_for(&self.model, settings, &[], BODY, schema)?, Vec::new()));
         };
         let scorer = BatchScorer::new(&self.model, settings, &self.inputs, &[], BODY, schema, Some(first))?;
-        let (mut scored, mut row) = (Vec::new(), 0);
+        let columns = &self.model.columns;
+        let seen = match (&self.watcher, &self.front) {
+            (Some(_), None) => Some(BatchTables::new(&columns.inputs(), &columns.within, BODY, schema, Some(first))?),
+            // What a network says has all columns of the head.
+            _ => None,
+        };
+        let (mut scored, mut row, mut shown) = (Vec::new(), 0, Vec::new());
         for batch in batches {
+            let empty = batch.num_rows() == 0;
             scored.push(match &self.front {
-                Some(front) if batch.num_rows() > 0 => front.score(&self.model, &scorer, batch, row)?,
-                _ => scorer.score(batch, row)?,
+                Some(front) if !empty => {
+                    let said = front.said(&self.model, &scorer, batch, row)?;
+                    let answer = scorer.score_said(batch, &said, row)?;
+                    shown.push(said);
+                    answer
+                }
+                _ => {
+                    let answer = scorer.score(batch, row)?;
+                    if let (Some(tables), false) = (&seen, empty) {
+                        shown.push(tables.table(batch, row)?);
+                    }
+                    answer
+                }
             });
             row += batch.num_rows() as u64;
+        }
+        // Rows of a request that fails are not shown: its client sends them again.
+        if let Some(watcher) = &self.watcher {
+            shown.into_iter().for_each(|table| watcher.add(table));
         }
         Ok((scorer.schema(), scored))
     }
 }
 
-/// What a setting is called in the query of an address.
+/// What a setting is called by those who send requests; the rule is a flag of the server.
 fn parameter(setting: Setting) -> &'static str {
-    match setting {
-        Setting::Level => "level",
-        Setting::Side => "side",
-        Setting::Joint => "joint",
-        Setting::Quantiles => "quantiles",
-        Setting::Below => "below",
-        Setting::Prediction => "prediction",
-        Setting::Features => "features",
-        Setting::Sets => "sets",
-        Setting::Accuracy => "accuracy",
-        Setting::Rule => "--rule",
-    }
+    if setting == Setting::Rule { "--rule" } else { setting.argument() }
 }
 
 /// The settings that the query of an address asks for, such as `level=0.8,0.95&side=lower`, beside the usual ones.

@@ -30,7 +30,7 @@ pub(crate) struct App {
 
 impl App {
     pub(crate) fn new(predictor: Predictor, limits: Limits) -> Self {
-        let metrics = Metrics::new(predictor.task(), &predictor.model().fingerprint);
+        let metrics = Metrics::new(predictor.task(), &predictor.model().fingerprint, predictor.watcher());
         let openapi = openapi::describe(&predictor).to_string();
         App { predictor, metrics, limits, openapi }
     }
@@ -70,6 +70,7 @@ async fn health(State(app): State<Arc<App>>) -> Response {
         "task": app.predictor.task(),
         "fingerprint": model.fingerprint,
         "columns": app.predictor.columns(),
+        "monitored": app.predictor.watcher().is_some(),
     });
     ([(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
 }

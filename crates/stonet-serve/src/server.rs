@@ -13,9 +13,11 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
+use crate::error::Result;
 use crate::limits::Limits;
 use crate::predictor::Predictor;
 use crate::routes::{App, router};
+use crate::watch::Watcher;
 
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -46,12 +48,13 @@ impl Server {
     }
 
     /// Answers requests until `stopped` is true; then no new connection is accepted, and requests that are under way are
-    /// answered.
-    pub fn run(self, stopped: impl Fn() -> bool) {
+    /// answered, and the state of the monitor is written, where there is one.
+    pub fn run(self, stopped: impl Fn() -> bool) -> Result<()> {
         let Server { runtime, listener, app, .. } = self;
         let goodbye = app.limits.goodbye;
-        runtime.block_on(serve(listener, app, stopped));
+        runtime.block_on(serve(listener, app.clone(), stopped));
         runtime.shutdown_timeout(goodbye);
+        app.predictor.watcher().map_or(Ok(()), Watcher::end)
     }
 }
 

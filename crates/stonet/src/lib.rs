@@ -17,6 +17,7 @@ pub mod regression;
 pub mod classification;
 pub mod control;
 pub mod monitor;
+pub mod explain;
 pub mod diagnosis;
 pub mod peers;
 

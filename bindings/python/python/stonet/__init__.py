@@ -42,9 +42,11 @@ from ._classification import PostStoNetClassifier
 from ._control import Rule, WishError, control, load_rule
 from ._core import Ready, __version__
 from ._distribution import Distribution
+from ._explain import Explanation
 from ._files import load
 from ._fits import Fits
 from ._local import benchmark, fit_many
+from ._monitor import Monitor, monitor
 from ._multilabel import MultiLabelClassifier
 from ._network import PostStoNet
 from ._onnx import OnnxNetwork
@@ -57,12 +59,14 @@ __all__ = [
     "CQROwn",
     "Distribution",
     "EnsembleTemperatureScaling",
+    "Explanation",
     "Fits",
     "Guarantee",
     "IsotonicCalibration",
     "LastLayerLaplace",
     "MatrixScaling",
     "MatrixScalingODIR",
+    "Monitor",
     "MultiLabelClassifier",
     "NormalisedConformal",
     "NormalisedOwn",
@@ -90,14 +94,15 @@ __all__ = [
     "load",
     "load_rule",
     "metrics",
+    "monitor",
     "report",
     "score",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `stonet.plot`, `stonet.ray`, `stonet.spark` and `stonet.torch` when they are asked for."""
-    if name in ("plot", "ray", "spark", "torch"):
+    """Import `stonet.mlflow`, `stonet.plot`, `stonet.ray`, `stonet.spark` and `stonet.torch` when they are asked for."""
+    if name in ("mlflow", "plot", "ray", "spark", "torch"):
         from importlib import import_module
 
         return import_module(f"{__name__}.{name}")

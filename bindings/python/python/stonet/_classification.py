@@ -72,7 +72,8 @@ class PostStoNetClassifier(Calibrator):
         ``neg_log_loss``, expect sorted classes; those of `stonet.metrics` take ``classes=head.classes_``.
     fingerprints : bool, default=True
         Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that
-        were fitted on. Anyone with the file can test whether a row is among them.
+        were fitted on. Anyone with the file can test whether a row is among them. Counts of the rows in cells of every
+        column are kept with them, for `stonet.monitor` and the novelty of ``explain``.
     set_score : {"lac", "aps", "raps", "saps"}, default="lac"
         What sets are cut at: ``lac`` makes the smallest sets; the others cover easy and hard rows more evenly.
     set_by : {"all", "class", "cluster"}, default="all"

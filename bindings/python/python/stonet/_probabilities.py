@@ -16,6 +16,7 @@ from . import _core, _labels
 from . import _validate as check
 from ._arguments import Kind
 from ._base import Estimator, seed_of, to_json
+from ._explain import Explanation, explained
 from ._export import to_onnx
 from ._frames import frame
 from ._progress import reporter
@@ -205,6 +206,23 @@ class Calibrator(Estimator):
             Columns in the order of ``classes_``.
         """
         return self._fitted_head().probabilities(*self._new(X, features, plain=False), self.n_jobs)
+
+    def explain(self, X: Any, features: Any = None) -> Explanation:
+        """Tell which share of a row's uncertainty is disagreement of members, and how strange the row is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_in_)
+            Rows as those of the fit.
+        features : array-like, optional
+            The last hidden layer, where the fit had it.
+
+        Returns
+        -------
+        Explanation
+            What this head cannot tell is left out with a warning; a head of which nothing can be told is an error.
+        """
+        return explained(self._fitted_head().explain(*self._new(X, features)), ["class"], X)
 
     def ready(self) -> _core.Ready:
         """Return a light object that gives the probabilities of one row, or of a few, without the checks of an estimator.

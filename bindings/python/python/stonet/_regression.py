@@ -19,6 +19,7 @@ from ._arguments import Interval, Side, Trainer
 from ._base import seed_of, to_json
 from ._compat import outside
 from ._distribution import Distributions
+from ._explain import Explanation, explained
 from ._export import to_onnx
 from ._intervals import IntervalRegressor, Rows, too_few
 from ._own import NAMES, said
@@ -76,7 +77,8 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         Random seed; None is 1, so that results can always be repeated.
     fingerprints : bool, default=True
         Whether the head keeps 32-bit fingerprints of its rows, also in files: `stonet.report` then refuses rows that
-        were fitted on. Anyone with the file can test whether a row is among them.
+        were fitted on. Anyone with the file can test whether a row is among them. Counts of the rows in cells of every
+        column are kept with them, for `stonet.monitor` and the novelty of ``explain``.
     train_error : float, optional
         The network's root mean squared error on its training rows; ``fit`` warns where the rows of the fit look like
         training rows. Needs the network's own predictions.
@@ -422,6 +424,38 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         head = self._fitted()
         (level,) = check.levels(None if confidence_level is None else [confidence_level], self.level)
         return Guarantee(*head.guarantee(level))
+
+    def explain(
+        self, X: Any, prediction: Any = None, *, also: Any = None, lower: Any = None, upper: Any = None, sd: Any = None
+    ) -> Explanation:
+        """Tell where the uncertainty of rows comes from, which columns widen their intervals, and how strange they are.
+
+        Parameters
+        ----------
+        X, prediction, also, lower, upper, sd
+            Rows as those of the fit.
+
+        Returns
+        -------
+        Explanation
+            Arrays, and a frame with the columns of ``stonet predict --explain``. What this head cannot tell is left out
+            with a warning; a head of which nothing can be told is an error.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stonet import PostStoNetRegressor
+        >>> rng = np.random.default_rng(1)
+        >>> x = rng.normal(size=(500, 3))
+        >>> y = x[:, 0] + np.exp(x[:, 1]) * rng.normal(size=500)
+        >>> head = PostStoNetRegressor(interval="fast").fit(x, y)
+        >>> told = head.explain([[0.0, 2.5, 0.0], [9.0, 9.0, 9.0]])
+        >>> told.widest(1)[0][0][0], bool(told.novelty[1] < 0.01)
+        ('f1', True)
+        """
+        rows = self._rows(X, said(prediction, lower, upper, sd), fit=False, also=also)
+        told = self._fitted().explain(rows.features, rows.prediction, own=rows.own)
+        return explained(told, self._targets(), X)
 
     def ready(self, confidence_level: Any = None, side: Side = "both", joint: bool = False) -> _core.Ready:
         """Return a light object that gives the intervals of one row, or of a few, without the checks of an estimator.

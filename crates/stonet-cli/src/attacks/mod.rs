@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod heads;
+mod operate;
 mod readers;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 pub use heads::{onnx, stonet};
+#[cfg(feature = "serve")]
+pub use operate::http;
+pub use operate::{rule, state};
 pub use readers::{arrow, csv, idx, npy, npz, parquet, safetensors};
 pub use texts::{require, settings};
 
@@ -21,17 +25,21 @@ type Target = (&'static str, fn(&[u8]));
 
 /// Every target by name.
 #[cfg(test)]
-const TARGETS: [Target; 11] = [
+const TARGETS: &[Target] = &[
     ("arrow", arrow),
     ("csv", csv),
+    #[cfg(feature = "serve")]
+    ("http", http),
     ("idx", idx),
     ("npy", npy),
     ("npz", npz),
     ("onnx", onnx),
     ("parquet", parquet),
     ("require", require),
+    ("rule", rule),
     ("safetensors", safetensors),
     ("settings", settings),
+    ("state", state),
     ("stonet", stonet),
 ];
 

@@ -86,7 +86,7 @@ fn child_that_replays_one_target() {
 
 #[test]
 fn every_target_survives_its_corpus_and_mutations_of_it() {
-    for (name, _) in TARGETS {
+    for &(name, _) in TARGETS {
         let out = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "attacks::tests::child_that_replays_one_target", "--ignored", "--nocapture"])
             .env(TARGET, name)
@@ -98,4 +98,43 @@ fn every_target_survives_its_corpus_and_mutations_of_it() {
         assert!(out.status.success(), "{name}: {last:?}\n{}", wrong.chars().take(2000).collect::<String>());
         assert!(said.contains(" files") && !said.contains("\n0 files"), "{name}: no input was found");
     }
+}
+
+/// Writes the corpus of states, rules and requests: `cargo test -p stonet-cli --features serve seeds -- --ignored`.
+#[test]
+#[ignore = "writes the corpus"]
+fn seeds_of_states_rules_and_requests() {
+    use super::operate::{head, rows as fixed_rows};
+    use stonet::RegressionInputs;
+    use stonet::control::{Control, Evidence};
+    use stonet::monitor::MonitorSettings;
+    use stonet::{Level, Side};
+    use stonet_io::{Head, MonitorState, SavedRule, Watch};
+    let put = |target: &str, name: &str, bytes: &[u8]| {
+        let folder = top().join("fuzz/corpus").join(target);
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join(name), bytes).unwrap();
+    };
+    let (model, (x, y)) = (head(), fixed_rows());
+    let Head::Regression(fitted) = &model.head else { unreachable!("a regression") };
+    let rows = RegressionInputs::new(x.view()).unwrap();
+    let mut watch = Watch::new(model, MonitorSettings::new(Level::new(0.8).unwrap())).unwrap();
+    let state = |watch: &Watch<'_>| MonitorState { head: model.identity().unwrap(), monitor: watch.state().clone() };
+    put("state", "new.json", &state(&watch).to_bytes().unwrap());
+    watch.add_regression(&rows, Some(y.view())).unwrap();
+    put("state", "rows.json", &state(&watch).to_bytes().unwrap());
+    let level = Level::new(0.8).unwrap();
+    let intervals = fitted.intervals(&rows, level, Side::Both).unwrap();
+    for (name, want, confidence) in [("wrong.json", "wrong<=0.5", None), ("coverage.json", "coverage>=0.3", Some(0.8))]
+    {
+        let confidence = confidence.map(|c| Level::new(c).unwrap());
+        let control = Control { want: want.parse().unwrap(), confidence, seed: 1 };
+        let mut evidence = Evidence::of_intervals(&control.want, level).unwrap();
+        evidence.add_intervals(&intervals, y.column(0)).unwrap();
+        let rule = control.decide(&evidence).unwrap().rule.unwrap();
+        put("rule", name, SavedRule::new(rule, model).unwrap().to_json().unwrap().as_bytes());
+    }
+    put("http", "rows", b"jlevel=0.8,0.95\n{\"rows\": [{\"f0\": 1.5, \"f1\": 2}, {\"f1\": -1e3, \"f0\": 0}]}");
+    put("http", "columns", b"jquantiles=0.1&below=1\n{\"columns\": {\"f0\": [1, 2.5], \"f1\": [0, null]}}");
+    put("http", "empty", b"j\n{\"rows\": []}");
 }

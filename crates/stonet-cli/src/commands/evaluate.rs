@@ -12,10 +12,10 @@ use stonet::{FittedClassifier, FittedRegressor, InputKind, Level, Seed};
 use stonet_io::{Head, HeadAsked, Model, ScoreSettings, default_level};
 use stonet_report::{
     About, ClassEvaluation, ClassJudge, ClassSettings, EvaluateSettings, HeadInputs, Metrics, RegressionEvaluation,
-    RegressionJudge, Requirement, class_report, regression_report,
+    RegressionJudge, Requirement, class_card, class_report, regression_card, regression_report,
 };
 
-use crate::args::{FORMATS, MissingArg, ReportArg, SeedArg, WithArg};
+use crate::args::{FORMATS, MissingArg, SeedArg, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::Source;
@@ -25,7 +25,7 @@ use crate::{Outcome, asked, output, report};
 /// Judge a head on rows with known answers that neither it nor the network has seen
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet evaluate head.stonet test.parquet --report report.html\n  stonet evaluate head.stonet test.csv --require 'coverage>=0.88' --by region"
+    after_help = "Examples:\n  stonet evaluate head.stonet test.parquet --report report.html\n  stonet evaluate head.stonet test.csv --by region --report card.md\n  stonet evaluate head.stonet test.csv --require 'coverage>=0.88' --by region"
 )]
 pub struct Evaluate {
     /// The head, made by `stonet fit`
@@ -52,8 +52,9 @@ pub struct Evaluate {
     seen: SeenArg,
     #[command(flatten)]
     missing: MissingArg,
-    #[command(flatten)]
-    report: ReportArg,
+    /// Write a self-contained HTML report, or a model card in Markdown
+    #[arg(long, value_name = "FILE.html|FILE.md")]
+    report: Option<PathBuf>,
     #[command(flatten)]
     seed: SeedArg,
     #[command(flatten)]
@@ -87,7 +88,7 @@ struct Checked {
 impl Evaluate {
     pub fn run(self, console: &Console) -> Result<Outcome> {
         let read = [vec![self.head.as_path()], output::with(&self.rows, &self.with.files)].concat();
-        report::check(self.report.report.as_deref(), &read)?;
+        report::check_card(self.report.as_deref(), &read)?;
         let mut model = Model::load(&self.head)?;
         asked::rename_targets(&mut model, self.target.as_deref())?;
         let levels = self.level.into_iter().map(Level::new).collect::<stonet::Result<Vec<_>>>()?;
@@ -177,14 +178,17 @@ impl Evaluate {
         let requirements = self.checked(evaluation)?;
         let missed = requirements.iter().any(|c| !c.met);
         let [head, input] = [&self.head, &self.rows].map(|p| p.display().to_string());
-        if let Some(path) = &self.report.report {
+        if let Some(path) = &self.report {
             let settings: Value = json!({
                 "head": head, "rows": input, "columns": model.columns, "level": evaluation.level(),
                 "by": self.by, "fitted by": model.version, "seed of the fit": model.seed, "rows of the fit": model.fingerprint,
                 "requirements": requirements,
             });
             let title = format!("{} on {}", report::file_name(&self.head), report::file_name(&self.rows));
-            report::write(path, &evaluation.page(&report::about(title, settings)), console)?;
+            let about = report::about(title, settings);
+            let card = path.extension().is_some_and(|e| e == "md");
+            let text = if card { evaluation.card(&about) } else { evaluation.page(&about) };
+            report::write(path, &text, console)?;
         }
         let summary = Summary {
             schema: "stonet.evaluate/1",
@@ -196,7 +200,7 @@ impl Evaluate {
             fingerprint: model.fingerprint.clone(),
             verdict: evaluation.verdict(),
             requirements,
-            report: self.report.report.as_ref().map(|p| p.display().to_string()),
+            report: self.report.as_ref().map(|p| p.display().to_string()),
             evaluation,
         };
         console.result(&summary, || format!("{}{}", evaluation.text(), self.outcomes(evaluation)))?;
@@ -212,6 +216,7 @@ trait Told: Serialize + Metrics {
     fn verdict(&self) -> String;
     fn text(&self) -> String;
     fn page(&self, about: &About) -> String;
+    fn card(&self, about: &About) -> String;
 }
 
 impl Told for RegressionEvaluation {
@@ -227,6 +232,9 @@ impl Told for RegressionEvaluation {
     }
     fn page(&self, about: &About) -> String {
         regression_report(self, about)
+    }
+    fn card(&self, about: &About) -> String {
+        regression_card(self, about)
     }
 }
 
@@ -244,5 +252,8 @@ impl Told for ClassEvaluation {
     }
     fn page(&self, about: &About) -> String {
         class_report(self, about)
+    }
+    fn card(&self, about: &About) -> String {
+        class_card(self, about)
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use stonet::Side;
 use stonet_compare::files;
 use stonet_io::Model;
-use stonet_onnx::{Joint, Network, head_graph};
+use stonet_onnx::{HeadGraph, Joint, Network, head_graph};
 
 use crate::asked::{self, AskedArgs};
 use crate::console::Console;
@@ -17,14 +17,18 @@ use crate::output;
 /// Write a head as an ONNX graph; with --network one file goes from raw inputs to intervals or probabilities
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.8,0.95\n  stonet export head.stonet -o sure.onnx --network network.onnx\n  stonet export head.stonet -o decided.onnx --rule rule.json"
+    after_help = "Examples:\n  stonet export head.stonet -o head.onnx --level 0.8,0.95\n  stonet export head.stonet -o sure.onnx --network network.onnx\n  stonet export head.stonet -o decided.onnx --rule rule.json\n  stonet export head.stonet --triton models/price --network network.onnx"
 )]
 pub struct Export {
     /// The head, made by `stonet fit`
     head: PathBuf,
     /// The ONNX file to write
-    #[arg(short, long, value_name = "FILE.onnx")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "FILE.onnx", required_unless_present = "triton")]
+    output: Option<PathBuf>,
+    /// Write a model of a Triton repository instead: FOLDER/1/model.onnx and FOLDER/config.pbtxt; the model has the folder's
+    /// name
+    #[arg(long, value_name = "FOLDER", conflicts_with = "output")]
+    triton: Option<PathBuf>,
     /// The network to append the head to
     #[arg(long, value_name = "NETWORK.onnx")]
     network: Option<PathBuf>,
@@ -50,6 +54,8 @@ pub struct Export {
 struct Summary {
     schema: &'static str,
     output: String,
+    /// Triton's description of the file, where one was written.
+    config: Option<String>,
     head: String,
     network: Option<String>,
     inputs: Vec<String>,
@@ -80,7 +86,7 @@ impl Export {
     pub fn run(self, console: &Console) -> Result<()> {
         let read: Vec<&Path> =
             [self.head.as_path()].into_iter().chain(self.network.as_deref()).chain(self.asked.files()).collect();
-        output::check_named("--output", &self.output, "onnx", "head.onnx", &read)?;
+        let place = self.place(&read)?;
         let model = Model::load(&self.head)?;
         if self.network.is_some() {
             in_order(&model)?;
@@ -89,32 +95,15 @@ impl Export {
         let resolved = asked::resolve(&model, &settings)?;
         let head = head_graph(&model, &resolved)?;
         let levels: Vec<f64> = resolved.levels().unwrap_or_default().iter().map(|l| l.get()).collect();
-        let bytes = match &self.network {
-            None => head.to_onnx(),
-            Some(path) => {
-                let network = Network::open(path)?;
-                let joint = Joint {
-                    features: self.tap.clone(),
-                    output: self.network_output.clone(),
-                    further: self.further(&model, &network)?,
-                    keep_outputs: self.keep_outputs,
-                };
-                head.join(&network, &joint).map_err(|e| match e {
-                    stonet_onnx::Error::HeadInput { input, .. } => {
-                        let names: Vec<&str> = network.outputs().iter().map(|o| o.name.as_str()).collect();
-                        Error::flag("--network-output", format!("must say which holds {input}: {}", names.join(", ")))
-                    }
-                    e => e.into(),
-                })?
-            }
-        };
+        let bytes = self.bytes(&model, &head)?;
         // Read again before it is written: what no one could open is an error now.
-        let whole = Network::from_bytes(bytes, &self.output)?;
-        files::write_bytes(&self.output, whole.bytes())?;
+        let whole = Network::from_bytes(bytes, &place.onnx)?;
+        place.write(&whole)?;
         let names = |all: &[stonet_onnx::TensorInfo]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
         let summary = Summary {
             schema: "stonet.export/1",
-            output: self.output.display().to_string(),
+            output: place.onnx.display().to_string(),
+            config: place.config.as_ref().map(|(path, _)| path.display().to_string()),
             head: self.head.display().to_string(),
             network: self.network.as_ref().map(|n| n.display().to_string()),
             inputs: names(whole.inputs()),
@@ -143,7 +132,73 @@ impl Export {
     }
 }
 
+/// Where the file goes.
+struct Place {
+    onnx: PathBuf,
+    /// Triton's description of it, and the name of the model there.
+    config: Option<(PathBuf, String)>,
+}
+
+impl Place {
+    /// Writes the file, and its description behind it.
+    fn write(&self, whole: &Network) -> Result<()> {
+        let Some((path, name)) = &self.config else { return Ok(files::write_bytes(&self.onnx, whole.bytes())?) };
+        let text = whole.triton_config(name)?;
+        if let Some(folder) = self.onnx.parent() {
+            files::create_dir(folder)?;
+        }
+        files::write_bytes(&self.onnx, whole.bytes())?;
+        Ok(files::write(path, &text)?)
+    }
+}
+
 impl Export {
+    /// Fails early where nothing can be written.
+    fn place(&self, read: &[&Path]) -> Result<Place> {
+        let Some(folder) = &self.triton else {
+            let onnx = self.output.clone().unwrap_or_default();
+            output::check_named("--output", &onnx, "onnx", "head.onnx", read)?;
+            return Ok(Place { onnx, config: None });
+        };
+        let name = folder.file_name().map(|n| n.to_string_lossy().into_owned());
+        let name = name.ok_or_else(|| Error::flag("--triton", "must end in the model's name, such as models/price"))?;
+        if folder.exists() && !folder.is_dir() {
+            let why = format!("{} is a file; name the model's folder, such as models/price", folder.display());
+            return Err(Error::flag("--triton", why));
+        }
+        let (onnx, config) = (folder.join("1").join("model.onnx"), folder.join("config.pbtxt"));
+        for path in [&onnx, &config] {
+            if path.is_dir() {
+                return Err(Error::IsFolder { path: path.clone() });
+            }
+            stonet_io::check_output(path, read)?;
+        }
+        Ok(Place { onnx, config: Some((config, name)) })
+    }
+
+    /// The head alone, or behind its network.
+    fn bytes(&self, model: &Model, head: &HeadGraph) -> Result<Vec<u8>> {
+        match &self.network {
+            None => Ok(head.to_onnx()),
+            Some(path) => {
+                let network = Network::open(path)?;
+                let joint = Joint {
+                    features: self.tap.clone(),
+                    output: self.network_output.clone(),
+                    further: self.further(model, &network)?,
+                    keep_outputs: self.keep_outputs,
+                };
+                head.join(&network, &joint).map_err(|e| match e {
+                    stonet_onnx::Error::HeadInput { input, .. } => {
+                        let names: Vec<&str> = network.outputs().iter().map(|o| o.name.as_str()).collect();
+                        Error::flag("--network-output", format!("must say which holds {input}: {}", names.join(", ")))
+                    }
+                    e => e.into(),
+                })
+            }
+        }
+    }
+
     /// The network's inputs that a head was fitted on beside the features, by number.
     fn further(&self, model: &Model, network: &Network) -> Result<Vec<usize>> {
         if model.columns.also == 0 {

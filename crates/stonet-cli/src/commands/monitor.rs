@@ -104,25 +104,11 @@ impl Monitor {
     /// The state that goes on, where there is a file of it.
     fn earlier(&self, identity: &str) -> Result<Option<State>> {
         let Some(path) = self.state.as_deref().filter(|p| p.exists()) else { return Ok(None) };
-        let MonitorState { head, monitor } = MonitorState::load(path)?;
-        let wrong = |why: String| Err(Error::flag("--state", format!("{}: {why}", path.display())));
-        if head != identity {
-            return wrong("is the state of another head; name another file, and a new state begins".into());
+        let state = MonitorState::load(path)?;
+        match state.misfit(identity, (self.alarm, "--alarm"), (self.level, "--level")) {
+            Some(why) => Err(Error::flag("--state", format!("{}: {why}", path.display()))),
+            None => Ok(Some(state.monitor)),
         }
-        let settings = monitor.settings();
-        if let Some(alarm) = self.alarm.filter(|a| *a != settings.alarm) {
-            let was = settings.alarm;
-            return wrong(format!(
-                "was begun with --alarm {was}, and not {alarm}; leave the flag out, or begin another file"
-            ));
-        }
-        if let Some(level) = self.level.filter(|l| *l != settings.level.get()) {
-            let was = settings.level.get();
-            return wrong(format!(
-                "was begun with --level {was}, and not {level}; leave the flag out, or begin another file"
-            ));
-        }
-        Ok(Some(monitor))
     }
 
     fn settings(&self, model: &Model) -> Result<MonitorSettings> {
@@ -218,10 +204,7 @@ impl Monitor {
     /// The page, the result, and whether there is an alarm.
     fn tell(&self, model: &Model, state: &State, console: &Console) -> Result<Outcome> {
         let family = if self.unlabelled { Family::Inputs } else { Family::Answers };
-        let ModelColumns { features, prediction, lower, upper, sd, targets, .. } = &model.columns;
-        let logits = model.columns.logit_names();
-        let columns = [&logits, features, prediction, lower, upper, sd].into_iter().flatten();
-        let names = MonitorNames { columns: columns.cloned().collect(), targets: targets.clone() };
+        let names = MonitorNames { columns: model.columns.watched(), targets: model.columns.targets.clone() };
         let told = MonitorReport::new(state, &names);
         let alarmed = told.family(family).alarm_row.is_some();
         let [head, input] = [&self.head, &self.rows].map(|p| p.display().to_string());

@@ -18,13 +18,13 @@ use crate::output;
 ///
 /// Quantiles stand in columns such as `q05`, and probabilities P(y <= 100) in columns such as `below_100`. Prediction sets
 /// stand in columns `set` and `set_size`, bounds of accuracy in `accuracy_lower` and `accuracy_upper`. A head of many labels gives a column `p_<label>` for each.
-/// With --rule the last column is `decision`: `answer` or `abstain`.
+/// With --rule the last column is `decision`: `answer` or `abstain`. With --explain further columns stand behind all others.
 ///
 /// Columns are found by name: their order does not matter, and other columns are ignored. Files may be larger than
 /// memory.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  stonet predict head.stonet new.csv -o risk.csv --quantiles 0.05,0.5,0.95 --below 100\n  stonet predict head.stonet new.csv -o sets.csv --sets --level 0.9\n  stonet predict head.stonet new.csv -o bounds.csv --accuracy --level 0.9\n  stonet predict head.stonet new.csv -o decided.csv --rule rule.json\n  cat new.csv | stonet predict head.stonet -"
+    after_help = "Examples:\n  stonet predict head.stonet new.parquet -o intervals.parquet --level 0.8,0.95 --keep id\n  stonet predict head.stonet new.csv -o risk.csv --quantiles 0.05,0.5,0.95 --below 100\n  stonet predict head.stonet new.csv -o sets.csv --sets --level 0.9\n  stonet predict head.stonet new.csv -o bounds.csv --accuracy --level 0.9\n  stonet predict head.stonet new.csv -o decided.csv --rule rule.json\n  stonet predict head.stonet new.csv -o why.csv --explain\n  cat new.csv | stonet predict head.stonet -"
 )]
 pub struct Predict {
     /// The head, made by `stonet fit`
@@ -36,6 +36,13 @@ pub struct Predict {
     output: PathBuf,
     #[command(flatten)]
     asked: AskedArgs,
+    /// Say of every row where its uncertainty comes from, which columns widen its interval, and how strange it is
+    ///
+    /// `model_share` and `noise_share` add up to 1. `width_ratio` is the row's scale in units of a typical one, and `wide_1`,
+    /// `wide_1_factor` and so on name the columns that widen it most. `novelty` is a p-value: below 0.01 for one row of a
+    /// hundred that are like the calibration rows. What a head cannot tell is left out, with a note.
+    #[arg(long)]
+    explain: bool,
     /// Columns of the input to copy in front of the predictions
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     keep: Vec<String>,
@@ -64,6 +71,9 @@ struct Summary {
     /// The wish of the rule, where there is one.
     rule: Option<String>,
     single: bool,
+    explain: bool,
+    /// What the explanation leaves out, and why.
+    unexplained: Vec<&'static str>,
     /// Of the fit: where its randomness began, and what its rows were.
     seed: u64,
     fingerprint: String,
@@ -83,7 +93,11 @@ impl Predict {
         let npy = self.output.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
         let settings = self.asked.settings(self.single, npy)?;
         let resolved = asked::resolve(&model, &settings)?;
-        let scorer = ModelScorer::of(&model, &resolved)?;
+        let mut scorer = ModelScorer::of(&model, &resolved)?;
+        if self.explain {
+            scorer = scorer.explained(&model, "--explain")?;
+            scorer.unexplained().iter().for_each(|why| console.note(format_args!("--explain: {why}")));
+        }
         if let Some(both) = self.keep.iter().find(|k| scorer.outputs().iter().any(|o| o.name == **k)) {
             let why = format!("names `{both}`, as one of the columns of predictions is called; rename it in the rows");
             return Err(Error::flag("--keep", why));
@@ -115,6 +129,8 @@ impl Predict {
             accuracy: settings.accuracy,
             rule: settings.rule.as_ref().map(|saved| saved.rule.want.to_string()),
             single: settings.single,
+            explain: self.explain,
+            unexplained: scorer.unexplained().to_vec(),
             seed: model.seed,
             fingerprint: model.fingerprint.clone(),
             rows,

@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use stonet_io::{Model, SavedRule};
+use stonet::monitor::MonitorSettings;
+use stonet_io::{Model, MonitorState, SavedRule, default_level};
 use stonet_onnx::{Front, Network, Preprocess, RunSettings};
-use stonet_serve::{Limits, Predictor, Server};
+use stonet_serve::{Limits, Predictor, Server, WatchPlan};
 
 use crate::console::{self, Console};
 use crate::error::{Error, Result};
+use crate::output;
 
 /// Serve a head over HTTP: POST rows to /predict, as JSON or as an Arrow stream
 ///
@@ -20,7 +22,7 @@ use crate::error::{Error, Result};
 /// Ctrl-C or SIGTERM ends it after the requests that are under way.
 #[derive(Args)]
 #[command(
-    after_help = "Examples:\n  stonet serve head.stonet --port 8080\n  stonet serve head.stonet --network network.onnx\n  curl -s localhost:8080/predict -H 'Content-Type: application/json' -d '{\"rows\": [{\"f0\": 1.5, \"f1\": 2}]}'"
+    after_help = "Examples:\n  stonet serve head.stonet --port 8080\n  stonet serve head.stonet --network network.onnx\n  stonet serve head.stonet --monitor --state inputs.json\n  curl -s localhost:8080/predict -H 'Content-Type: application/json' -d '{\"rows\": [{\"f0\": 1.5, \"f1\": 2}]}'"
 )]
 pub struct Serve {
     /// The head, made by `stonet fit`
@@ -34,6 +36,19 @@ pub struct Serve {
     /// A rule of answers, made by `stonet control` for this head: answers then have a column `decision`
     #[arg(long, value_name = "RULE")]
     rule: Option<PathBuf>,
+    /// Show every row to a monitor of the inputs: /metrics then has its evidence and its alarm
+    ///
+    /// Rows then need all columns that the head was fitted on.
+    #[arg(long)]
+    monitor: bool,
+    /// File that keeps what the monitor has seen: written every minute and at the end, and gone on with at the start
+    ///
+    /// It is the state of `stonet monitor --unlabelled`.
+    #[arg(long, value_name = "FILE", requires = "monitor")]
+    state: Option<PathBuf>,
+    /// Probability that an alarm is ever raised although nothing has changed [default: 0.01, or that of the state]
+    #[arg(long, value_name = "PROBABILITY", requires = "monitor")]
+    alarm: Option<f64>,
     /// Address to listen at; 0.0.0.0 lets other machines in
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     host: IpAddr,
@@ -53,13 +68,21 @@ pub struct Serve {
 
 impl Serve {
     pub fn run(self, console: &Console) -> Result<()> {
+        if let Some(state) = &self.state {
+            let read = [Some(&self.head), self.network.as_ref(), self.rule.as_ref()];
+            output::check(state, &read.into_iter().flatten().map(PathBuf::as_path).collect::<Vec<_>>())?;
+        }
         let model = Model::load(&self.head)?;
+        let plan = if self.monitor { Some(self.plan(&model)?) } else { None };
         let front = self.network.as_deref().map(|path| {
             let network = Network::open(path)?;
             Front::new(&network, self.tap.as_deref(), &RunSettings::default(), Preprocess::default())
         });
         let rule = self.rule.as_deref().map(SavedRule::load).transpose()?;
-        let predictor = Predictor::new(model, front.transpose()?, rule)?;
+        let mut predictor = Predictor::new(model, front.transpose()?, rule)?;
+        if let Some(plan) = plan {
+            predictor = predictor.watched(plan)?;
+        }
         let time = Duration::from_secs(self.timeout.into());
         let limits = Limits {
             body: (self.max_body as usize) << 20,
@@ -85,9 +108,23 @@ impl Serve {
             json!({ "schema": "stonet.serve/1", "address": address.to_string(), "url": format!("http://{address}") });
         console.result(&started, || format!("Listening at http://{address}/predict; Ctrl-C ends it.\n"))?;
         console::ends_in_order();
-        console.compute(|| {
-            server.run(console::stopped);
-            Ok(())
-        })
+        console.compute(|| Ok(server.run(console::stopped)?))
+    }
+
+    /// How the head is watched: a new state, or one that goes on.
+    fn plan(&self, model: &Model) -> Result<WatchPlan> {
+        let new = MonitorSettings::new(model.level.unwrap_or_else(default_level));
+        let settings = MonitorSettings { alarm: self.alarm.unwrap_or(new.alarm), ..new };
+        let earlier = match self.state.as_deref().filter(|p| p.exists()) {
+            Some(path) => {
+                let state = MonitorState::load(path)?;
+                if let Some(why) = state.misfit(&model.identity()?, (self.alarm, "--alarm"), (None, "--level")) {
+                    return Err(Error::flag("--state", format!("{}: {why}", path.display())));
+                }
+                Some(state.monitor)
+            }
+            None => None,
+        };
+        Ok(WatchPlan { settings, earlier, state: self.state.clone() })
     }
 }

@@ -246,11 +246,7 @@ impl BatchScorer {
     }
 
     fn table(&self, batch: &RecordBatch, first_row: u64) -> Result<Table> {
-        let (names, texts) = (self.columns.names(), self.columns.text_names());
-        let mut piece = Piece::new(vec![Vec::new(); names.len()], texts.len());
-        self.columns.append_from(first_row, &self.chosen(batch)?, &mut piece)?;
-        let table = Table::of_columns(&self.source, names.to_vec(), piece.columns, piece.rows)?;
-        Ok(table.with_texts(texts.into_iter().zip(piece.texts).collect()))
+        table_of(&self.source, &self.columns, &self.chosen(batch)?, first_row)
     }
 
     /// Kept columns and predictions side by side.
@@ -264,6 +260,53 @@ impl BatchScorer {
             });
         }
         RecordBatch::try_new(self.schema(), arrays).map_err(|e| self.wrong(e))
+    }
+}
+
+/// Columns of a batch that are chosen, as a table.
+fn table_of(source: &Path, columns: &Columns, chosen: &RecordBatch, first_row: u64) -> Result<Table> {
+    let (names, texts) = (columns.names(), columns.text_names());
+    let mut piece = Piece::new(vec![Vec::new(); names.len()], texts.len());
+    columns.append_from(first_row, chosen, &mut piece)?;
+    let table = Table::of_columns(source, names.to_vec(), piece.columns, piece.rows)?;
+    Ok(table.with_texts(texts.into_iter().zip(piece.texts).collect()))
+}
+
+/// Some columns of record batches of one schema, as tables: all that a head was fitted on, whether a prediction depends on
+/// them or not.
+pub struct BatchTables {
+    source: PathBuf,
+    columns: Columns,
+}
+
+impl BatchTables {
+    /// Finds the columns in a schema, which `source` names in messages; all that are missing are named at once. `first` has
+    /// the first row, as for [`BatchScorer::new`]. `numbers` may be empty where only `text` is wanted.
+    pub fn new(
+        numbers: &[String],
+        text: &[String],
+        source: &str,
+        schema: &Schema,
+        first: Option<&RecordBatch>,
+    ) -> Result<Self> {
+        let at = Location::in_memory(source);
+        let reading = Reading { numbers: Some(numbers.to_vec()), text: text.to_vec(), ..Reading::default() };
+        let first = |wanted: &[usize]| {
+            let some = first.map(|batch| batch.project(wanted));
+            some.transpose().map_err(|e| at.damaged(e))
+        };
+        let ask = Ask { reading: &reading, among: false, name: None };
+        let (columns, _, _) = Columns::new(&at, schema, &ask, first)?;
+        Ok(BatchTables { source: at.path, columns })
+    }
+
+    /// The columns of a batch of the schema; `first_row` is the number of its first row in messages.
+    pub fn table(&self, batch: &RecordBatch, first_row: u64) -> Result<Table> {
+        let wrong = |why: arrow_schema::ArrowError| {
+            Problem::Damaged { format: Format::Arrow.name(), why: why.to_string() }.of(self.source.clone())
+        };
+        let chosen = batch.project(&self.columns.projection).map_err(wrong)?;
+        table_of(&self.source, &self.columns, &chosen, first_row)
     }
 }
 

@@ -67,10 +67,10 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// Its name in this library.
-    fn name(self) -> &'static str {
+    /// What it is called as an argument: of functions in Python, and in the query of an address.
+    pub fn argument(self) -> &'static str {
         match self {
-            Setting::Level => "levels",
+            Setting::Level => "level",
             Setting::Side => "side",
             Setting::Joint => "joint",
             Setting::Quantiles => "quantiles",
@@ -81,6 +81,11 @@ impl Setting {
             Setting::Accuracy => "accuracy",
             Setting::Rule => "rule",
         }
+    }
+
+    /// Its name in this library.
+    fn name(self) -> &'static str {
+        if self == Setting::Level { "levels" } else { self.argument() }
     }
 }
 

@@ -13,11 +13,19 @@ use crate::base::streams::monitor_baseline::EDGES;
 use crate::base::{Error, Result, Seed};
 use crate::metrics::top_class;
 use crate::network::likelihood::log_sum_exp;
+use crate::rows::{ClassRows, RegressionRows};
 
 /// One row of so many chooses edges.
 const SHARE: usize = 4;
 /// Edges of a column: quantiles of the rows that choose.
 const COUNT: usize = 15;
+/// Values of the rows that choose, in the upper tail of the distance, that are edges too: at most so many. A p-value of
+/// a row far away is then as small as the calibration rows allow.
+const TAIL: usize = 64;
+/// One row of so many is in that tail.
+const TAIL_SHARE: usize = 8;
+/// Multiples of the largest distance that are edges too.
+const BEYOND: [f64; 5] = [1.1, 1.25, 1.5, 2.0, 3.0];
 /// Standard deviations beyond which a column adds no more to the distance.
 const FAR: f64 = 10.0;
 
@@ -64,16 +72,44 @@ impl Histogram {
 
     /// Edges by the first values, counts of the second.
     fn chosen(choosing: &mut [f64], counted: impl IntoIterator<Item = f64>) -> Self {
-        choosing.sort_unstable_by(f64::total_cmp);
-        let quantile = |i: usize| choosing[(i * choosing.len() / (COUNT + 1)).min(choosing.len() - 1)] + 0.0;
-        let mut edges: Vec<f64> = (1..=COUNT).map(quantile).collect();
+        Histogram::new(Cells::Edges(quantiles(choosing)), counted)
+    }
+
+    /// The same with more edges in the upper tail and beyond.
+    fn with_tail(choosing: &mut [f64], counted: impl IntoIterator<Item = f64>) -> Self {
+        let mut edges = quantiles(choosing);
+        let tail = &choosing[choosing.len() - choosing.len().div_ceil(TAIL_SHARE)..];
+        // Evenly, the largest always among them.
+        edges.extend(tail.iter().rev().step_by(tail.len().div_ceil(TAIL)));
+        let largest = choosing[choosing.len() - 1];
+        edges.extend(BEYOND.iter().map(|factor| factor * largest));
+        edges.sort_unstable_by(f64::total_cmp);
         edges.dedup();
         Histogram::new(Cells::Edges(edges), counted)
+    }
+
+    /// How many rows lie in each cell or in one above it.
+    fn reaching(&self) -> Vec<u64> {
+        let mut all = vec![0; self.cells.len()];
+        self.filled.iter().for_each(|&(cell, count)| all[cell] = count);
+        for cell in (1..all.len()).rev() {
+            all[cell - 1] += all[cell];
+        }
+        all
     }
 
     fn rows(&self) -> u64 {
         self.filled.iter().map(|f| f.1).sum()
     }
+}
+
+/// Quantiles of values, which are sorted for it.
+fn quantiles(choosing: &mut [f64]) -> Vec<f64> {
+    choosing.sort_unstable_by(f64::total_cmp);
+    let quantile = |i: usize| choosing[(i * choosing.len() / (COUNT + 1)).min(choosing.len() - 1)] + 0.0;
+    let mut edges: Vec<f64> = (1..=COUNT).map(quantile).collect();
+    edges.dedup();
+    edges
 }
 
 /// Mean square of a row in units of the scales, cut where a column is very far.
@@ -116,7 +152,7 @@ impl Baseline {
         let (centre, scale): (Vec<f64>, Vec<f64>) = inputs().map(|c| moments(c, choosing)).unzip();
         let far = |i: usize| distance(inputs().map(|c| c[i]), &centre, &scale);
         let mut first: Vec<f64> = choosing.iter().map(|&i| far(i)).collect();
-        let far_rows = Histogram::chosen(&mut first, counted.iter().map(|&i| far(i)));
+        let far_rows = Histogram::with_tail(&mut first, counted.iter().map(|&i| far(i)));
         let mut targets: Vec<Histogram> = rows.targets.iter().flat_map(|y| y.columns()).map(of).collect();
         targets.extend(rows.labels.map(|(labels, classes)| {
             Histogram::new(Cells::Classes(classes), counted.iter().map(|&i| labels[i] as f64))
@@ -129,6 +165,23 @@ impl Baseline {
         Ok(Baseline { columns, targets, distance: far_rows, centre, scale, outputs })
     }
 
+    /// Counts the calibration rows of a regression; none where they are too few, or come in groups: then they are not
+    /// exchangeable one by one.
+    pub fn of_regression(rows: &RegressionRows<'_>, seed: Seed) -> Option<Self> {
+        let tables: Vec<ArrayView2<'_, f64>> =
+            [rows.features()].into_iter().chain(rows.prediction()).chain(rows.own_tables()).collect();
+        let watched = Watched { inputs: &tables, targets: Some(rows.y()), labels: None, logits: None };
+        if rows.groups().is_some() { None } else { Baseline::fit(&watched, seed).ok() }
+    }
+
+    /// Counts the calibration rows of a classifier; none where they are too few.
+    pub fn of_classes(rows: &ClassRows<'_>, seed: Seed) -> Option<Self> {
+        let inputs = rows.inputs();
+        let tables: Vec<ArrayView2<'_, f64>> = inputs.logits.into_iter().chain(inputs.features).collect();
+        let labels = Some((rows.labels(), rows.classes()));
+        Baseline::fit(&Watched { inputs: &tables, targets: None, labels, logits: inputs.logits }, seed).ok()
+    }
+
     /// How many rows are counted.
     pub fn rows(&self) -> u64 {
         self.distance.rows()
@@ -137,6 +190,19 @@ impl Baseline {
     /// How many columns of inputs it knows.
     pub fn columns(&self) -> usize {
         self.columns.len()
+    }
+
+    /// How strange every row of these tables is, whose columns are those of the calibration rows: a conformal p-value, the
+    /// share of calibration rows, the row itself among them, that are at least as far away. Of rows like the calibration
+    /// rows it is at most p with probability at most p.
+    pub fn novelty(&self, inputs: &[ArrayView2<'_, f64>]) -> Result<Vec<f64>> {
+        let columns: usize = inputs.iter().map(|t| t.ncols()).sum();
+        if columns != self.columns() {
+            return Err(Error::shape("columns of the inputs", self.columns(), columns));
+        }
+        let (reaching, all) = (self.distance.reaching(), self.rows() as f64 + 1.0);
+        let p = |d: f64| (reaching[self.distance.cells.of(d)] as f64 + 1.0) / all;
+        Ok(self.distances(inputs).into_iter().map(p).collect())
     }
 
     /// The distance of every row of these tables.
@@ -238,5 +304,48 @@ impl TryFrom<Parts> for Baseline {
         let targets = all.split_off(p.columns);
         let (columns, centre, scale) = (all, p.centre, p.scale);
         Ok(Baseline { columns, targets, distance, centre, scale, outputs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::binomial::{binomial_cdf, binomial_upper_tail};
+    use ndarray::Array2;
+    use rand_distr::{Distribution, StandardNormal};
+
+    /// One new row per replication, so that replications are independent: P(p ≤ a) ≤ a, and not much less in the tail.
+    #[test]
+    fn novelty_is_a_p_value_of_rows_like_the_calibration_rows_and_small_for_others() {
+        const REPLICATIONS: usize = 4000;
+        let (mut p_values, mut strange) = (Vec::new(), 0);
+        for r in 0..REPLICATIONS {
+            let mut draws = StandardNormal.sample_iter(Seed::new(r as u64).rng());
+            let x = Array2::from_shape_simple_fn((201, 3), || -> f64 { draws.next().unwrap() });
+            let (old, new) = x.view().split_at(ndarray::Axis(0), 200);
+            let rows = Watched { inputs: &[old], targets: None, labels: None, logits: None };
+            let baseline = Baseline::fit(&rows, Seed::new(r as u64)).unwrap();
+            p_values.push(baseline.novelty(&[new]).unwrap()[0]);
+            let far = Array2::from_elem((1, 3), 6.0);
+            strange += usize::from(baseline.novelty(&[far.view()]).unwrap()[0] < 0.02);
+        }
+        for a in [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 0.9] {
+            let below = p_values.iter().filter(|p| **p <= a).count();
+            assert!(binomial_upper_tail(below, REPLICATIONS, a) > 1e-4, "{below} of {REPLICATIONS} at {a}");
+            // Cells make it coarse: at most the mass of two cells is lost, 1/8 in the middle and 1/25 in the tail.
+            let least = if a <= 0.1 { a - 1.0 / 25.0 } else { a - 1.0 / 8.0 };
+            assert!(least <= 0.0 || binomial_cdf(below, REPLICATIONS, least) > 1e-4, "{below} at {a}");
+        }
+        assert_eq!(strange, REPLICATIONS, "rows six standard deviations away in every column");
+    }
+
+    #[test]
+    fn novelty_wants_the_columns_of_the_calibration_rows() {
+        let x = Array2::from_shape_fn((40, 2), |(i, j)| ((i * (j + 3)) as f64).sin());
+        let rows = Watched { inputs: &[x.view()], targets: None, labels: None, logits: None };
+        let baseline = Baseline::fit(&rows, Seed::new(1)).unwrap();
+        assert!(baseline.novelty(&[x.view(), x.view()]).is_err());
+        let back: Baseline = Parts::from(baseline.clone()).try_into().unwrap();
+        assert_eq!(back, baseline);
     }
 }

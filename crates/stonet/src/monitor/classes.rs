@@ -110,7 +110,7 @@ impl<'a> ClassMonitor<'a> {
 
     /// The distance, the predicted class and its probability, then the columns.
     fn input_values(&self, rows: &ClassInputs<'_>, p: &Array2<f64>) -> Result<Vec<Vec<f64>>> {
-        let tables: Vec<ArrayView2<'_, f64>> = rows.logits.into_iter().chain(rows.features).collect();
+        let tables = class_tables(rows);
         let mut values: Vec<Vec<f64>> = self.baseline.iter().map(|b| b.distances(&tables)).collect();
         match rows.logits.filter(|_| self.baseline.is_some()) {
             Some(z) => values.extend(network_classes(z)),
@@ -129,6 +129,11 @@ impl<'a> ClassMonitor<'a> {
         }
         Ok(values)
     }
+}
+
+/// The inputs of a classifier that a baseline knows, in its order.
+pub fn class_tables<'a>(rows: &ClassInputs<'a>) -> Vec<ArrayView2<'a, f64>> {
+    rows.logits.into_iter().chain(rows.features).collect()
 }
 
 /// The stream of scores that are drawn at random, far above those of watched quantities.

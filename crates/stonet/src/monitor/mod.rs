@@ -31,9 +31,9 @@ mod sequence;
 mod state;
 
 pub use baseline::{Baseline, Watched};
-pub use classes::ClassMonitor;
+pub use classes::{ClassMonitor, class_tables};
 pub use path::Path;
 pub use process::{Process, Quantity};
-pub use regression::RegressionMonitor;
+pub use regression::{RegressionMonitor, regression_tables};
 pub use sequence::MeanSequence;
 pub use state::{CalibrationError, Family, Monitor, MonitorSettings};

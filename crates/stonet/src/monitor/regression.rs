@@ -110,8 +110,7 @@ impl<'a> RegressionMonitor<'a> {
         intervals: &Intervals,
         at: Option<&[Vec<[Vec<f64>; 3]>]>,
     ) -> Result<Vec<Vec<f64>>> {
-        let tables: Vec<ArrayView2<'_, f64>> =
-            [rows.features].into_iter().chain(rows.prediction).chain(rows.own()).collect();
+        let tables = regression_tables(rows);
         let mut values: Vec<Vec<f64>> = self.baseline.iter().map(|b| b.distances(&tables)).collect();
         values.extend(intervals.prediction.columns().into_iter().map(|c| c.to_vec()));
         if let Some(at) = at.filter(|_| self.disagreement) {
@@ -127,6 +126,11 @@ impl<'a> RegressionMonitor<'a> {
         }
         Ok(values)
     }
+}
+
+/// The inputs of a regression head that a baseline knows, in its order.
+pub fn regression_tables<'a>(rows: &RegressionInputs<'a>) -> Vec<ArrayView2<'a, f64>> {
+    [rows.features].into_iter().chain(rows.prediction).chain(rows.own()).collect()
 }
 
 /// Whether each row's interval holds its target, by target.

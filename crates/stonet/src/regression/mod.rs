@@ -15,6 +15,7 @@ mod predict;
 mod sample;
 pub(crate) mod stack;
 mod variance;
+mod widths;
 mod within;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,7 @@ pub use method::Kind;
 pub use sample::UncalibratedRegressor;
 pub use stack::{Members, Scheme, Stack, StoNetSettings};
 pub use variance::{VariancePart, VarianceSource};
+pub use widths::{WidthParts, WidthTerm};
 
 use crate::base::{Error, Result};
 use crate::eve::EveIntervals;
@@ -121,6 +123,8 @@ pub struct FittedRegressor {
     model: Model,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<Asked>,
+    /// Terms of the learned scale, by target.
+    widths: Kept<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -179,7 +183,8 @@ impl TryFrom<Parts> for FittedRegressor {
             let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
             settings.stonet.kappas = Some(used.to_vec());
         }
-        Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers: Kept::default() })
+        let (scorers, widths) = (Kept::default(), Kept::default());
+        Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers, widths })
     }
 }
 

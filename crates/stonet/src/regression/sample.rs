@@ -145,8 +145,9 @@ impl UncalibratedRegressor {
         };
         let stacks = models.into_iter().zip(scores).enumerate();
         let stacks = stacks.map(|(target, (model, scores))| FittedStack::split(model, scores, of_target(target)));
-        let (model, scorers) = (Model::Stacks(stacks.collect()), Kept::default());
-        Ok(FittedRegressor { settings, features, groups: false, within, own, model, kappa_paths, scorers })
+        let model = Model::Stacks(stacks.collect());
+        let (scorers, widths) = (Kept::default(), Kept::default());
+        Ok(FittedRegressor { settings, features, groups: false, within, own, model, kappa_paths, scorers, widths })
     }
 }
 

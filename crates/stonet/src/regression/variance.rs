@@ -39,6 +39,14 @@ pub struct VariancePart {
 }
 
 impl FittedRegressor {
+    /// Whether the variance has a part of the model beside the noise; a single fit of a split has none.
+    pub fn has_variance_shares(&self) -> bool {
+        match &self.model {
+            Model::Eve { .. } => true,
+            Model::Stacks(stacks) => stacks.iter().all(|s| s.folds().len() > 1),
+        }
+    }
+
     /// The parts of the variance at every row, for each output: of `paper` and `cv` the layers and the noise, of a
     /// stack the disagreement of its folds, where there are several, and the residuals.
     pub fn variance_parts(&self, rows: &RegressionInputs<'_>) -> Result<Vec<Vec<VariancePart>>> {

@@ -144,6 +144,13 @@ pub enum Quantity {
         /// The number of the layer, from 0.
         layer: usize,
     },
+    /// What a column adds to the logarithm of a learned scale, or the whole of it.
+    WidthTerm {
+        /// The number of the target.
+        target: usize,
+        /// The number of the term.
+        term: usize,
+    },
     /// The logit of a class before the softmax.
     Logit {
         /// The number of the class.
@@ -194,6 +201,7 @@ impl Quantity {
             Quantity::Mean { model } => ("the prediction", model),
             Quantity::Scale { model } | Quantity::LowerScale { model } => ("the scale", model),
             Quantity::Variance { target, .. } => ("the variance", target),
+            Quantity::WidthTerm { target, .. } => ("the logarithm of the scale", target),
             Quantity::Logit { class } => ("the logit", class),
             Quantity::Probability { class } => ("the probability", class),
             Quantity::Class => ("the class", 0),

@@ -4,7 +4,7 @@ use stonet::base::stage;
 use stonet::classification::FittedLabels;
 use stonet::{InputKind, Seed};
 use stonet_io::Model;
-use stonet_report::{About, LabelsEvaluation, LabelsJudge, LabelsSettings, labels_report};
+use stonet_report::{About, LabelsEvaluation, LabelsJudge, LabelsSettings, labels_card, labels_report};
 
 use super::{Evaluate, Told};
 use crate::Outcome;
@@ -60,5 +60,8 @@ impl Told for LabelsEvaluation {
     }
     fn page(&self, about: &About) -> String {
         labels_report(self, about)
+    }
+    fn card(&self, about: &About) -> String {
+        labels_card(self, about)
     }
 }

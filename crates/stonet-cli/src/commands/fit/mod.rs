@@ -15,12 +15,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
-use ndarray::ArrayView2;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use stonet::base::stage;
 use stonet::metrics::rmse;
-use stonet::monitor::{Baseline, Watched};
+use stonet::monitor::Baseline;
 use stonet::regression::{Select, seen_in_training};
 use stonet::train::Algorithm;
 use stonet::{ClassMethod, FittedClassifier, FittedRegressor, Kind, Level, PostStoNetRegressor, Seed};
@@ -288,11 +287,7 @@ impl Fit {
         let head = Head::Regression(Box::new(fitted));
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
-        let tables: Vec<ArrayView2<'_, f64>> =
-            [&rows.features].into_iter().chain(&rows.prediction).chain(&rows.own).map(|a| a.view()).collect();
-        let watched = Watched { inputs: &tables, targets: Some(rows.y.view()), labels: None, logits: None };
-        // Rows that come in groups are not exchangeable one by one.
-        let baseline = self.baseline(&watched).filter(|_| rows.groups.is_none());
+        let baseline = self.kept(|seed| Baseline::of_regression(&calibration, seed));
         Ok((Model { level: Some(post.level), baseline, ..model }, Summary { fingerprint, ..summary }))
     }
 
@@ -336,9 +331,7 @@ impl Fit {
         let model = self.model(head, rows.columns.clone(), || rows.fingerprint(), &known);
         let fingerprint = model.fingerprint.clone();
         let (kind, level) = (Some(rows.kind), wanted.level);
-        let tables: Vec<ArrayView2<'_, f64>> = rows.logits().into_iter().chain(rows.features()).collect();
-        let labels = Some((&rows.labels[..], rows.classes.classes()));
-        let baseline = self.baseline(&Watched { inputs: &tables, targets: None, labels, logits: rows.logits() });
+        let baseline = self.kept(|seed| Baseline::of_classes(&calibration, seed));
         let model = Model { kind, labels: Some(rows.classes.clone()), level, baseline, ..model };
         Ok((model, Summary { fingerprint, ..summary }))
     }
@@ -353,9 +346,9 @@ impl Fit {
         settings_of(path, &text)
     }
 
-    /// What the rows look like, for `monitor`; none where nothing of them is to be kept, or where they are too few.
-    fn baseline(&self, rows: &Watched<'_>) -> Option<Baseline> {
-        if self.no_fingerprints { None } else { Baseline::fit(rows, Seed::new(self.seed.seed)).ok() }
+    /// What the rows look like, for `monitor` and `predict --explain`; none where nothing of them is to be kept.
+    fn kept(&self, counted: impl FnOnce(Seed) -> Option<Baseline>) -> Option<Baseline> {
+        if self.no_fingerprints { None } else { counted(Seed::new(self.seed.seed)) }
     }
 
     fn model(

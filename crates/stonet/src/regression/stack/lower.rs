@@ -164,11 +164,11 @@ pub(crate) fn members_plan<'m>(members: impl IntoIterator<Item = &'m Member>, fe
 
 /// Which columns a stack looks at.
 #[derive(Debug, Clone, Copy)]
-struct Inputs {
-    features: usize,
-    targets: usize,
+pub(super) struct Inputs {
+    pub features: usize,
+    pub targets: usize,
     /// The number of the stack's own target.
-    target: usize,
+    pub target: usize,
 }
 
 impl Inputs {
@@ -197,14 +197,20 @@ impl Inputs {
         b.sum(both.into_iter().map(|q| (0.5, q)).collect(), 0.0)
     }
 
-    /// μ and the scales above and below it, a column each.
-    fn fold(self, b: &mut Builder, model: &FoldModel) -> [Node; 3] {
-        let mut fold = Fold { inputs: self, single: model.single(), clamped: Vec::new() };
+    /// μ, and the fold in the making.
+    pub(super) fn begin(self, b: &mut Builder, model: &FoldModel, single: bool) -> (Fold, Node) {
+        let mut fold = Fold { inputs: self, single, clamped: Vec::new() };
         let mut mean = Mean::default();
         for (weight, member) in &model.members {
             fold.member(b, *weight, member, &mut mean);
         }
         let mean = fold.mean(b, mean);
+        (fold, mean)
+    }
+
+    /// μ and the scales above and below it, a column each.
+    fn fold(self, b: &mut Builder, model: &FoldModel) -> [Node; 3] {
+        let (mut fold, mean) = self.begin(b, model, model.single());
         let (exponent, scale) = fold.scale(b, &model.scale, mean);
         match (&model.shape, exponent) {
             (Some(shape), Some(exponent)) => {
@@ -234,7 +240,7 @@ impl Inputs {
 }
 
 /// A fold in the making.
-struct Fold {
+pub(super) struct Fold {
     inputs: Inputs,
     single: bool,
     /// Clipped features, one value per scale.
@@ -293,7 +299,7 @@ impl Fold {
     }
 
     /// The features on this scale.
-    fn clamped(&mut self, b: &mut Builder, clip: &Clip) -> Node {
+    pub(super) fn clamped(&mut self, b: &mut Builder, clip: &Clip) -> Node {
         if let Some(&known) = self.clamped.iter().find(|n| b.clamps(**n).iter().all(|c| same(clip, c))) {
             return known;
         }
@@ -353,21 +359,40 @@ impl Fold {
 
     /// The products of components of the features.
     fn products(&mut self, b: &mut Builder, components: &Components) -> Node {
+        let of = self.components(b, components);
+        b.wide(Op::Pairs { of }, components.products())
+    }
+
+    /// The components of the features.
+    pub(super) fn components(&mut self, b: &mut Builder, components: &Components) -> Node {
         let (of, mut sparse) = (self.clamped(b, components.clip()), Sparse::default());
         for weights in components.weights().outer_iter() {
             let (entries, bias) = self.entries(components.clip(), weights, 0.0);
             sparse.push(entries, bias);
         }
-        let components_node = b.combine(of, sparse, false);
-        b.wide(Op::Pairs { of: components_node }, components.products())
+        b.combine(of, sparse, false)
     }
 
     /// log s before it is clipped, unless it is constant, and the scale s.
-    fn scale(&mut self, b: &mut Builder, model: &ScaleModel, mean: Node) -> (Option<Node>, Node) {
-        let ScaleModel::Learned { ridge, offset, low, high, network, centre, components, own } = model else {
+    pub(super) fn scale(&mut self, b: &mut Builder, model: &ScaleModel, mean: Node) -> (Option<Node>, Node) {
+        let ScaleModel::Learned { ridge, low, high, components, .. } = model else {
             return (None, b.constant(mean, &[1.0]));
         };
         let features = self.unit(b, ridge.clip(), ridge.coefficients().view(), ridge.intercept());
+        let mut others = self.beside(b, model, mean);
+        if let Some(components) = components {
+            others.push(self.products(b, components));
+        }
+        let terms = self.terms(b, others, ridge, 1.0);
+        let exponent = b.sum(vec![(1.0, features), (1.0, terms)], 0.0);
+        let log = b.clamp(exponent, vec![Clamp::within(0, *low, *high)], false);
+        (Some(log), b.op(Op::Exp { of: exponent, low: *low, high: *high }))
+    }
+
+    /// What a learned scale looks at beside the features and products of their components: μ and its square, the
+    /// distance from the network's prediction and its own width, where it looks at them.
+    pub(super) fn beside(&self, b: &mut Builder, model: &ScaleModel, mean: Node) -> Vec<Node> {
+        let ScaleModel::Learned { offset, network, centre, own, .. } = model else { return Vec::new() };
         let from_centre = b.sum(vec![(1.0, mean)], -centre);
         let mut others = vec![from_centre, b.op(Op::Product(from_centre, from_centre))];
         if *network {
@@ -378,13 +403,7 @@ impl Fold {
             let columns = self.inputs.own(b, own.kind());
             others.push(own.lower(b, &columns));
         }
-        if let Some(components) = components {
-            others.push(self.products(b, components));
-        }
-        let terms = self.terms(b, others, ridge, 1.0);
-        let exponent = b.sum(vec![(1.0, features), (1.0, terms)], 0.0);
-        let log = b.clamp(exponent, vec![Clamp::within(0, *low, *high)], false);
-        (Some(log), b.op(Op::Exp { of: exponent, low: *low, high: *high }))
+        others
     }
 
     /// What a ridge regression takes from the columns behind the features, times a weight.

@@ -24,6 +24,7 @@ mod scale;
 mod shape;
 mod watch;
 mod weights;
+pub(crate) mod widths;
 
 use serde::{Deserialize, Serialize};
 
