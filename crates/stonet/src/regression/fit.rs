@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use super::stack::{Members, Scheme, Stack, StoNetSettings};
-use super::{FittedRegressor, Kind, Model, PostStoNetRegressor, eve};
+use super::{FittedRegressor, InOrder, Kind, Model, PostStoNetRegressor, eve};
 use crate::base::{Cost, Error, Result, Seed, Ticker, part_of, streams};
 use crate::rows::RegressionRows;
 use crate::score::Kept;
@@ -22,7 +22,9 @@ impl PostStoNetRegressor {
         kappa_paths.retain(TuningCurve::is_finite);
         let (features, groups, own) = (rows.features().ncols(), rows.groups().is_some(), rows.own());
         let (within, scorers) = (rows.within().map(|(within, _)| within.clone()), Kept::default());
-        Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers })
+        let time = rows.order().map(|order| InOrder { gap: order.gap(), by: None });
+        let updated = None;
+        Ok(FittedRegressor { settings, features, groups, within, own, time, updated, model, kappa_paths, scorers })
     }
 
     /// The settings in effect for so many rows: κ that are not set are those of the kind.
@@ -46,6 +48,12 @@ impl PostStoNetRegressor {
             Error::check(self.kind == Kind::Split, "kind", self.kind.name(), "split to cover for functions of a row")?;
             let alone = rows.groups().is_none() && rows.within().is_none();
             Error::check(alone, "conditional", "given", "without groups and within")?;
+        }
+        if rows.order().is_some() {
+            let range = "stack, fast, cv+ or split in order of time, which needs held-out rows";
+            Error::check(self.stack().is_some(), "kind", self.kind, range)?;
+            let alone = rows.groups().is_none() && rows.within().is_none() && rows.conditional().is_none();
+            Error::check(alone, "time", "given", "without groups, within and conditional")?;
         }
         rows.check_magnitudes()?;
         if rows.own().is_some() {

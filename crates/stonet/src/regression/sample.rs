@@ -62,6 +62,8 @@ impl PostStoNetRegressor {
         check_groups(rows)?;
         let none = rows.conditional().is_none();
         Error::check(none, "conditional", "given", "none where a sample is fitted: it needs the scores of all rows")?;
+        let none = rows.order().is_none();
+        Error::check(none, "time", "given", "none where a sample is fitted: rows of a sample are not in order")?;
         self.check(rows)?;
         let settings = self.resolved(rows.rows());
         let Some(stack) = settings.stack() else { unreachable!("a split has a stack") };
@@ -146,7 +148,8 @@ impl UncalibratedRegressor {
         let stacks = models.into_iter().zip(scores).enumerate();
         let stacks = stacks.map(|(target, (model, scores))| FittedStack::split(model, scores, of_target(target)));
         let (model, scorers) = (Model::Stacks(stacks.collect()), Kept::default());
-        Ok(FittedRegressor { settings, features, groups: false, within, own, model, kappa_paths, scorers })
+        let (groups, time, updated) = (false, None, None);
+        Ok(FittedRegressor { settings, features, groups, within, own, time, updated, model, kappa_paths, scorers })
     }
 }
 

@@ -108,6 +108,15 @@ pub struct Fit {
     /// groups that overlap, or other functions of the inputs. `predict` and `evaluate` read these columns by name
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     conditional: Vec<String>,
+    /// Regression: column of time, numbers or dates, by which rows are in order and may depend on their neighbours. Folds are
+    /// then blocks of neighbours, `split` calibrates on the last rows, and no finite-sample bound is claimed. Rows of one
+    /// time stay together. Without --inputs the column is not an input
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+    /// With --time: rows on each side of a fold that its model does not see; as many as errors stay alike, such as those of
+    /// a day [default: a hundredth of the rows]
+    #[arg(long, value_name = "N", requires = "time")]
+    gap: Option<usize>,
     /// Regression, `paper` and `cv`: rule that chooses kappa: error, one-standard-error, coverage
     #[arg(long, value_name = "RULE", value_parser = parse_select)]
     select: Option<Select>,
@@ -166,6 +175,10 @@ impl Fit {
     pub fn run(mut self, console: &Console) -> Result<()> {
         self.columns.within = std::mem::take(&mut self.within);
         self.columns.conditional = std::mem::take(&mut self.conditional);
+        self.columns.time = self.time.take().map(|column| (column, self.gap));
+        if self.columns.time.is_some() && self.task != HeadTask::Regression {
+            return Err(Error::flag("--time", "is for --task regression"));
+        }
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
@@ -209,6 +222,7 @@ impl Fit {
         }
         post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
         self.check_conditional(&post)?;
+        self.check_time(&post)?;
         if !self.columns.within.is_empty() && matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag(
                 "--within",
@@ -235,6 +249,23 @@ impl Fit {
             () => return Ok(()),
         };
         Err(Error::flag("--conditional", why))
+    }
+
+    /// Fails where --time does not go with other flags.
+    fn check_time(&self, post: &PostStoNetRegressor) -> Result<()> {
+        let columns = &self.columns;
+        let why = match () {
+            () if columns.time.is_none() => return Ok(()),
+            () if matches!(post.kind, Kind::Paper | Kind::Cv) => "needs --interval stack, fast, cv+ or split",
+            () if columns.groups.is_some() => "does not go with --groups: rows of a group may lie at different times",
+            () if !columns.within.is_empty() => "does not go with --within, whose ranks need independent rows",
+            () if !columns.conditional.is_empty() => "does not go with --conditional, which needs independent rows",
+            () if self.sample_rows()?.is_some() => {
+                "needs all rows in memory; give the rows as one file, without --sample"
+            }
+            () => return Ok(()),
+        };
+        Err(Error::flag("--time", why))
     }
 
     fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
@@ -267,10 +298,15 @@ impl Fit {
                 drawn.calibrate(head, &source, &rows.columns, &mut known, console)?.finish().map_err(&refused)?
             }
         };
+        let fitted = match &self.columns.time {
+            Some((column, _)) => fitted.ordered_by(column),
+            None => fitted,
+        };
         if rows.prediction.is_none() && matches!(post.kind, Kind::Stack | Kind::Fast | Kind::Split) {
             console.note("without --prediction the network itself is no member of the stack");
         }
         warnings.extend(known.warning(rows.groups.is_some(), true));
+        warnings.extend(fitted.looks_ordered().map(|t| t.text("--time COLUMN", "--groups COLUMN")));
         warnings.extend(fitted.pooled_groups(post.level, false)?);
         let selected = fitted.selected_features();
         let names = rows.columns.features.iter().zip(selected).filter(|(_, share)| *share >= 0.5);
@@ -291,8 +327,9 @@ impl Fit {
         let tables: Vec<ArrayView2<'_, f64>> =
             [&rows.features].into_iter().chain(&rows.prediction).chain(&rows.own).map(|a| a.view()).collect();
         let watched = Watched { inputs: &tables, targets: Some(rows.y.view()), labels: None, logits: None };
-        // Rows that come in groups are not exchangeable one by one.
-        let baseline = self.baseline(&watched).filter(|_| rows.groups.is_none());
+        // Rows that come in groups or in order of time are not exchangeable one by one.
+        let alone = rows.groups.is_none() && self.columns.time.is_none();
+        let baseline = self.baseline(&watched).filter(|_| alone);
         Ok((Model { level: Some(post.level), baseline, ..model }, Summary { fingerprint, ..summary }))
     }
 
