@@ -45,6 +45,7 @@ def commands(base):
         Command("predict", ["predict", base / "head.stonet", t, "-o", "{out}/predictions.parquet"]),
         Command("predict csv.gz", ["predict", base / "head.stonet", t, "-o", "{out}/predictions.csv.gz"]),
         Command("evaluate", ["evaluate", base / "head.stonet", t, "--report", "{out}/report.html"]),
+        Command("update", ["update", base / "head.stonet", t, "-o", "{out}/updated.stonet", "--window", "50"]),
         Command("export", ["export", base / "head.stonet", "-o", "{out}/head.onnx"]),
         Command("compare", ["compare", v, t, "--task", "regression", "--methods", "split,split-conformal", "--out",
                             "{out}/compare", *columns]),

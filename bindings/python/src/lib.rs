@@ -17,6 +17,7 @@ mod control;
 mod ready;
 mod labels;
 mod regression;
+mod update;
 mod classification;
 mod load;
 mod arrow;
@@ -59,6 +60,8 @@ mod _core {
     use crate::regression::Regression;
     #[pymodule_export]
     use crate::tables::finite;
+    #[pymodule_export]
+    use crate::update::{describe_updates, update_regression};
 
     use pyo3::prelude::*;
 

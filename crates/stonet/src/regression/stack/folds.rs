@@ -198,3 +198,52 @@ impl Job<'_, '_> {
         units
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array2, Axis};
+    use rand_distr::{Distribution, StandardNormal};
+
+    use crate::base::Seed;
+    use crate::regression::{Kind, PostStoNetRegressor, StoNetSettings};
+    use crate::rows::{Order, RegressionRows};
+
+    /// In order of time, no model of a fold has seen a row of the fold or within the gap beside it: changing the target of
+    /// such a row leaves the model as it is.
+    #[test]
+    fn nothing_of_a_fold_has_seen_a_row_within_the_gap() {
+        let mut draws = StandardNormal.sample_iter(Seed::new(3).rng());
+        let mut next = || -> f64 { draws.next().unwrap() };
+        let (n, gap) = (100, 6);
+        let x = Array2::from_shape_simple_fn((n, 3), &mut next);
+        let y = x.map_axis(Axis(1), |r| r[0] + (0.4 * r[1]).exp() * next()).insert_axis(Axis(1));
+        let d = y.mapv(|y| 0.8 * y + 0.1);
+        let stonet = StoNetSettings { steps: 20, kappas: Some(vec![0.01, 0.5]), hidden: vec![2], ..StoNetSettings::default() };
+        // Time runs backwards in the file.
+        let times: Vec<f64> = (0..n).map(|i| -(i as f64)).collect();
+        let order = Order::new(&times, Some(gap)).unwrap();
+        for kind in [Kind::Fast, Kind::Stack, Kind::Split] {
+            let settings = PostStoNetRegressor { kind, stonet: stonet.clone(), ..PostStoNetRegressor::default() };
+            let fit = |y: &Array2<f64>| {
+                let rows = RegressionRows::new(x.view(), y.view()).unwrap().with_prediction(d.view()).unwrap();
+                let rows = rows.with_order(&order).unwrap();
+                settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap().stacks().unwrap()[0].clone()
+            };
+            let before = fit(&y);
+            for row in [2, 17, 23, 50, 77, 98] {
+                let mut other = y.clone();
+                other[[row, 0]] += 50.0;
+                let after = fit(&other);
+                let place = n - 1 - row;
+                // Folds are blocks of 20 places; a split is scored on the last 30.
+                let near = |k: usize| match kind {
+                    Kind::Split => place + gap >= 70,
+                    _ => place + gap >= 20 * k && place < 20 * (k + 1) + gap,
+                };
+                for k in 0..before.folds().len() {
+                    assert_eq!(before.folds()[k] == after.folds()[k], near(k), "{kind}: row {row}, fold {k}");
+                }
+            }
+        }
+    }
+}
