@@ -233,7 +233,7 @@ def mapie(fit, y, mu, days, file):
 
     warnings.filterwarnings("ignore")
     past = np.array([[r["prediction"]] for r in fit[-WINDOW:]]), np.array([r["y"] for r in fit[-WINDOW:]])
-    cv = BlockBootstrap(n_resamplings=20, length=DAY, overlapping=False, random_state=1)
+    cv = BlockBootstrap(n_resamplings=10, length=DAY, overlapping=False, random_state=1)
     model = TimeSeriesRegressor(Network().fit(*past), method="aci", cv=cv, agg_function="mean", n_jobs=1).fit(*past)
     for i, s in enumerate(days):
         x = mu[s][:, None]

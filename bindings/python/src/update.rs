@@ -45,7 +45,8 @@ pub fn update_regression(
     };
     let held = HeldRows::new(&x, &y, &prediction, &own, &None)?;
     let rows = held.new_rows(None)?;
-    let columns = |m: &Matrix<'_>| -> Vec<Vec<f64>> { m.as_array().columns().into_iter().map(|c| c.to_vec()).collect() };
+    let columns =
+        |m: &Matrix<'_>| -> Vec<Vec<f64>> { m.as_array().columns().into_iter().map(|c| c.to_vec()).collect() };
     let (lower, upper) = issued.as_ref().map(|(l, u)| (columns(l), columns(u))).unwrap_or_default();
     let issued: Vec<Issued<'_>> = lower.iter().zip(&upper).map(|(l, u)| Issued { lower: l, upper: u }).collect();
     let mut update = fitted.update(wanted).raise()?;
@@ -54,7 +55,10 @@ pub fn update_regression(
     let hashes = regression_hashes(rows.features(), rows.prediction(), y.as_array()).raise()?;
     let fingerprints = model.fingerprints.as_ref().and_then(|known| known.with(&hashes));
     if model.fingerprints.is_some() && fingerprints.is_none() {
-        seen::warn(py, "there are too many rows for more fingerprints: stonet.report cannot tell that the new rows have joined")?;
+        seen::warn(
+            py,
+            "there are too many rows for more fingerprints: stonet.report cannot tell that the new rows have joined",
+        )?;
     }
     let fingerprints = fingerprints.or_else(|| model.fingerprints.clone());
     Regression::of(Model { head: Head::Regression(Box::new(updated)), fingerprints, ..model.clone() })

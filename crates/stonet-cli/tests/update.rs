@@ -87,7 +87,8 @@ fn rows_join_leave_and_are_remembered() {
     let shown = told(&desk, "inspect head2.stonet");
     assert_eq!(shown["updated"]["joined"], 150);
     assert!(shown["guarantee"]["coverage"].is_null());
-    let coverage = |head: &str| told(&desk, &format!("evaluate {head} judge.csv"))["evaluation"]["targets"][0]["coverage"].clone();
+    let coverage =
+        |head: &str| told(&desk, &format!("evaluate {head} judge.csv"))["evaluation"]["targets"][0]["coverage"].clone();
     let of = |v: Value| v["value"].as_f64().or(v.as_f64()).unwrap();
     let (old, new) = (of(coverage("head.stonet")), of(coverage("head2.stonet")));
     assert!(old < 0.6 && new > 0.8, "{old} {new}");
@@ -111,7 +112,8 @@ fn levels_follow_the_misses_of_what_was_issued() {
     let aci = told(&desk, "update head.stonet new.csv -o aci.stonet --adaptive aci --rate 0.001 --issued issued.csv");
     let misses = aci["levels"][0]["misses"].as_u64().unwrap();
     assert!(misses > 40 && aci["guarantee"].as_str().unwrap().contains("long-run mean"), "{aci}");
-    let same = told(&desk, "update head.stonet new.csv -o p.stonet --adaptive aci --rate 0.001 --issued issued.parquet");
+    let same =
+        told(&desk, "update head.stonet new.csv -o p.stonet --adaptive aci --rate 0.001 --issued issued.parquet");
     assert_eq!(same["levels"], aci["levels"]);
     assert_eq!(desk.bytes("p.stonet"), desk.bytes("aci.stonet"));
     desk.run("export aci.stonet -o aci.onnx");
@@ -165,9 +167,18 @@ fn what_does_not_fit_is_refused() {
         refused(&desk, &line, text);
         assert!(!desk.at("out.stonet").exists(), "{line}");
     }
-    let broken = desk.text("issued.csv").lines().enumerate().map(|(i, l)| if i == 3 { "0,x,1".into() } else { l.to_owned() }).collect::<Vec<String>>();
+    let broken = desk
+        .text("issued.csv")
+        .lines()
+        .enumerate()
+        .map(|(i, l)| if i == 3 { "0,x,1".into() } else { l.to_owned() })
+        .collect::<Vec<String>>();
     desk.write("broken.csv", broken.join("\n") + "\n");
-    refused(&desk, &format!("{update} --adaptive aci --issued broken.csv"), "row 2 (from 0) of column `lower_90` is `x`");
+    refused(
+        &desk,
+        &format!("{update} --adaptive aci --issued broken.csv"),
+        "row 2 (from 0) of column `lower_90` is `x`",
+    );
     // A head that adapts needs what was issued.
     desk.run(&format!("{update} --adaptive aci --issued issued.csv"));
     refused(&desk, "update out.stonet new.csv -o next.stonet", "adapts its level by aci");

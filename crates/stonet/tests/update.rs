@@ -174,18 +174,22 @@ fn an_adapted_level_is_another_level() {
         let issued = head.intervals(&new(&x1), level(0.9), Side::Both).unwrap();
         let (lower, upper) = (issued.lower.column(0).to_vec(), issued.upper.column(0).to_vec());
         let adapt = |method: Adaptive, rate: f64| {
-            let settings = UpdateSettings { adaptive: Some((method, rate)), levels: vec![level(0.9)], ..UpdateSettings::default() };
+            let settings = UpdateSettings {
+                adaptive: Some((method, rate)),
+                levels: vec![level(0.9)],
+                ..UpdateSettings::default()
+            };
             let mut update = head.update(settings).unwrap();
             update.add(&new(&x1), y1.view(), &[Issued { lower: &lower, upper: &upper }]).unwrap();
             update.finish().unwrap()
         };
-        let adapted = adapt(Adaptive::Aci, 0.01);
+        let adapted = adapt(Adaptive::Aci, 0.002);
         let track = adapted.adapted().unwrap().track(level(0.9)).unwrap();
         let missed = (0..60).filter(|&i| y1[[i, 0]] < lower[i] || y1[[i, 0]] > upper[i]).count();
         assert_eq!((track.rows, track.misses as usize), (60, missed));
         assert!(missed > 10);
         let Some(Way::Level(now)) = adapted.adapted().unwrap().way(level(0.9)) else { panic!("a level") };
-        assert!((1.0 - now.get() - (0.1 + 0.01 * (6.0 - missed as f64))).abs() < 1e-12);
+        assert!((1.0 - now.get() - (0.1 + 0.002 * (6.0 - missed as f64))).abs() < 1e-12);
         let ends = |h: &FittedRegressor, l: Level, side| h.intervals(&new(&x), l, side).unwrap();
         let (a, b) = (ends(&adapted, level(0.9), Side::Both), ends(&plain, now, Side::Both));
         assert_eq!((&a.lower, &a.upper), (&b.lower, &b.upper), "{kind}");
@@ -200,14 +204,24 @@ fn an_adapted_level_is_another_level() {
         let Some(Way::Shifted(by)) = pid.adapted().unwrap().way(level(0.9)) else { panic!("shifted") };
         assert!(by > 0.0);
         let c = ends(&pid, level(0.9), Side::Both);
-        assert!(c.upper.iter().zip(&b.prediction).zip(&ends(&plain, level(0.9), Side::Both).upper).all(|((c, _), p)| c > p));
+        assert!(
+            c.upper.iter().zip(&b.prediction).zip(&ends(&plain, level(0.9), Side::Both).upper).all(|((c, _), p)| c > p)
+        );
         let text = serde_json::to_string(&pid).unwrap();
         assert_eq!(serde_json::from_str::<FittedRegressor>(&text).unwrap(), pid);
         // It goes on where it was, and not in another way or without the intervals.
         assert!(matches!(pid.update(UpdateSettings::default()), Err(Error::NoUpdate { .. })));
-        let other = UpdateSettings { adaptive: Some((Adaptive::Aci, 0.1)), levels: vec![level(0.9)], ..UpdateSettings::default() };
+        let other = UpdateSettings {
+            adaptive: Some((Adaptive::Aci, 0.1)),
+            levels: vec![level(0.9)],
+            ..UpdateSettings::default()
+        };
         assert!(matches!(pid.update(other), Err(Error::NoUpdate { .. })));
-        let less = UpdateSettings { adaptive: Some((Adaptive::Pid, 0.1)), levels: vec![level(0.8)], ..UpdateSettings::default() };
+        let less = UpdateSettings {
+            adaptive: Some((Adaptive::Pid, 0.1)),
+            levels: vec![level(0.8)],
+            ..UpdateSettings::default()
+        };
         assert!(matches!(pid.update(less), Err(Error::NoUpdate { .. })));
     }
 }
@@ -223,11 +237,17 @@ fn adapted_levels_keep_their_share_of_misses_where_a_frozen_head_does_not() {
         for day in 0..days {
             let (x, y) = rows(per_day, 1.0 + day as f64 / 40.0, 0.0, 50 + day);
             let issued = now.intervals(&new(&x), level(0.9), Side::Both).unwrap();
-            let outside = |f: &stonet::Intervals| (0..per_day).filter(|&i| y[[i, 0]] < f.lower[[i, 0]] || y[[i, 0]] > f.upper[[i, 0]]).count();
+            let outside = |f: &stonet::Intervals| {
+                (0..per_day).filter(|&i| y[[i, 0]] < f.lower[[i, 0]] || y[[i, 0]] > f.upper[[i, 0]]).count()
+            };
             misses += outside(&issued);
             frozen += outside(&head.intervals(&new(&x), level(0.9), Side::Both).unwrap());
             let (lower, upper) = (issued.lower.column(0).to_vec(), issued.upper.column(0).to_vec());
-            let settings = UpdateSettings { adaptive: Some((method, rate)), levels: vec![level(0.9)], ..UpdateSettings::default() };
+            let settings = UpdateSettings {
+                adaptive: Some((method, rate)),
+                levels: vec![level(0.9)],
+                ..UpdateSettings::default()
+            };
             let mut update = now.update(settings).unwrap();
             update.add(&new(&x), y.view(), &[Issued { lower: &lower, upper: &upper }]).unwrap();
             now = update.finish().unwrap();
@@ -254,10 +274,15 @@ fn what_cannot_be_updated_is_refused_in_words() {
     assert!(refused(&head, UpdateSettings::default()).contains("groups"));
     let head = fit(Kind::Fast, &x, &y, 1);
     assert!(refused(&head, UpdateSettings { window: Some(8), ..UpdateSettings::default() }).contains("window"));
-    let rate = UpdateSettings { adaptive: Some((Adaptive::Aci, 0.0)), levels: vec![level(0.9)], ..UpdateSettings::default() };
+    let rate =
+        UpdateSettings { adaptive: Some((Adaptive::Aci, 0.0)), levels: vec![level(0.9)], ..UpdateSettings::default() };
     assert!(refused(&head, rate).contains("rate"));
     let with = |lower: f64, upper: f64| {
-        let settings = UpdateSettings { adaptive: Some((Adaptive::Aci, 0.01)), levels: vec![level(0.9)], ..UpdateSettings::default() };
+        let settings = UpdateSettings {
+            adaptive: Some((Adaptive::Aci, 0.01)),
+            levels: vec![level(0.9)],
+            ..UpdateSettings::default()
+        };
         let mut update = head.update(settings).unwrap();
         update.add(&new(&x), y.view(), &[Issued { lower: &[lower; 120], upper: &[upper; 120] }])
     };

@@ -187,7 +187,12 @@ fn order_and_updates(head: &FittedRegressor, value: &mut Value, text: &mut Strin
     let mut levels = Vec::new();
     for track in adapted.tracks() {
         let told = adapted.told(track.level);
-        *text += &format!("adapted      level {} by {}, rate {}: {told}\n", track.level.get(), adapted.method(), adapted.rate());
+        *text += &format!(
+            "adapted      level {} by {}, rate {}: {told}\n",
+            track.level.get(),
+            adapted.method(),
+            adapted.rate()
+        );
         levels.push(json!({ "level": track.level, "rows": track.rows, "misses": track.misses, "state": told }));
     }
     value["updated"]["adapted"] = json!({ "method": adapted.method(), "rate": adapted.rate(), "levels": levels });

@@ -109,7 +109,10 @@ impl Update {
         let mut warnings = Vec::new();
         let fingerprints = model.fingerprints.as_ref().and_then(|known| known.with(&hashes));
         if model.fingerprints.is_some() && fingerprints.is_none() {
-            warnings.push("there are too many rows for more fingerprints: `evaluate` cannot tell that the new rows have joined".to_owned());
+            warnings.push(
+                "there are too many rows for more fingerprints: `evaluate` cannot tell that the new rows have joined"
+                    .to_owned(),
+            );
         }
         warnings.extend(levels.iter().filter_map(|&l| whole_line(&updated, l)));
         warnings.iter().for_each(|w| console.warn(w));
@@ -135,7 +138,11 @@ impl Update {
         let window = self.window;
         let known = head.adapted();
         let Some(method) = self.adaptive.or(known.map(|a| a.method())) else {
-            let stray = [("--issued", self.issued.is_some()), ("--rate", self.rate.is_some()), ("--level", !self.level.is_empty())];
+            let stray = [
+                ("--issued", self.issued.is_some()),
+                ("--rate", self.rate.is_some()),
+                ("--level", !self.level.is_empty()),
+            ];
             return match stray.into_iter().find(|s| s.1) {
                 Some((flag, _)) => Err(Error::flag(flag, "is for --adaptive, which lets the level follow its misses")),
                 None => Ok(UpdateSettings { window, seed, ..UpdateSettings::default() }),
@@ -194,7 +201,10 @@ impl Update {
     ) -> Result<Vec<u64>> {
         let source = Source::new(&self.rows, &self.with.files, self.missing, console);
         if issued.is_some() && self.missing.drop_missing {
-            return Err(Error::flag("--drop-missing", "would leave out rows that --issued has; remove them from both files"));
+            return Err(Error::flag(
+                "--drop-missing",
+                "would leave out rows that --issued has; remove them from both files",
+            ));
         }
         let columns = &model.columns;
         let reading = RegressionFile::reading_like(columns, None);
@@ -229,7 +239,10 @@ impl Update {
         let least = if rows > issued { "at least " } else { "" };
         Error::flag(
             "--issued",
-            format!("has {issued} rows, and {} has {least}{rows}; give the intervals of the same rows in the same order", self.rows.display()),
+            format!(
+                "has {issued} rows, and {} has {least}{rows}; give the intervals of the same rows in the same order",
+                self.rows.display()
+            ),
         )
     }
 
@@ -243,7 +256,9 @@ impl Update {
         let shown = |p: &Path| p.display().to_string();
         let track = |l: &Level| {
             let track = head.adapted()?.track(*l)?;
-            Some(json!({ "level": l.get(), "rows": track.rows, "misses": track.misses, "state": head.adapted()?.told(*l) }))
+            Some(
+                json!({ "level": l.get(), "rows": track.rows, "misses": track.misses, "state": head.adapted()?.told(*l) }),
+            )
         };
         let level = levels.first().copied().unwrap_or(level);
         Summary {
@@ -275,7 +290,9 @@ impl Summary {
     /// For people.
     fn text(&self) -> String {
         let Summary { output, rows, joined, scored, guarantee, .. } = self;
-        format!("{output}: {rows} rows joined, {joined} since the fit; {scored} rows are ranked\nguarantee  {guarantee}\n")
+        format!(
+            "{output}: {rows} rows joined, {joined} since the fit; {scored} rows are ranked\nguarantee  {guarantee}\n"
+        )
     }
 }
 
@@ -286,7 +303,10 @@ fn whole_line(head: &FittedRegressor, level: Level) -> Option<String> {
         Way::Shifted(_) => false,
     };
     whole.then(|| {
-        format!("intervals at level {} are the whole line until rows have been covered again: too many missed", level.get())
+        format!(
+            "intervals at level {} are the whole line until rows have been covered again: too many missed",
+            level.get()
+        )
     })
 }
 
@@ -297,7 +317,9 @@ fn flagged(error: stonet::Error) -> Error {
             "--window",
             format!("is {found}, and intervals at the level of the fit need {needed} rows; use a longer window"),
         ),
-        stonet::Error::Setting { name: "rate", value, range } => Error::flag("--rate", format!("is {value}; it must be {range}")),
+        stonet::Error::Setting { name: "rate", value, range } => {
+            Error::flag("--rate", format!("is {value}; it must be {range}"))
+        }
         error => Error::Core(error),
     }
 }

@@ -188,7 +188,12 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
         let field = numbers::put_back(field, &mut tensors)?;
         match head.as_object_mut() {
             Some(fields) if about.task == task => fields.insert(name.into(), field),
-            _ => return Err(format!("its {what} belong to no {}", if task == Task::Regression { "intervals" } else { "classifier" })),
+            _ => {
+                return Err(format!(
+                    "its {what} belong to no {}",
+                    if task == Task::Regression { "intervals" } else { "classifier" }
+                ));
+            }
         };
     }
     let fingerprints = metadata.get("fingerprints").map(|text| seen::put_back(text, &mut tensors)).transpose()?;

@@ -54,7 +54,9 @@ pub enum Error {
         why: String,
     },
     /// Ends that are no interval.
-    #[error("issued intervals: row {row} is from {lower} to {upper}; give the lower and the upper ends as they were predicted (rows count from 0)")]
+    #[error(
+        "issued intervals: row {row} is from {lower} to {upper}; give the lower and the upper ends as they were predicted (rows count from 0)"
+    )]
     NotIssued {
         /// Row, from 0.
         row: usize,

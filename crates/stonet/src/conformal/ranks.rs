@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::buckets::{Bucket, Buckets};
 use super::search::Search;
 use super::stored::ScoreParts;
-pub(crate) use crate::conformal::search::At;
 use crate::base::Result;
+pub(crate) use crate::conformal::search::At;
 use crate::rows::{Level, Side};
 
 /// (1−α)(n+1) is a whole number in arithmetic where it is not quite one in floating point.
@@ -114,10 +114,8 @@ impl Scores {
 
     /// The same with two-sided ends further out by this much of every scale, or further in; no score becomes negative.
     pub(crate) fn shifted(&self, by: f64) -> Self {
-        let shift = |fold: &Sorted| Sorted {
-            values: fold.values.iter().map(|r| (r + by).max(0.0)).collect(),
-            ..fold.clone()
-        };
+        let shift =
+            |fold: &Sorted| Sorted { values: fold.values.iter().map(|r| (r + by).max(0.0)).collect(), ..fold.clone() };
         Scores { absolute: self.absolute.iter().map(shift).collect(), ..self.clone() }
     }
 

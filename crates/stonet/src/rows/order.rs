@@ -124,9 +124,8 @@ impl Order {
 
     /// The first cut at or behind this one that does not divide a time.
     fn cut(&self, places: &[usize], mut cut: usize) -> usize {
-        let divided = |cut: usize| {
-            cut > 0 && cut < places.len() && self.same[places[cut]].0 == self.same[places[cut - 1]].0
-        };
+        let divided =
+            |cut: usize| cut > 0 && cut < places.len() && self.same[places[cut]].0 == self.same[places[cut - 1]].0;
         while divided(cut) {
             cut += 1;
         }

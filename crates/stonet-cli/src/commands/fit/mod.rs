@@ -1,6 +1,7 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
 mod accuracy;
+mod checks;
 mod class_settings;
 mod estimated;
 mod labels;
@@ -233,39 +234,6 @@ impl Fit {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
         Ok(post)
-    }
-
-    /// Fails where --conditional does not go with other flags.
-    fn check_conditional(&self, post: &PostStoNetRegressor) -> Result<()> {
-        let columns = &self.columns;
-        let why = match () {
-            () if columns.conditional.is_empty() => return Ok(()),
-            () if post.kind != Kind::Split => "needs --interval split",
-            () if !columns.within.is_empty() => "does not go with --within; give a column of 0 and 1 for each group",
-            () if columns.groups.is_some() => "does not go with --groups",
-            () if self.sample_rows()?.is_some() => {
-                "needs all rows in memory; give the rows as one file, without --sample"
-            }
-            () => return Ok(()),
-        };
-        Err(Error::flag("--conditional", why))
-    }
-
-    /// Fails where --time does not go with other flags.
-    fn check_time(&self, post: &PostStoNetRegressor) -> Result<()> {
-        let columns = &self.columns;
-        let why = match () {
-            () if columns.time.is_none() => return Ok(()),
-            () if matches!(post.kind, Kind::Paper | Kind::Cv) => "needs --interval stack, fast, cv+ or split",
-            () if columns.groups.is_some() => "does not go with --groups: rows of a group may lie at different times",
-            () if !columns.within.is_empty() => "does not go with --within, whose ranks need independent rows",
-            () if !columns.conditional.is_empty() => "does not go with --conditional, which needs independent rows",
-            () if self.sample_rows()?.is_some() => {
-                "needs all rows in memory; give the rows as one file, without --sample"
-            }
-            () => return Ok(()),
-        };
-        Err(Error::flag("--time", why))
     }
 
     fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {

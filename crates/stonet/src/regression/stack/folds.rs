@@ -160,7 +160,13 @@ impl Job<'_, '_> {
             let all = all_rows(self.data);
             let (first, last) = order.split(&all, (share * all.len() as f64).round() as usize);
             if last.is_empty() {
-                return Err(Error::too_few(false, "a split", 2, all.len(), "use a smaller share or more calibration rows"));
+                return Err(Error::too_few(
+                    false,
+                    "a split",
+                    2,
+                    all.len(),
+                    "use a smaller share or more calibration rows",
+                ));
             }
             return Ok(vec![self.apart(&first, &[&last])?, last]);
         }
@@ -218,7 +224,8 @@ mod tests {
         let x = Array2::from_shape_simple_fn((n, 3), &mut next);
         let y = x.map_axis(Axis(1), |r| r[0] + (0.4 * r[1]).exp() * next()).insert_axis(Axis(1));
         let d = y.mapv(|y| 0.8 * y + 0.1);
-        let stonet = StoNetSettings { steps: 20, kappas: Some(vec![0.01, 0.5]), hidden: vec![2], ..StoNetSettings::default() };
+        let stonet =
+            StoNetSettings { steps: 20, kappas: Some(vec![0.01, 0.5]), hidden: vec![2], ..StoNetSettings::default() };
         // Time runs backwards in the file.
         let times: Vec<f64> = (0..n).map(|i| -(i as f64)).collect();
         let order = Order::new(&times, Some(gap)).unwrap();

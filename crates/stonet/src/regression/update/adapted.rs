@@ -232,7 +232,6 @@ impl Track {
             a => self.unit * a.tan(),
         }
     }
-
 }
 
 #[cfg(test)]
@@ -303,7 +302,9 @@ mod tests {
         assert!(!scores().bounds(now));
         let text = serde_json::to_string(&adapted).unwrap();
         assert_eq!(serde_json::from_str::<Adapted>(&text).unwrap(), adapted);
-        for (from, to) in [("\"rate\":0.1", "\"rate\":0.0"), ("\"misses\":41", "\"misses\":42"), ("\"unit\":9.0", "\"unit\":-1.0")] {
+        for (from, to) in
+            [("\"rate\":0.1", "\"rate\":0.0"), ("\"misses\":41", "\"misses\":42"), ("\"unit\":9.0", "\"unit\":-1.0")]
+        {
             assert!(text.contains(from) && serde_json::from_str::<Adapted>(&text.replace(from, to)).is_err(), "{from}");
         }
     }

@@ -202,7 +202,9 @@ impl FittedRegressor {
         Error::check(!settings.levels.is_empty(), "levels", "empty", "those of the intervals that were issued")?;
         let mut adapted = match self.adapted() {
             Some(known) if known.method() != method => {
-                return Err(cannot("its levels are adapted in another way; go on with that, or begin with the fitted head"));
+                return Err(cannot(
+                    "its levels are adapted in another way; go on with that, or begin with the fitted head",
+                ));
             }
             Some(known) => known.clone(),
             None => Adapted::new(method, rate),
@@ -211,7 +213,10 @@ impl FittedRegressor {
         let places: Vec<usize> = settings.levels.iter().map(|&l| adapted.follow(l, &stacks[0].scores)).collect();
         let left = adapted.tracks().iter().enumerate().find(|(i, _)| !places.contains(i));
         if let Some((_, track)) = left {
-            return Err(cannot(format!("it adapts level {} too; give the intervals of all its levels", track.level.get())));
+            return Err(cannot(format!(
+                "it adapts level {} too; give the intervals of all its levels",
+                track.level.get()
+            )));
         }
         Ok(Some((adapted, places)))
     }
