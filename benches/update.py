@@ -1,7 +1,7 @@
 """Electricity demand in order: a frozen head, --time, and daily updates, beside ACI, conformal PID and MAPIE.
 
     python benches/update.py run --program target/release/stonet --data elec2.csv.gz --work FOLDER --out docs/results/update
-    python benches/update.py peers --work FOLDER --out docs/results/update     # needs numpy, and mapie for its line
+    python benches/update.py peers --work FOLDER --out docs/results/update     # needs numpy, and mapie unless --without-mapie
     python benches/update.py table --out docs/results/update                   # prints the table, writes coverage.svg
 
 The target is `nswdemand`, a day ahead: its lags of 48 half hours and more, and the calendar. A network is trained on the first
@@ -34,6 +34,7 @@ OURS = {
     "update --window": (["--time", "t", "--gap", "48"], ["--window", str(WINDOW)]),
     "update --adaptive aci": (["--time", "t", "--gap", "48"], ["--adaptive", "aci"]),
     "update --adaptive pid": (["--time", "t", "--gap", "48"], ["--adaptive", "pid"]),
+    "update --adaptive pid --rate 0.005": (["--time", "t", "--gap", "48"], ["--adaptive", "pid", "--rate", "0.005"]),
     "update --window --adaptive aci": (["--time", "t", "--gap", "48"], ["--window", str(WINDOW), "--adaptive", "aci"]),
 }
 
@@ -167,7 +168,7 @@ def judged(name, i, y, lower, upper):
             "score": round(score, 6)}
 
 
-def peers(work, out):
+def peers(work, out, with_mapie):
     """ACI and conformal PID as in their papers, and MAPIE, on the network's own predictions, with daily answers."""
     import numpy as np
 
@@ -194,22 +195,23 @@ def peers(work, out):
                 now += 0.005 * (alpha - miss)
             scores = np.concatenate([scores, np.abs(y[s] - mu[s])])[-WINDOW:]
 
-        # Angelopoulos, Candes & Tibshirani (2023): quantile tracking with an adaptive rate and an integrator.
-        recent, p, excess, t = past[-100:], np.quantile(past, LEVEL), 0.0, 0
-        unit, saturation = np.quantile(past, LEVEL), 0.5
-        for i, s in enumerate(days):
-            angle = excess * math.log(t + 1) / (saturation * (t + 1)) if t else 0.0
-            r = math.copysign(np.inf, angle) if abs(angle) >= math.pi / 2 else unit * math.tan(angle)
-            missed = issue("conformal PID from the paper", i, max(p + r, 0.0))
-            for miss, score in zip(missed, np.abs(y[s] - mu[s]), strict=True):
-                recent = np.append(recent, score)[-100:]
-                p += 0.1 * recent.max() * (miss - alpha)
-                excess, t = excess + miss - alpha, t + 1
+        # Angelopoulos, Candes & Tibshirani (2023): quantile tracking with an adaptive rate and an integrator. The paper's
+        # rate is for answers after every row; the smaller one is for days of 48 rows.
+        for rate, name in ((0.1, "conformal PID from the paper"), (0.005, "conformal PID from the paper, rate 0.005")):
+            recent, p, excess, t = past[-100:], np.quantile(past, LEVEL), 0.0, 0
+            unit, saturation = np.quantile(past, LEVEL), 0.5
+            for i, s in enumerate(days):
+                angle = excess * math.log(t + 1) / (saturation * (t + 1)) if t else 0.0
+                r = math.copysign(np.inf, angle) if abs(angle) >= math.pi / 2 else unit * math.tan(angle)
+                missed = issue(name, i, max(p + r, 0.0))
+                for miss, score in zip(missed, np.abs(y[s] - mu[s]), strict=True):
+                    recent = np.append(recent, score)[-100:]
+                    p += rate * recent.max() * (miss - alpha)
+                    excess, t = excess + miss - alpha, t + 1
 
-        try:
+    if with_mapie:
+        with (Path(out) / "mapie.jsonl").open("w") as file:
             mapie(fit, y, mu, days, file)
-        except ImportError:
-            print("without MAPIE, which is not installed", file=sys.stderr)
 
 
 def mapie(fit, y, mu, days, file):
@@ -247,7 +249,7 @@ def mapie(fit, y, mu, days, file):
 def summaries(out):
     """Return every method with its days, ours first."""
     methods = {}
-    for name in ("records.jsonl", "peers.jsonl"):
+    for name in ("records.jsonl", "peers.jsonl", "mapie.jsonl"):
         path = Path(out) / name
         for record in map(json.loads, path.open()) if path.exists() else ():
             methods.setdefault(record["method"], {})[record["day"]] = record
@@ -263,14 +265,15 @@ def rolling(days):
 def table(out):
     """Print the table, and draw rolling coverage."""
     methods = summaries(out)
-    print("| | coverage % | least over 30 days % | most % | 30-day windows within 90 ± 3 % | mean length | interval score | infinite |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| | coverage % | least over 30 days % | most % | 30-day windows within 90 ± 3 % | mean length | median day's length | interval score | infinite |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for name, days in methods.items():
         rows, infinite = sum(r["rows"] for r in days), sum(r["infinite"] for r in days)
         over, finite = rolling(days), sum(r["rows"] for r in days) - sum(r["infinite"] for r in days)
+        each = sorted(r["length"] / (r["rows"] - r["infinite"]) if r["rows"] > r["infinite"] else math.inf for r in days)
         near = 100 * sum(abs(c - 90) <= 3 for c in over) / len(over)
         print(f"| {name} | {100 * sum(r['hits'] for r in days) / rows:.1f} | {min(over):.1f} | {max(over):.1f} | {near:.0f} % "
-              f"| {sum(r['length'] for r in days) / finite:.4f} | {sum(r['score'] for r in days) / finite:.4f} | {infinite} |")
+              f"| {sum(r['length'] for r in days) / finite:.4f} | {each[len(each) // 2]:.4f} | {sum(r['score'] for r in days) / finite:.4f} | {infinite} |")
     draw(methods, Path(out) / "coverage.svg")
 
 
@@ -308,6 +311,7 @@ def main():
     parser.add_argument("--program", default="target/release/stonet")
     parser.add_argument("--data")
     parser.add_argument("--work")
+    parser.add_argument("--without-mapie", action="store_true")
     parser.add_argument("--out", default="docs/results/update")
     asked = parser.parse_args()
     Path(asked.out).mkdir(parents=True, exist_ok=True)
@@ -317,7 +321,7 @@ def main():
         study.run()
         shutil.copy(study.work / "records.jsonl", Path(asked.out) / "records.jsonl")
     elif asked.part == "peers":
-        peers(asked.work, asked.out)
+        peers(asked.work, asked.out, not asked.without_mapie)
     else:
         table(asked.out)
 
