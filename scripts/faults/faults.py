@@ -48,6 +48,7 @@ def commands(base):
         Command("monitor", ["monitor", base / "head.stonet", t, "--report", "{out}/watch.html"]),
         Command("control", ["control", base / "head.stonet", t, "--want", "wrong<=0.5", "-o", "{out}/rule.json"]),
         Command("evaluate", ["evaluate", base / "head.stonet", t, "--report", "{out}/report.html"]),
+        Command("update", ["update", base / "head.stonet", t, "-o", "{out}/updated.stonet", "--window", "50"]),
         Command("export", ["export", base / "head.stonet", "-o", "{out}/head.onnx"]),
         Command("compare", ["compare", v, t, "--task", "regression", "--methods", "split,split-conformal", "--out",
                             "{out}/compare", *columns]),

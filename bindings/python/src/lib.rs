@@ -19,6 +19,7 @@ mod explain;
 mod ready;
 mod labels;
 mod regression;
+mod update;
 mod classification;
 mod load;
 mod arrow;
@@ -63,6 +64,8 @@ mod _core {
     use crate::regression::Regression;
     #[pymodule_export]
     use crate::tables::finite;
+    #[pymodule_export]
+    use crate::update::{describe_updates, update_regression};
 
     use pyo3::prelude::*;
 

@@ -11,7 +11,7 @@ use stonet::control::Evidence;
 use stonet::metrics::rmse;
 use stonet::monitor::Baseline;
 use stonet::regression::seen_in_training;
-use stonet::rows::Within;
+use stonet::rows::{Order, Within};
 use stonet::score::Asked;
 use stonet::{Fingerprints, FittedRegressor, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
 use stonet_io::{Head, Model, ModelColumns, ScoreSettings, regression_hashes};
@@ -89,7 +89,12 @@ impl Regression {
         }
     }
 
-    fn head(&self) -> &FittedRegressor {
+    /// The head with the names of its columns.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    pub fn head(&self) -> &FittedRegressor {
         match &self.model.head {
             Head::Regression(head) => head,
             Head::Classification(_) | Head::Labels(_) => unreachable!("no such model is let in"),
@@ -107,7 +112,11 @@ pub struct HeldRows {
     groups: Option<Vec<usize>>,
     within: Option<(Within, Vec<usize>)>,
     functions: Option<Held>,
+    order: Option<Order>,
 }
+
+/// The time of every row, the name of their column, and the gap.
+type Times = (Vec<String>, Option<String>, Option<usize>);
 
 fn slices(labels: &Labels) -> Vec<&[String]> {
     labels.iter().map(Vec::as_slice).collect()
@@ -124,7 +133,8 @@ impl HeldRows {
         let groups = groups.as_ref().map(indices).transpose()?;
         let prediction = prediction.as_ref().map(Held::new);
         let own = own.iter().map(Held::new).collect();
-        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, own, groups, within: None, functions: None })
+        let (within, functions, order) = (None, None, None);
+        Ok(HeldRows { x: Held::new(x), y: Held::new(y), prediction, own, groups, within, functions, order })
     }
 
     /// With the labels of groups within which intervals are to cover.
@@ -138,8 +148,14 @@ impl HeldRows {
         HeldRows { functions: functions.as_ref().map(Held::new), ..self }
     }
 
+    /// In order of time.
+    fn in_order(self, times: Option<&Times>) -> PyResult<Self> {
+        let order = times.map(|(times, _, gap)| Order::of_texts(times, *gap)).transpose().raise()?;
+        Ok(HeldRows { order, ..self })
+    }
+
     /// Without the targets, of groups by these numbers.
-    fn new_rows<'a>(&'a self, groups: Option<&'a [f64]>) -> PyResult<RegressionInputs<'a>> {
+    pub fn new_rows<'a>(&'a self, groups: Option<&'a [f64]>) -> PyResult<RegressionInputs<'a>> {
         let mut rows = RegressionInputs::new(self.x.view()).raise()?;
         if let Some(groups) = groups {
             rows = rows.with_within(groups).raise()?;
@@ -173,6 +189,9 @@ impl HeldRows {
             [sd] => rows.with_sd(sd.view()).raise()?,
             [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()).raise()?,
         };
+        if let Some(order) = &self.order {
+            rows = rows.with_order(order).raise()?;
+        }
         match &self.groups {
             Some(g) => rows.with_groups(g).raise(),
             None => Ok(rows),
@@ -232,7 +251,7 @@ impl Regression {
 
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, own=Vec::new(), fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, own=Vec::new(), fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None, times=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -251,12 +270,13 @@ impl Regression {
         progress: Option<Bound<'_, PyAny>>,
         within: Option<Labels>,
         conditional: Option<Matrix<'_>>,
+        times: Option<Times>,
     ) -> PyResult<Self> {
         let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
         let columns: ModelColumns = serde_json::from_str(columns).raise()?;
         let held = HeldRows::new(&x, &y, &prediction, &own, &groups)?.with_within(within.as_ref())?;
-        let held = held.with_functions(&conditional);
+        let held = held.with_functions(&conditional).in_order(times.as_ref())?;
         let level = post.level;
         let rows = held.calibration()?;
         let hashes = seen::regression_rows(py, &rows, groups.is_some())?;
@@ -269,6 +289,13 @@ impl Regression {
             let baseline = fingerprints.then(|| Baseline::of_regression(&rows, Seed::new(seed))).flatten();
             Ok((head, if fingerprints { Model::fingerprint_of(&arrays) } else { String::new() }, baseline))
         })?;
+        if let Some(found) = head.looks_ordered() {
+            seen::warn(py, &found.text("time=", "groups="))?;
+        }
+        let head = match times.and_then(|t| t.1) {
+            Some(name) => head.ordered_by(&name),
+            None => head,
+        };
         let model = Model {
             head: Head::Regression(Box::new(head)),
             columns,

@@ -88,6 +88,9 @@ pub struct ColumnArgs {
     /// Columns of functions for each of which intervals are to cover: a flag of `fit` alone.
     #[arg(skip)]
     pub conditional: Vec<String>,
+    /// Column of time by which rows are in order, and rows beside a fold that are left out: flags of `fit` alone.
+    #[arg(skip)]
+    pub time: Option<(String, Option<usize>)>,
     /// Classification: what the inputs are: logits, log-probabilities, probabilities, or features (the last hidden
     /// layer) [default: logits or probabilities if there is one column per class; a warning is printed if that is
     /// uncertain]

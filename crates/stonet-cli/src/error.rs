@@ -52,6 +52,12 @@ pub enum Error {
     /// A row without a group.
     #[error("{path}: row {row} (from 0) of column `{column}` has no group (`{text}`); fill in the group, or remove the row", path = path.display())]
     MissingGroup { path: PathBuf, row: usize, column: String, text: String },
+    /// An issued interval without an end.
+    #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`, and not an end of an interval; give the file that `predict` wrote", path = path.display())]
+    IssuedEnd { path: PathBuf, row: usize, column: String, text: String },
+    /// A row whose place in time is not known.
+    #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; --time needs numbers in all rows, dates such as 2024-02-29, or times such as 2024-02-29T12:30:00", path = path.display())]
+    NotTime { path: PathBuf, row: usize, column: String, text: String },
     /// A row that belongs neither to the validation nor to the test part.
     #[error("{path}: row {row} (from 0) of column `{column}` is `{text}`; write 0 or `validation`, and 1 or `test`", path = path.display())]
     Part { path: PathBuf, row: usize, column: String, text: String },
@@ -116,6 +122,8 @@ impl Error {
             | Error::SmallRange { .. }
             | Error::OutOfRange { .. }
             | Error::MissingGroup { .. }
+            | Error::IssuedEnd { .. }
+            | Error::NotTime { .. }
             | Error::Part { .. }
             | Error::Labels { .. }
             | Error::LabelValue { .. }

@@ -170,6 +170,8 @@ fn is_zero(count: &usize) -> bool {
 /// | `conditional` | yes | there where intervals cover for functions of a row; JSON: the names of their columns, which `columns` of `about` does not have |
 /// | `sets` | yes | there where a classifier has prediction sets; JSON: the [`FittedClassSets`](stonet::FittedClassSets), with tensors as those of `head` |
 /// | `accuracy` | yes | there where a classifier has bounds of accuracy; JSON: the [`AccuracyBins`](stonet::classification::AccuracyBins), with tensors as those of `head` |
+/// | `time` | yes | there where intervals were fitted on rows in order of time; JSON: the [`InOrder`](stonet::regression::InOrder) |
+/// | `updated` | yes | there where rows have joined after the fit; JSON: the [`Updated`](stonet::regression::Updated), with tensors as those of `head` |
 /// | `labels` | yes | there where a head is one of many labels; JSON: their names. `head` is then a list with the [`FittedClassifier`] of each label |
 /// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedRegressor`] or [`FittedClassifier`] |
 ///
@@ -239,7 +241,7 @@ impl About {
     }
 }
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Task {
     Regression,

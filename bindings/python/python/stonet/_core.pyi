@@ -102,6 +102,7 @@ class Regression:
         progress: _Progress | None = None,
         within: Sequence[Sequence[str]] | None = None,
         conditional: _Matrix | None = None,
+        times: tuple[Sequence[str], str | None, int | None] | None = None,
     ) -> Regression: ...
     def predict(self, x: _Matrix, prediction: _Matrix | None, n_jobs: int | None = None) -> _Matrix: ...
     def intervals(
@@ -449,3 +450,19 @@ class Scorer:
         output: _Matrix | None = None,
         first_row: int = 0,
     ) -> Any: ...
+
+def update_regression(
+    head: Regression,
+    x: _Matrix,
+    y: _Matrix,
+    prediction: _Matrix | None,
+    *,
+    window: int | None,
+    adaptive: str | None,
+    rate: float | None,
+    levels: Sequence[float],
+    issued: tuple[_Matrix, _Matrix] | None,
+    seed: int,
+    own: Sequence[_Matrix] = (),
+) -> Regression: ...
+def describe_updates(head: Regression) -> str: ...

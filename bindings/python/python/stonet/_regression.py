@@ -27,6 +27,7 @@ from ._progress import reporter
 from ._routing import UNCHANGED, Request
 from ._rule_text import rule_text
 from ._splits import numbered
+from ._update import Updates, gap_of, times
 from ._within import functions
 from ._within import groups as labelled
 
@@ -43,7 +44,7 @@ class Guarantee(NamedTuple):
     text: str
 
 
-class PostStoNetRegressor(Distributions, IntervalRegressor):
+class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
     """Prediction intervals from the last hidden layer of a trained network.
 
     Fit it on rows that the network was **not** trained on: on rows it has seen its errors are too small, and so are the
@@ -202,6 +203,8 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         lower: Any = None,
         upper: Any = None,
         sd: Any = None,
+        time: Any = None,
+        gap: int | None = None,
         **refused: NoReturn,
     ) -> PostStoNetRegressor:
         """Fit on rows that the network has not seen.
@@ -233,6 +236,13 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             intervals learn from them. Rows where they cross count in the other order.
         sd : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
             The network's own standard deviation, which must be positive: the width of the intervals learns from it.
+        time : array-like of shape (n_samples,), optional
+            Numbers or dates by which rows are in order and may depend on their neighbours. Folds are then blocks of
+            neighbours, ``split`` calibrates on the last rows, and no finite-sample bound is claimed. Rows of one time
+            stay together. Not with ``groups``, ``within`` and ``conditional``, and not for ``paper`` and ``cv``.
+            Without it, ``fit`` warns where held-out errors of neighbouring rows are alike.
+        gap : int, optional
+            With ``time``: rows on each side of a fold that its model does not see; a hundredth of the rows if not given.
         **refused
             Nothing. ``sample_weight`` is refused with the reason and what to do instead.
 
@@ -260,6 +270,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         values = functions(conditional, len(targets))
         if values is not None:
             columns["conditional"] = values.names
+        order, wanted = times(time, len(targets)), gap_of(gap, time)
         with reporter(self.progress, "fit") as callback:
             head = _core.Regression.fit(
                 rows.features,
@@ -279,6 +290,7 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
                 progress=callback,
                 within=None if found is None else found.labels,
                 conditional=None if values is None else values.values,
+                times=None if order is None else (order.texts, order.name, wanted),
             )
         few = head.pooled_groups(level, False)
         if few is not None:
@@ -381,12 +393,14 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
         lower: Request = UNCHANGED,
         upper: Request = UNCHANGED,
         sd: Request = UNCHANGED,
+        time: Request = UNCHANGED,
+        gap: Request = UNCHANGED,
     ) -> PostStoNetRegressor:
         """Ask scikit-learn's pipelines and searches to pass arguments on to ``fit`` (metadata routing).
 
         Parameters
         ----------
-        prediction, groups, also, within, conditional, lower, upper, sd : bool, str or None
+        prediction, groups, also, within, conditional, lower, upper, sd, time, gap : bool, str or None
             True to be given the argument, False to go without, None for an error where it is given, or another name to
             look it up by.
 
@@ -396,7 +410,8 @@ class PostStoNetRegressor(Distributions, IntervalRegressor):
             Itself.
         """
         asked = {"prediction": prediction, "groups": groups, "also": also, "within": within}
-        return self._ask("fit", conditional=conditional, lower=lower, upper=upper, sd=sd, **asked)
+        asked |= {"conditional": conditional, "time": time, "gap": gap}
+        return self._ask("fit", lower=lower, upper=upper, sd=sd, **asked)
 
     def _too_few(self, level: float, joint: bool) -> tuple[int | None, int]:
         return self._head.too_few(level, joint) or super()._too_few(level, joint)

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use stonet::FittedRegressor;
 use stonet_io::{Head, Model};
 use stonet_onnx::Network;
 
@@ -90,6 +91,7 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
                 }
             }
             text += &format!("interval     {}\n", f.settings().kind);
+            order_and_updates(f, &mut value, &mut text);
             if let Some(within) = f.within() {
                 let sizes = f.group_sizes(model.level.unwrap_or(f.settings().level), false).unwrap_or_default();
                 text += &format!("within       {} ({} groups)\n", list(&columns.within), within.len());
@@ -167,6 +169,33 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
     }
     text += &format!("seed         {}\nrows         {}\n", model.seed, fingerprints(model));
     (value, text)
+}
+
+/// How the rows were ordered, and which have joined after the fit.
+fn order_and_updates(head: &FittedRegressor, value: &mut Value, text: &mut String) {
+    if let Some(time) = head.in_order() {
+        let by = time.by.as_ref().map(|by| format!("by {by}, ")).unwrap_or_default();
+        *text += &format!("in order     {by}with a gap of {} rows beside every fold\n", time.gap);
+        value["time"] = json!(time);
+    }
+    let Some(updated) = head.updated() else { return };
+    let window = updated.window().map(|n| format!(", window {n}")).unwrap_or_default();
+    let (joined, scored) = (updated.joined(), head.scored_rows());
+    *text += &format!("updated      {joined} rows joined after the fit, {scored} rows are ranked{window}\n");
+    value["updated"] = json!({ "joined": joined, "window": updated.window(), "scored": scored });
+    let Some(adapted) = updated.adapted() else { return };
+    let mut levels = Vec::new();
+    for track in adapted.tracks() {
+        let told = adapted.told(track.level);
+        *text += &format!(
+            "adapted      level {} by {}, rate {}: {told}\n",
+            track.level.get(),
+            adapted.method(),
+            adapted.rate()
+        );
+        levels.push(json!({ "level": track.level, "rows": track.rows, "misses": track.misses, "state": told }));
+    }
+    value["updated"]["adapted"] = json!({ "method": adapted.method(), "rate": adapted.rate(), "levels": levels });
 }
 
 /// Which rows the head knows.

@@ -20,3 +20,4 @@ pub mod serve;
 #[path = "no_serve.rs"]
 pub mod serve;
 pub mod train;
+pub mod update;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ndarray::{Array2, ArrayView2};
-use stonet::rows::Within;
+use stonet::rows::{Order, Within};
 use stonet::{FittedRegressor, RegressionInputs, RegressionRows};
 use stonet_io::{ModelColumns, Reading, Table};
 
@@ -26,6 +26,7 @@ pub struct RegressionFile {
     labels: Vec<Vec<String>>,
     functions: Option<Array2<f64>>,
     within: Option<(Within, Vec<usize>)>,
+    order: Option<Order>,
 }
 
 impl RegressionFile {
@@ -54,7 +55,7 @@ impl RegressionFile {
         let named = |inputs: &[String]| [inputs, &flags.target, &said, &flags.conditional].concat();
         Ok(Reading {
             numbers: flags.regression_inputs()?.as_deref().map(named),
-            text: flags.groups.iter().chain(&flags.within).cloned().collect(),
+            text: flags.groups.iter().chain(&flags.within).chain(flags.time.iter().map(|t| &t.0)).cloned().collect(),
             exclude: flags.exclude.clone(),
             required: [&flags.target[..], &said, &flags.conditional].concat(),
             ..Reading::default()
@@ -95,8 +96,9 @@ impl RegressionFile {
             return Err(Error::flag("--upper", format!("names `{twice}`, as --lower does; name two quantiles")));
         }
         let groups = flags.groups.as_ref().map(|g| words(table, g, rows)).transpose()?;
+        let order = flags.time.as_ref().map(|time| ordered(source, time, table, rows)).transpose()?;
         let file = Self::of(source, columns, table, rows)?;
-        Ok(RegressionFile { groups: groups.map(|g| super::number_groups(&g)), ..file })
+        Ok(RegressionFile { groups: groups.map(|g| super::number_groups(&g)), order, ..file })
     }
 
     /// The columns that a head was fitted on, found by name.
@@ -132,6 +134,7 @@ impl RegressionFile {
             prediction: prediction.transpose()?,
             own: columns.own_columns().into_iter().map(|names| numbers(table, names, rows)).collect::<Result<_>>()?,
             groups: None,
+            order: None,
             columns,
         })
     }
@@ -155,6 +158,9 @@ impl RegressionFile {
             [sd] => rows.with_sd(sd.view()).map_err(wrong)?,
             [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()).map_err(wrong)?,
         };
+        if let Some(order) = &self.order {
+            rows = rows.with_order(order).map_err(Error::rows(&self.path))?;
+        }
         match &self.groups {
             Some(g) => rows.with_groups(g).map_err(Error::rows(&self.path)),
             None => Ok(rows),
@@ -209,6 +215,16 @@ impl RegressionFile {
             [&self.features, &self.y].into_iter().chain(&self.prediction).chain(&self.own).map(|a| a.view()).collect();
         stonet_io::Model::fingerprint_of(&arrays)
     }
+}
+
+/// The order of rows by a column of time, and the gap.
+fn ordered(source: &Source, (column, gap): &(String, Option<usize>), table: &Table, rows: &[usize]) -> Result<Order> {
+    Order::of_texts(&words(table, column, rows)?, *gap).map_err(|e| match e {
+        stonet::Error::NotTime { row, text } => {
+            Error::NotTime { path: source.path.clone(), row, column: column.clone(), text }
+        }
+        e => Error::rows(&source.path)(e),
+    })
 }
 
 fn slices(columns: &[Vec<String>]) -> Vec<&[String]> {

@@ -26,7 +26,8 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 9] = ["about", "head", "fingerprints", BASELINE, WITHIN, CONDITIONAL, SETS, ACCURACY, LABELS];
+const KNOWN: [&str; 11] =
+    ["about", "head", "fingerprints", BASELINE, WITHIN, CONDITIONAL, SETS, ACCURACY, LABELS, TIME, UPDATED];
 /// The section of what calibration rows looked like; programs that do not know it can do without.
 const BASELINE: &str = "baseline";
 /// The section of heads that cover within groups, which a reader has to understand too.
@@ -37,9 +38,18 @@ const CONDITIONAL: &str = "conditional";
 const SETS: &str = "sets";
 /// The same of heads with bounds of accuracy.
 const ACCURACY: &str = "accuracy";
-/// Fields of a classifier that stand in sections of their own, so that programs that do not know them refuse the file,
-/// and what messages call them.
-const BESIDE: [(&str, &str); 2] = [(SETS, "prediction sets"), (ACCURACY, "bounds of accuracy")];
+/// The same of heads that were fitted on rows in order of time.
+const TIME: &str = "time";
+/// The same of heads that rows have joined after the fit.
+const UPDATED: &str = "updated";
+/// Fields of a head that stand in sections of their own, so that programs that do not know them refuse the file, what
+/// messages call them, and the task that has them.
+const BESIDE: [(&str, &str, Task); 4] = [
+    (SETS, "prediction sets", Task::Classification),
+    (ACCURACY, "bounds of accuracy", Task::Classification),
+    (TIME, "order of time", Task::Regression),
+    (UPDATED, "updates", Task::Regression),
+];
 /// The same of heads of many labels: their names.
 const LABELS: &str = "labels";
 /// Keys of the header that are no sections.
@@ -62,7 +72,7 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     };
     let mut tensors = Tensors::default();
     tensors.section("head");
-    let fields = BESIDE.map(|(name, _)| (name, head.as_object_mut().and_then(|fields| fields.remove(name))));
+    let fields = BESIDE.map(|(name, ..)| (name, head.as_object_mut().and_then(|fields| fields.remove(name))));
     let head = numbers::take_out(head, &mut tensors).to_string();
     let mut beside = Vec::new();
     for (name, field) in fields {
@@ -172,13 +182,18 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
     // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
     let head: Value = serde_json::from_str(text(metadata, "head")?).map_err(plain)?;
     let mut head = numbers::put_back(head, &mut tensors)?;
-    for (name, what) in BESIDE {
+    for (name, what, task) in BESIDE {
         let Some(text) = metadata.get(name) else { continue };
         let field: Value = serde_json::from_str(text).map_err(plain)?;
         let field = numbers::put_back(field, &mut tensors)?;
-        match (about.task, head.as_object_mut()) {
-            (Task::Classification, Some(fields)) => fields.insert(name.into(), field),
-            _ => return Err(format!("its {what} belong to no classifier")),
+        match head.as_object_mut() {
+            Some(fields) if about.task == task => fields.insert(name.into(), field),
+            _ => {
+                return Err(format!(
+                    "its {what} belong to no {}",
+                    if task == Task::Regression { "intervals" } else { "classifier" }
+                ));
+            }
         };
     }
     let fingerprints = metadata.get("fingerprints").map(|text| seen::put_back(text, &mut tensors)).transpose()?;

@@ -41,6 +41,14 @@ impl Ranks {
 
     fn keeping(scores: &Scores, level: Level, side: Side, kept: usize) -> Result<Self> {
         let Some(above) = scores.above(level) else {
+            // A level that follows its misses has come to 1.
+            if level.get() > 1.0 - 1e-9 {
+                return Err(Error::NotExportable {
+                    what: "an interval whose level follows its misses".into(),
+                    why: "too many missed, and it is the whole line until rows have been covered again".into(),
+                    remedy: "update the head with the next rows first",
+                });
+            }
             return Err(Error::NotExportable {
                 what: format!(
                     "{} at level {}",

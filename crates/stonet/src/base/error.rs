@@ -47,6 +47,34 @@ pub enum Error {
         /// Its largest value less its smallest.
         range: f64,
     },
+    /// A head that new rows cannot join, or not so.
+    #[error("the head cannot be updated so: {why}")]
+    NoUpdate {
+        /// What is in the way, and the remedy.
+        why: String,
+    },
+    /// Ends that are no interval.
+    #[error(
+        "issued intervals: row {row} is from {lower} to {upper}; give the lower and the upper ends as they were predicted (rows count from 0)"
+    )]
+    NotIssued {
+        /// Row, from 0.
+        row: usize,
+        /// The lower end.
+        lower: f64,
+        /// The upper end.
+        upper: f64,
+    },
+    /// A text that is no time, among others that are.
+    #[error(
+        "the column of time: row {row} is `{text}`; write numbers in all rows, dates such as 2024-02-29, or times such as 2024-02-29T12:30:00 (rows count from 0)"
+    )]
+    NotTime {
+        /// Row, from 0.
+        row: usize,
+        /// What stands there.
+        text: String,
+    },
     /// A target outside of the bounds that it is said to have.
     #[error(
         "targets: row {row}, column {column} is {value}, outside of the known range from {low} to {high}; correct the row or the range (rows and columns count from 0)"
@@ -630,6 +658,8 @@ impl Error {
         | Error::NotAProbability { row, .. }
         | Error::MissingLabel { row, .. }
         | Error::MissingGroup { row, .. }
+        | Error::NotTime { row, .. }
+        | Error::NotIssued { row, .. }
         | Error::UnknownLabel { row, .. } = &mut self
         {
             *row += rows;

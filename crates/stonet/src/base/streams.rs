@@ -99,6 +99,13 @@ scopes! {
         /// The folds that choose the shape of residuals, by the fold of the stack.
         SHAPES: Family = Family::new(3000, OPEN);
     }
+    /// Of the seed of an update of a head.
+    update {
+        /// The order of calibration rows among each other, by target: all are older than rows that join.
+        AGES: Family = Family::new(0, 1000);
+        /// The fold that a row joins, by the number of rows that joined before it.
+        FOLDS: Family = Family::new(1000, OPEN);
+    }
     /// Of the choice of one shape of residuals.
     shape {
         /// The folds.

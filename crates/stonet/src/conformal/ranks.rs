@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::buckets::{Bucket, Buckets};
 use super::search::Search;
 use super::stored::ScoreParts;
+use crate::base::Result;
 pub(crate) use crate::conformal::search::At;
 use crate::rows::{Level, Side};
 
@@ -104,6 +105,40 @@ impl Scores {
     /// The same of signed scores; one that stands for several is the highest of its bucket.
     pub(crate) fn signed(&self) -> impl Iterator<Item = (&[f64], Option<&[f64]>)> {
         self.signed.iter().map(|f| (&f.values[..], f.weights.as_deref()))
+    }
+
+    /// Whether scores are counted in buckets, so that none of them can leave by itself.
+    pub(crate) fn is_counted(&self) -> bool {
+        self.counted
+    }
+
+    /// The same with two-sided ends further out by this much of every scale, or further in; no score becomes negative.
+    pub(crate) fn shifted(&self, by: f64) -> Self {
+        let shift =
+            |fold: &Sorted| Sorted { values: fold.values.iter().map(|r| (r + by).max(0.0)).collect(), ..fold.clone() };
+        Scores { absolute: self.absolute.iter().map(shift).collect(), ..self.clone() }
+    }
+
+    /// About the size of a score at this level: the rank among the absolute scores of all folds, the largest where there
+    /// are too few.
+    pub(crate) fn size_at(&self, level: Level) -> f64 {
+        let mut all: Vec<(f64, f64)> =
+            self.absolute.iter().flat_map(|f| f.values.iter().enumerate().map(|(i, &v)| (v, f.weight(i)))).collect();
+        all.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (values, weights) = all.into_iter().unzip();
+        let all = Sorted { values, weights: Some(weights), lowest: None };
+        let needed = self.rank(level).unwrap_or(f64::INFINITY);
+        let found = all.reaching(needed);
+        if found.is_finite() { found } else { all.values.last().copied().unwrap_or(0.0) }
+    }
+
+    /// The same scores and more, where scores are counted: one list of new ones per fold.
+    pub(crate) fn counted_with(self, new: &[Vec<f64>]) -> Result<Self> {
+        let mut folds = super::stored::buckets(self)?;
+        for (fold, new) in folds.iter_mut().zip(new) {
+            new.iter().for_each(|&s| fold.add(s));
+        }
+        Ok(Scores::counted(&folds))
     }
 
     /// How many folds brought scores.

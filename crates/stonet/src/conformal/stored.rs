@@ -39,6 +39,11 @@ impl TryFrom<ScoreParts> for Scores {
     }
 }
 
+/// The counts behind scores that were counted, a fold after the other.
+pub(super) fn buckets(scores: Scores) -> Result<Vec<Buckets>> {
+    ScoreParts::from(scores).buckets.into_iter().map(Buckets::try_from).collect()
+}
+
 impl From<Scores> for ScoreParts {
     fn from(s: Scores) -> Self {
         let units = s.units;

@@ -171,7 +171,9 @@ impl Baseline {
         let tables: Vec<ArrayView2<'_, f64>> =
             [rows.features()].into_iter().chain(rows.prediction()).chain(rows.own_tables()).collect();
         let watched = Watched { inputs: &tables, targets: Some(rows.y()), labels: None, logits: None };
-        if rows.groups().is_some() { None } else { Baseline::fit(&watched, seed).ok() }
+        // Rows that come in groups or in order of time are not exchangeable one by one.
+        let alone = rows.groups().is_none() && rows.order().is_none();
+        alone.then(|| Baseline::fit(&watched, seed).ok()).flatten()
     }
 
     /// Counts the calibration rows of a classifier; none where they are too few.

@@ -36,7 +36,11 @@ impl PostStoNetRegressor {
         let (features, y, prediction) = (select(rows.features()), select(rows.y()), rows.prediction().map(select));
         let groups: Option<Vec<usize>> = rows.groups().map(|g| chosen.iter().map(|&r| g[r]).collect());
         let own: Vec<Array2<f64>> = rows.own_tables().into_iter().map(select).collect();
+        let order = rows.order().map(|order| order.select(chosen));
         let mut some = RegressionRows::new(features.view(), y.view())?;
+        if let Some(order) = &order {
+            some = some.with_order(order)?;
+        }
         if let Some(prediction) = &prediction {
             some = some.with_prediction(prediction.view())?;
         }

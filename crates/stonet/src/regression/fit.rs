@@ -3,10 +3,9 @@
 use ndarray::ArrayView2;
 
 use super::stack::{Members, Scheme, Stack, StoNetSettings};
-use super::{FittedRegressor, Kind, Model, PostStoNetRegressor, eve};
+use super::{FittedRegressor, InOrder, Kind, Model, Parts, PostStoNetRegressor, eve};
 use crate::base::{Cost, Error, Result, Seed, Ticker, part_of, streams};
 use crate::rows::RegressionRows;
-use crate::score::Kept;
 use crate::train::TuningCurve;
 
 impl PostStoNetRegressor {
@@ -22,8 +21,8 @@ impl PostStoNetRegressor {
         kappa_paths.retain(TuningCurve::is_finite);
         let (features, groups, own) = (rows.features().ncols(), rows.groups().is_some(), rows.own());
         let within = rows.within().map(|(within, _)| within.clone());
-        let (scorers, widths) = (Kept::default(), Kept::default());
-        Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers, widths })
+        let time = rows.order().map(|order| InOrder { gap: order.gap(), by: None });
+        Ok(Parts { settings, features, groups, within, own, time, updated: None, model, kappa_paths }.ready())
     }
 
     /// The settings in effect for so many rows: κ that are not set are those of the kind.
@@ -47,6 +46,12 @@ impl PostStoNetRegressor {
             Error::check(self.kind == Kind::Split, "kind", self.kind.name(), "split to cover for functions of a row")?;
             let alone = rows.groups().is_none() && rows.within().is_none();
             Error::check(alone, "conditional", "given", "without groups and within")?;
+        }
+        if rows.order().is_some() {
+            let range = "stack, fast, cv+ or split in order of time, which needs held-out rows";
+            Error::check(self.stack().is_some(), "kind", self.kind, range)?;
+            let alone = rows.groups().is_none() && rows.within().is_none() && rows.conditional().is_none();
+            Error::check(alone, "time", "given", "without groups, within and conditional")?;
         }
         rows.check_magnitudes()?;
         if rows.own().is_some() {

@@ -35,10 +35,12 @@ impl<'a> FoldScorer<'a> {
     }
 
     /// Scores of calibration rows, by target and fold, each with how often it counts; none where the rows of a fold
-    /// helped to choose its model, or where rows come in groups: then they are not exchangeable with new ones.
+    /// helped to choose its model, or where rows come in groups or in order of time: then they are not exchangeable with
+    /// new ones.
     pub(crate) fn past(&self) -> Option<Vec<Vec<Counted<'a>>>> {
         let fresh = self.head.settings.stack().is_some_and(|s| s.scheme != Scheme::Same);
-        (fresh && !self.head.groups).then(|| self.stacks.iter().map(|s| s.scores.signed().collect()).collect())
+        let apart = !self.head.groups && self.head.time.is_none();
+        (fresh && apart).then(|| self.stacks.iter().map(|s| s.scores.signed().collect()).collect())
     }
 
     /// By target, what its folds predict for new rows.

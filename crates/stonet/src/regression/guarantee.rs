@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{FittedRegressor, Kind};
+use super::{Adapted, Adaptive, FittedRegressor, InOrder, Kind, Updated};
 use crate::conformal::{cv_plus_guarantee, rows_needed};
 use crate::rows::Level;
 
@@ -34,6 +34,20 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
         );
         return Guarantee { coverage: None, text };
     };
+    if let Some(adapted) = fitted.adapted().filter(|a| a.track(level).is_some()) {
+        return over_time(adapted, level);
+    }
+    if let Some(time) = &fitted.time {
+        return in_order(fitted, time, level, (units, folds));
+    }
+    if let (Some(updated), true) = (&fitted.updated, kind != Kind::Split) {
+        let text = format!(
+            "None is proven: {} rows joined the folds after the fit, and models were not fitted again. Coverage is usually close to {:.0} % for a new row exchangeable with the {units} scored rows.",
+            updated.joined(),
+            percent(level.get())
+        );
+        return Guarantee { coverage: None, text };
+    }
     if fitted.functions() > 0 {
         let text = format!(
             "At least {:.1} % in every group that a function marks with 1, where it is 0 elsewhere, and on average under every weight that is not negative and is a linear combination of the functions and a constant; for a new row exchangeable with the {units} scored rows, {unseen} (split conditional conformal with {} {}, without randomisation, so that coverage in a group may exceed the level by {} over its scored rows). Intervals can be infinite where a row is unlike the scored rows.",
@@ -60,10 +74,17 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
         "for a new row exchangeable with the calibration rows"
     };
     if kind == Kind::Split {
-        let text = format!(
-            "At least {:.1} % {about}, {unseen} (split conformal, n = {units} {unit}s).{short}",
-            percent(level.get())
-        );
+        let text = match &fitted.updated {
+            None => format!(
+                "At least {:.1} % {about}, {unseen} (split conformal, n = {units} {unit}s).{short}",
+                percent(level.get())
+            ),
+            Some(updated) => format!(
+                "At least {:.1} % for a new row exchangeable with the {units} scored rows, {}{unseen} (split conformal, updated).{short}",
+                percent(level.get()),
+                of_window(updated),
+            ),
+        };
         return Guarantee { coverage: Some(level.get()), text };
     }
     if !nested {
@@ -90,6 +111,58 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
         )
     };
     Guarantee { coverage: (!fitted.groups).then_some(bound), text }
+}
+
+/// Which rows are scored after an update.
+fn of_window(updated: &Updated) -> String {
+    match updated.window() {
+        Some(_) => format!("the newest of the calibration rows and of {} that joined, ", updated.joined()),
+        None => format!("{} of which joined after the fit, ", updated.joined()),
+    }
+}
+
+/// What holds for rows that may depend on their neighbours: nothing for finite n.
+fn in_order(fitted: &FittedRegressor, time: &InOrder, level: Level, (units, folds): (usize, usize)) -> Guarantee {
+    let by = time.by.as_ref().map(|by| format!(" of `{by}`")).unwrap_or_default();
+    let how = match fitted.settings.kind {
+        Kind::Split => "the last rows calibrate".to_owned(),
+        _ => format!("{folds} folds are blocks of neighbours"),
+    };
+    let joined = match &fitted.updated {
+        Some(updated) => format!(" {} rows joined after the fit.", updated.joined()),
+        None => String::new(),
+    };
+    let text = format!(
+        "No finite-sample bound is claimed: rows in order{by} may depend on each other ({how}, with a gap of {} rows beside them; {units} rows are scored).{joined} Coverage is close to {:.0} % as long as errors of new rows behave like those of the scored rows.",
+        time.gap,
+        100.0 * level.get()
+    );
+    Guarantee { coverage: None, text }
+}
+
+/// What holds for a level that follows its misses.
+fn over_time(adapted: &Adapted, level: Level) -> Guarantee {
+    let Some(track) = adapted.track(level) else { return Guarantee { coverage: None, text: String::new() } };
+    let so_far = match track.coverage() {
+        Some(share) => format!("{:.1} % of {} rows were covered so far", 100.0 * share, track.rows),
+        None => "no row has been judged yet".into(),
+    };
+    let bound = match adapted.method() {
+        Adaptive::Aci => format!(
+            "after T rows misses exceed {:.1} % of them by at most {:.0}/T of them, if every row is judged before the next interval is issued",
+            100.0 * (1.0 - level.get()),
+            (level.get() + adapted.rate()) / adapted.rate()
+        ),
+        Adaptive::Pid => "the integrator makes intervals infinite before misses are off by more than about .8 T/ln T of T rows, if every row is judged before the next interval is issued".into(),
+    };
+    let text = format!(
+        "A long-run mean and no finite-sample promise: the level follows its misses ({}, rate {}) so that coverage tends to {:.1} % over time, whatever the rows are: {bound}. {so_far}; {}.",
+        adapted.method(),
+        adapted.rate(),
+        100.0 * level.get(),
+        adapted.told(level),
+    );
+    Guarantee { coverage: None, text }
 }
 
 /// What holds within groups. Rows of a group are exchangeable with a new row of it whatever the other groups are, so a

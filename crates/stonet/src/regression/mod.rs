@@ -13,7 +13,9 @@ mod guarantee;
 mod method;
 mod predict;
 mod sample;
+pub(crate) mod serial;
 pub(crate) mod stack;
+mod update;
 mod variance;
 mod widths;
 mod within;
@@ -25,7 +27,9 @@ pub(crate) use folds::{Counted, FoldScorer};
 pub use guarantee::{Guarantee, seen_in_training};
 pub use method::Kind;
 pub use sample::UncalibratedRegressor;
+pub use serial::SerialTest;
 pub use stack::{Members, Scheme, Stack, StoNetSettings};
+pub use update::{Adapted, Adaptive, Issued, Track, Update, UpdateSettings, Updated, Way};
 pub use variance::{VariancePart, VarianceSource};
 pub use widths::{WidthParts, WidthTerm};
 
@@ -120,11 +124,24 @@ pub struct FittedRegressor {
     within: Option<Within>,
     /// What the network said about its own uncertainty.
     own: Option<OwnKind>,
+    /// How the rows were ordered, where they may depend on their neighbours.
+    time: Option<InOrder>,
+    updated: Option<Updated>,
     model: Model,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<Asked>,
     /// Terms of the learned scale, by target.
     widths: Kept<usize>,
+}
+
+/// Rows that were fitted in order of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InOrder {
+    /// Rows beside a fold that its model has not seen.
+    pub gap: usize,
+    /// The column of time, where it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,6 +165,10 @@ struct Parts {
     within: Option<Within>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     own: Option<OwnKind>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time: Option<InOrder>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    updated: Option<Updated>,
     model: Model,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
@@ -155,7 +176,7 @@ struct Parts {
 
 impl TryFrom<Parts> for FittedRegressor {
     type Error = Error;
-    fn try_from(p: Parts) -> Result<Self> {
+    fn try_from(mut p: Parts) -> Result<Self> {
         match &p.model {
             Model::Stacks(stacks) if stacks.is_empty() => {
                 return Err(Error::Inconsistent { what: "fitted intervals have no outputs" });
@@ -166,6 +187,15 @@ impl TryFrom<Parts> for FittedRegressor {
                 if stacks.iter().any(|s| s.functions() != stacks[0].functions()) {
                     return Err(Error::Inconsistent { what: "targets have different numbers of functions" });
                 }
+                let plain = p.within.is_none() && !p.groups;
+                match &p.updated {
+                    Some(updated) if plain => updated.check(stacks)?,
+                    Some(_) => return Err(Error::Inconsistent { what: "a head of groups was updated" }),
+                    None => {}
+                }
+            }
+            Model::Eve { .. } if p.updated.is_some() || p.time.is_some() => {
+                return Err(Error::Inconsistent { what: "intervals by Eve's law have no order of rows" });
             }
             Model::Eve { .. } if p.within.is_some() => {
                 return Err(Error::Inconsistent { what: "intervals by Eve's law have no ranks within groups" });
@@ -177,21 +207,29 @@ impl TryFrom<Parts> for FittedRegressor {
             }
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { mut settings, features, groups, within, own, model, kappa_paths } = p;
-        if settings.kind == Kind::Paper && settings.stonet.kappas() == StoNetSettings::default().kappas() {
+        let stonet = &mut p.settings.stonet;
+        if p.settings.kind == Kind::Paper && stonet.kappas() == StoNetSettings::default().kappas() {
             // Earlier versions kept the default list here and used the paper's; the path has what was used.
-            let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
-            settings.stonet.kappas = Some(used.to_vec());
+            let used = p.kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
+            stonet.kappas = Some(used.to_vec());
         }
+        Ok(p.ready())
+    }
+}
+
+impl Parts {
+    /// Ready to predict, with nothing computed yet.
+    fn ready(self) -> FittedRegressor {
+        let Parts { settings, features, groups, within, own, time, updated, model, kappa_paths } = self;
         let (scorers, widths) = (Kept::default(), Kept::default());
-        Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers, widths })
+        FittedRegressor { settings, features, groups, within, own, time, updated, model, kappa_paths, scorers, widths }
     }
 }
 
 impl From<FittedRegressor> for Parts {
     fn from(f: FittedRegressor) -> Self {
-        let FittedRegressor { settings, features, groups, within, own, model, kappa_paths, .. } = f;
-        Parts { settings, features, groups, within, own, model, kappa_paths }
+        let FittedRegressor { settings, features, groups, within, own, time, updated, model, kappa_paths, .. } = f;
+        Parts { settings, features, groups, within, own, time, updated, model, kappa_paths }
     }
 }
 
@@ -222,6 +260,27 @@ impl FittedRegressor {
     /// What the fit had of the network's own uncertainty, and new rows need.
     pub fn own(&self) -> Option<OwnKind> {
         self.own
+    }
+
+    /// How the rows were ordered, where the fit was told that they may depend on their neighbours.
+    pub fn in_order(&self) -> Option<&InOrder> {
+        self.time.as_ref()
+    }
+
+    /// The same head with the name of the column that its rows were ordered by.
+    pub fn ordered_by(mut self, column: &str) -> Self {
+        if let Some(time) = &mut self.time {
+            time.by = Some(column.to_owned());
+        }
+        self
+    }
+
+    /// What the fit found where rows look ordered though it was not told so: then random folds void the guarantee. None
+    /// of a head that was read from a file, of `paper` and `cv`, and of a fit on a sample.
+    pub fn looks_ordered(&self) -> Option<SerialTest> {
+        let Model::Stacks(stacks) = &self.model else { return None };
+        let found = stacks.iter().filter_map(|s| s.serial.0).filter(|t| t.is_ordered(stacks.len()));
+        found.max_by(|a, b| a.z.abs().total_cmp(&b.z.abs()))
     }
 
     /// How many rows (or groups) calibrate the intervals, and how many a finite interval at this level needs, if there

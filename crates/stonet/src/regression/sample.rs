@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use super::predict::check_own;
 use super::stack::{FittedStack, FoldModel, columns_of, lower, signed_score};
-use super::{FittedRegressor, Kind, Model, PostStoNetRegressor};
+use super::{FittedRegressor, Kind, Model, Parts, PostStoNetRegressor};
 use crate::base::{Error, Result, Seed, Ticker, streams};
 use crate::conformal::buckets::Buckets;
 use crate::conformal::rows_needed;
 use crate::rows::regression::Said;
 use crate::rows::{OwnKind, RegressionRows, Within};
-use crate::score::{Kept, Scorer};
+use crate::score::Scorer;
 use crate::train::TuningCurve;
 
 /// A stack that was fitted on all of a sample and has no intervals yet: rows outside of the sample give their scores.
@@ -62,6 +62,8 @@ impl PostStoNetRegressor {
         check_groups(rows)?;
         let none = rows.conditional().is_none();
         Error::check(none, "conditional", "given", "none where a sample is fitted: it needs the scores of all rows")?;
+        let none = rows.order().is_none();
+        Error::check(none, "time", "given", "none where a sample is fitted: rows of a sample are not in order")?;
         self.check(rows)?;
         let settings = self.resolved(rows.rows());
         let Some(stack) = settings.stack() else { unreachable!("a split has a stack") };
@@ -146,8 +148,8 @@ impl UncalibratedRegressor {
         let stacks = models.into_iter().zip(scores).enumerate();
         let stacks = stacks.map(|(target, (model, scores))| FittedStack::split(model, scores, of_target(target)));
         let model = Model::Stacks(stacks.collect());
-        let (scorers, widths) = (Kept::default(), Kept::default());
-        Ok(FittedRegressor { settings, features, groups: false, within, own, model, kappa_paths, scorers, widths })
+        let (groups, time, updated) = (false, None, None);
+        Ok(Parts { settings, features, groups, within, own, time, updated, model, kappa_paths }.ready())
     }
 }
 

@@ -7,6 +7,7 @@ mod fingerprint;
 mod intervals;
 mod label_kind;
 mod labels;
+mod order;
 pub(crate) mod own;
 pub(crate) mod regression;
 mod reservoir;
@@ -19,6 +20,7 @@ pub use fingerprint::{Copies, FingerprintCounts, Fingerprints, FingerprintsBuild
 pub use intervals::{Intervals, Level, PredictInterval, Side};
 pub use label_kind::LabelKind;
 pub use labels::Labels;
+pub use order::Order;
 pub use own::OwnKind;
 pub use regression::{RegressionInputs, RegressionRows};
 pub use reservoir::Reservoir;

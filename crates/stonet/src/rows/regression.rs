@@ -4,7 +4,7 @@ use ndarray::{ArrayView1, ArrayView2};
 
 use super::dataset::{LARGEST_FEATURE, LARGEST_TARGET, check_finite, check_magnitude};
 use super::own::Own;
-use super::{OwnKind, Within};
+use super::{Order, OwnKind, Within};
 use crate::base::{Error, Result};
 
 /// Calibration rows: last-hidden-layer features, responses, and optionally the network's own predictions,
@@ -21,6 +21,7 @@ pub struct RegressionRows<'a> {
     groups: Option<&'a [usize]>,
     within: Option<(&'a Within, &'a [usize])>,
     conditional: Option<ArrayView2<'a, f64>>,
+    order: Option<&'a Order>,
 }
 
 impl<'a> RegressionRows<'a> {
@@ -32,8 +33,8 @@ impl<'a> RegressionRows<'a> {
         }
         check_finite("features", features)?;
         check_finite("targets", y)?;
-        let (prediction, own, groups, within, conditional) = (None, None, None, None, None);
-        Ok(RegressionRows { features, y, prediction, own, groups, within, conditional })
+        let (prediction, own, groups, within, conditional, order) = (None, None, None, None, None, None);
+        Ok(RegressionRows { features, y, prediction, own, groups, within, conditional, order })
     }
 
     /// With the network's own predictions, one column per target.
@@ -94,6 +95,12 @@ impl<'a> RegressionRows<'a> {
         Ok(RegressionRows { conditional: Some(functions), ..self })
     }
 
+    /// In order of time: rows may depend on their neighbours, and folds are blocks of them with a gap beside each.
+    pub fn with_order(self, order: &'a Order) -> Result<Self> {
+        check_rows("rows of the order of time", self.y.nrows(), order.rows().len())?;
+        Ok(RegressionRows { order: Some(order), ..self })
+    }
+
     /// The number of rows, n.
     pub fn rows(&self) -> usize {
         self.y.nrows()
@@ -139,6 +146,11 @@ impl<'a> RegressionRows<'a> {
         self.conditional
     }
 
+    /// The order of rows that may depend on their neighbours, where one was given.
+    pub fn order(&self) -> Option<&'a Order> {
+        self.order
+    }
+
     /// Fails where a number is too large to compute with.
     pub(crate) fn check_magnitudes(&self) -> Result<()> {
         check_magnitude("features", self.features, LARGEST_FEATURE)?;
@@ -158,6 +170,7 @@ impl<'a> RegressionRows<'a> {
             groups: self.groups,
             within: self.within.map(|(within, numbers)| (within.len(), numbers)),
             conditional: self.conditional,
+            order: self.order,
         }
     }
 }
@@ -174,6 +187,8 @@ pub(crate) struct Single<'a> {
     pub within: Option<(usize, &'a [usize])>,
     /// The functions for each of which intervals are to cover.
     pub conditional: Option<ArrayView2<'a, f64>>,
+    /// The order of time, where rows may depend on their neighbours.
+    pub order: Option<&'a Order>,
 }
 
 /// What a network said about one target.

@@ -1,6 +1,7 @@
 //! `stonet fit`: a head on rows that the network was not trained on, saved as a `.stonet` file.
 
 mod accuracy;
+mod checks;
 mod class_settings;
 mod estimated;
 mod labels;
@@ -107,6 +108,15 @@ pub struct Fit {
     /// groups that overlap, or other functions of the inputs. `predict` and `evaluate` read these columns by name
     #[arg(long, value_delimiter = ',', value_name = "COLUMNS")]
     conditional: Vec<String>,
+    /// Regression: column of time, numbers or dates, by which rows are in order and may depend on their neighbours. Folds are
+    /// then blocks of neighbours, `split` calibrates on the last rows, and no finite-sample bound is claimed. Rows of one
+    /// time stay together. Without --inputs the column is not an input
+    #[arg(long, value_name = "COLUMN")]
+    time: Option<String>,
+    /// With --time: rows on each side of a fold that its model does not see; as many as errors stay alike, such as those of
+    /// a day [default: a hundredth of the rows]
+    #[arg(long, value_name = "N", requires = "time")]
+    gap: Option<usize>,
     /// Regression, `paper` and `cv`: rule that chooses kappa: error, one-standard-error, coverage
     #[arg(long, value_name = "RULE", value_parser = parse_select)]
     select: Option<Select>,
@@ -165,6 +175,10 @@ impl Fit {
     pub fn run(mut self, console: &Console) -> Result<()> {
         self.columns.within = std::mem::take(&mut self.within);
         self.columns.conditional = std::mem::take(&mut self.conditional);
+        self.columns.time = self.time.take().map(|column| (column, self.gap));
+        if self.columns.time.is_some() && self.task != HeadTask::Regression {
+            return Err(Error::flag("--time", "is for --task regression"));
+        }
         let level = self.level.map(Level::new).transpose()?;
         if self.print_settings {
             let (text, value) = match self.task {
@@ -208,6 +222,7 @@ impl Fit {
         }
         post.stonet.algorithm = self.trainer.unwrap_or(post.stonet.algorithm);
         self.check_conditional(&post)?;
+        self.check_time(&post)?;
         if !self.columns.within.is_empty() && matches!(post.kind, Kind::Paper | Kind::Cv) {
             return Err(Error::flag(
                 "--within",
@@ -218,22 +233,6 @@ impl Fit {
             return Err(Error::flag("--select", "is for --interval paper and cv; the others choose kappa by error"));
         }
         Ok(post)
-    }
-
-    /// Fails where --conditional does not go with other flags.
-    fn check_conditional(&self, post: &PostStoNetRegressor) -> Result<()> {
-        let columns = &self.columns;
-        let why = match () {
-            () if columns.conditional.is_empty() => return Ok(()),
-            () if post.kind != Kind::Split => "needs --interval split",
-            () if !columns.within.is_empty() => "does not go with --within; give a column of 0 and 1 for each group",
-            () if columns.groups.is_some() => "does not go with --groups",
-            () if self.sample_rows()?.is_some() => {
-                "needs all rows in memory; give the rows as one file, without --sample"
-            }
-            () => return Ok(()),
-        };
-        Err(Error::flag("--conditional", why))
     }
 
     fn regression(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
@@ -266,10 +265,15 @@ impl Fit {
                 drawn.calibrate(head, &source, &rows.columns, &mut known, console)?.finish().map_err(&refused)?
             }
         };
+        let fitted = match &self.columns.time {
+            Some((column, _)) => fitted.ordered_by(column),
+            None => fitted,
+        };
         if rows.prediction.is_none() && matches!(post.kind, Kind::Stack | Kind::Fast | Kind::Split) {
             console.note("without --prediction the network itself is no member of the stack");
         }
         warnings.extend(known.warning(rows.groups.is_some(), true));
+        warnings.extend(fitted.looks_ordered().map(|t| t.text("--time COLUMN", "--groups COLUMN")));
         warnings.extend(fitted.pooled_groups(post.level, false)?);
         let selected = fitted.selected_features();
         let names = rows.columns.features.iter().zip(selected).filter(|(_, share)| *share >= 0.5);

@@ -89,6 +89,7 @@ mod tests {
             groups: Some(&groups),
             within: None,
             conditional: None,
+            order: None,
         };
         let (fit, judge) = halves(&rows, Seed::new(1)).unwrap();
         let (a, b) = (names(&fit.groups.unwrap()), names(&judge.groups.unwrap()));

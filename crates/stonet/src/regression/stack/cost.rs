@@ -15,6 +15,8 @@ pub(crate) struct Plan {
     pub scheme: Scheme,
     pub rows: usize,
     pub features: usize,
+    /// Whether rows depend on their neighbours, so that members with a closed form are fitted outside of every fold.
+    pub ordered: bool,
 }
 
 impl Plan {
@@ -41,13 +43,14 @@ impl Plan {
         let fit = |rows: usize| paths(rows) + self.closed(rows);
         // StoNets that are kept have two starts.
         let kept = |rows: usize| paths(rows) + fit(rows);
+        let folded = |rows: usize| paths(rows) + if self.ordered { self.closed(rows) } else { Cost::default() };
         let spread = |rows: usize| if stack.learned_scale { self.spread(rows) } else { Cost::default() };
         // Rows outside of so many folds.
         let outside = |rows: usize, folds: usize| rows * (k - folds.min(k)) / k;
         match self.scheme {
             Scheme::Nested => {
                 let outer = outside(self.rows, 1);
-                paths(outside(self.rows, 2)) * (k * (k - 1) / 2) + (kept(outer) + spread(outer)) * k
+                folded(outside(self.rows, 2)) * (k * (k - 1) / 2) + (kept(outer) + spread(outer)) * k
             }
             Scheme::Same => {
                 let scale = if stack.learned_scale { self.closed(self.rows) } else { Cost::default() };
@@ -55,7 +58,7 @@ impl Plan {
             }
             Scheme::Split { share } => {
                 let rows = (share * self.rows as f64) as usize;
-                paths(outside(rows, 1)) * k + kept(rows) + spread(rows)
+                folded(outside(rows, 1)) * k + kept(rows) + spread(rows)
             }
         }
     }

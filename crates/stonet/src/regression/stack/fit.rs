@@ -81,6 +81,25 @@ impl<'a, 'd> Job<'a, 'd> {
         Place { settings, members: self.members, data: self.data, rows, seed, work: &self.work }
     }
 
+    /// Predictions of held-out blocks by all members fitted on these rows, in the same order as [`unseen`](Self::unseen):
+    /// where rows depend on their neighbours, leaving out single rows in closed form would not do.
+    fn held_out(&self, left: &[usize], stream: u64, folds: &[&[usize]]) -> Result<Vec<Predictions>> {
+        let mut seen = self.place(left, stream).held_out(folds)?;
+        if self.data.order.is_some() {
+            let closed = self.closed_with(false, left)?.members;
+            let members: Vec<Vec<Member>> = closed.into_iter().map(|(m, _)| vec![m]).collect();
+            for (seen, fold) in seen.iter_mut().zip(folds) {
+                seen.extend(predictions(&members, self.data, fold)?);
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Whether all predictions of rows that a fit has not seen follow from it in closed form.
+    fn needs_no_folds(&self) -> bool {
+        self.stack.closed_form() && self.data.order.is_none()
+    }
+
     /// Predictions of these rows by every member, none of which has seen the row: by other fits, whose rows come in this
     /// order, and in closed form.
     fn unseen(&self, closed: &Closed, folded: &[&Predictions], rows: &[usize]) -> Vec<Array2<f64>> {
@@ -94,8 +113,9 @@ impl<'a, 'd> Job<'a, 'd> {
             let at = |&r: &usize| left_out[closed.rows.binary_search(&r).expect("a row of the fit")];
             Array1::from_iter(rows.iter().map(at)).insert_axis(Axis(1))
         };
+        let in_closed_form = if self.data.order.is_some() { &[][..] } else { &closed.members };
         let folded = (0..folded.first().map_or(0, |p| p.len())).map(member);
-        folded.chain(closed.members.iter().map(own)).collect()
+        folded.chain(in_closed_form.iter().map(own)).collect()
     }
 
     /// The chosen members on the rows of the closed ones. StoNets are trained as far as the choice wants them, and not at
@@ -116,14 +136,14 @@ impl<'a, 'd> Job<'a, 'd> {
         let folds = self.folds(&all_rows(self.data), true)?;
         let rows: Vec<usize> = folds.concat();
         let k = folds.len();
-        let pairs: Vec<(usize, usize)> = match self.stack.closed_form() {
+        let pairs: Vec<(usize, usize)> = match self.needs_no_folds() {
             true => Vec::new(),
             false => (0..k).flat_map(|a| (a + 1..k).map(move |b| (a, b))).collect(),
         };
         // A pair's fits predict both of its folds and are gone.
         let pair = |&(a, b): &(usize, usize)| {
-            let left = without(&rows, &[&folds[a], &folds[b]]);
-            self.place(&left, streams::FITS.at(a * k + b)).held_out(&[&folds[a], &folds[b]])
+            let both: [&[usize]; 2] = [&folds[a], &folds[b]];
+            self.held_out(&self.apart(&rows, &both)?, streams::FITS.at(a * k + b), &both)
         };
         let done: Vec<Vec<Predictions>> = pairs.par_iter().map(pair).collect::<Result<_>>()?;
         // What fits without folds j and `out` say of fold j.
@@ -135,8 +155,9 @@ impl<'a, 'd> Job<'a, 'd> {
             let inner: Vec<usize> = (0..k).filter(|&j| j != out).collect();
             let folded: Vec<&Predictions> = inner.iter().filter_map(|&j| seen(j, out)).collect();
             let inner_rows: Vec<usize> = inner.iter().flat_map(|&j| folds[j].iter().copied()).collect();
-            let closed = self.closed(&without(&rows, &[&folds[out]]))?;
+            let closed = self.closed(&self.apart(&rows, &[&folds[out]])?)?;
             let unseen = self.unseen(&closed, &folded, &inner_rows);
+            let (unseen, inner_rows) = kept(unseen, inner_rows, &closed.rows);
             let choice = self.choose(&unseen, &inner_rows, closed.spectrum.as_ref(), out)?;
             let model = self.model(closed, &choice, streams::FITS.at(out * k + out))?;
             let scores = self.scores(&model, &folds[out])?;
@@ -156,7 +177,7 @@ impl<'a, 'd> Job<'a, 'd> {
         let folds = self.folds(&all_rows(self.data), true)?;
         let rows: Vec<usize> = folds.concat();
         let one = |(k, fold): (usize, &Vec<usize>)| {
-            let left = without(&rows, &[fold]);
+            let left = self.apart(&rows, &[fold])?;
             let mut members = self.place(&left, streams::FITS.at(k)).all()?;
             let closed = self.closed_with(false, &left)?;
             members.extend(closed.members.into_iter().map(|(m, _)| vec![m]));
@@ -201,10 +222,10 @@ impl<'a, 'd> Job<'a, 'd> {
         let folds = self.folds(rows, false)?;
         let all: Vec<usize> = folds.concat();
         let one = |(k, fold): (usize, &Vec<usize>)| {
-            let seen = self.place(&without(&all, &[fold]), streams::FITS.at(k)).held_out(&[fold])?;
+            let seen = self.held_out(&self.apart(&all, &[fold])?, streams::FITS.at(k), &[fold])?;
             Ok(seen.into_iter().next().unwrap_or_default())
         };
-        let folded: Vec<Predictions> = match self.stack.closed_form() {
+        let folded: Vec<Predictions> = match self.needs_no_folds() {
             true => Vec::new(),
             false => folds.par_iter().enumerate().map(one).collect::<Result<_>>()?,
         };
@@ -303,8 +324,18 @@ pub(super) fn all_rows(data: &Single<'_>) -> Vec<usize> {
     (0..data.y.len()).collect()
 }
 
+/// Predictions of those rows alone that are among the `wanted`, which ascend: rows in a gap teach a fold nothing.
+fn kept(predictions: Predictions, rows: Vec<usize>, wanted: &[usize]) -> (Predictions, Vec<usize>) {
+    if rows.len() == wanted.len() {
+        return (predictions, rows);
+    }
+    let places: Vec<usize> = (0..rows.len()).filter(|&i| wanted.binary_search(&rows[i]).is_ok()).collect();
+    let predictions = predictions.iter().map(|p| p.select(Axis(0), &places)).collect();
+    (predictions, places.iter().map(|&i| rows[i]).collect())
+}
+
 /// `rows` without those held out.
-fn without(rows: &[usize], held_out: &[&[usize]]) -> Vec<usize> {
+pub(super) fn without(rows: &[usize], held_out: &[&[usize]]) -> Vec<usize> {
     let top = rows.iter().copied().max().map_or(0, |m| m + 1);
     let mut keep = vec![true; top];
     held_out.iter().for_each(|f| f.iter().for_each(|&r| keep[r] = false));

@@ -11,6 +11,7 @@ use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, OwnWidth, ScaleModel, Scaled};
 use crate::base::Result;
 use crate::conformal::ConditionalScores;
+use crate::regression::{Adapted, Way};
 use crate::rows::{Level, OwnKind, Side};
 use crate::score::{
     Asked, Builder, Clamp, Decision, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
@@ -34,7 +35,12 @@ const FAR: f64 = 4.0;
 const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
 
 /// Predictions of all targets, ends at every level, quantiles and probabilities.
-pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, f64)>, asked: &Asked) -> Result<Plan> {
+pub(crate) fn plan(
+    stacks: &[FittedStack],
+    features: usize,
+    (range, adapted): (Option<(f64, f64)>, Option<&Adapted>),
+    asked: &Asked,
+) -> Result<Plan> {
     let mut b = Builder::within(range);
     for (target, stack) in stacks.iter().enumerate() {
         let inputs = Inputs { features, targets: stacks.len(), target };
@@ -44,7 +50,7 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
         b.output(Quantity::Prediction { target }, centre, 0, true);
         let (scores, within) = (Arc::new(stack.scores.clone()), stack.by_group(&mut b));
         let conditional = stack.conditional.clone().map(Arc::new);
-        let around = Around { folds: &folds, centre, scores: &scores, within: &within, conditional };
+        let around = Around { folds: &folds, centre, scores: &scores, within: &within, conditional, adapted };
         for (number, &level) in asked.levels.iter().enumerate() {
             let each = asked.each(level, stacks.len())?;
             let (ends, finite) = around.ends(&mut b, each, asked.side);
@@ -99,6 +105,8 @@ struct Around<'a> {
     scores: &'a Arc<Scores>,
     within: &'a Option<GroupScores>,
     conditional: Option<Arc<ConditionalScores>>,
+    /// Levels that follow their misses over time.
+    adapted: Option<&'a Adapted>,
 }
 
 impl Around<'_> {
@@ -109,7 +117,14 @@ impl Around<'_> {
             let of = b.port(Port::Functions, scores.columns());
             return (b.wide(Op::Conditional { fold: self.folds[0], centre, of, scores, level, side }, 2), false);
         }
-        let (folds, scores, within) = (self.folds.to_vec(), self.scores.clone(), self.within.clone());
+        let (folds, within) = (self.folds.to_vec(), self.within.clone());
+        // Adapted levels are of intervals with two ends.
+        let way = self.adapted.filter(|_| side == Side::Both).and_then(|a| a.way(level));
+        let (scores, level) = match way {
+            Some(Way::Level(level)) => (self.scores.clone(), level),
+            Some(Way::Shifted(by)) => (Arc::new(self.scores.shifted(by)), level),
+            None => (self.scores.clone(), level),
+        };
         let finite = scores.bounds(level);
         (b.wide(Op::Ends { folds, centre, scores, within, level, side }, 2), finite)
     }

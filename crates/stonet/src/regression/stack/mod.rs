@@ -38,6 +38,7 @@ use crate::conformal::ConditionalScores;
 use crate::conformal::buckets::Buckets;
 use crate::conformal::ranks::Scores;
 use crate::network::StoNet;
+use crate::regression::serial::Noticed;
 use crate::rows::OwnKind;
 use crate::rows::regression::Single;
 use crate::train::TuningCurve;
@@ -107,6 +108,9 @@ pub struct FittedStack {
     /// The scores with the functions of their rows, where intervals are to cover for functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     conditional: Option<ConditionalScores>,
+    /// What the fit noticed about the order of its rows.
+    #[serde(skip)]
+    pub(super) serial: Noticed,
 }
 
 /// What one fold predicts with.
@@ -201,7 +205,7 @@ impl Stack {
     fn plan(&self, data: &Single<'_>, rows: usize, scheme: Scheme) -> Plan {
         let quantiles = data.own.is_some_and(|own| own.kind() == OwnKind::Quantiles);
         let members = self.members.available(data.prediction.is_some(), quantiles);
-        Plan { members, scheme, rows, features: data.features.ncols() }
+        Plan { members, scheme, rows, features: data.features.ncols(), ordered: data.order.is_some() }
     }
 
     /// What a fit on so many rows of data like these costs.
@@ -219,12 +223,18 @@ impl FittedStack {
     /// A model of all rows of a sample, and the scores of others, in all and by group.
     pub(crate) fn split(model: FoldModel, scores: Buckets, groups: Vec<Buckets>) -> Self {
         let within = groups.into_iter().map(|g| Some(Scores::counted(&[g]))).collect();
-        FittedStack { folds: vec![model], scores: Scores::counted(&[scores]), within, conditional: None }
+        let (scores, serial) = (Scores::counted(&[scores]), Noticed::default());
+        FittedStack { folds: vec![model], scores, within, conditional: None, serial }
     }
 
     /// The same with the ranks of all rows for every group.
     pub(crate) fn pooled(&self) -> Self {
         FittedStack { within: Vec::new(), conditional: None, ..self.clone() }
+    }
+
+    /// The same with other scores of the same folds.
+    pub(crate) fn with_scores(&self, scores: Scores) -> Self {
+        FittedStack { scores, ..self.clone() }
     }
 
     /// How many functions intervals are to cover for.

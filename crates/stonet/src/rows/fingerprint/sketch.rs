@@ -83,6 +83,23 @@ impl Fingerprints {
         &self.values
     }
 
+    /// The set of these rows and of others with these hashes; none where there would be more fingerprints than are kept: a
+    /// set that was made cannot be halved.
+    pub fn with(&self, hashes: &[u64]) -> Option<Self> {
+        let FingerprintCounts { rows, sampled: before, repeated, halvings } = self.counts;
+        let (mut values, mut new, mut again) = (self.values.clone(), 0, 0);
+        for &hash in hashes.iter().filter(|&&h| sampled(h, halvings)) {
+            new += 1;
+            match values.binary_search(&kept(hash, halvings)) {
+                Ok(_) => again += 1,
+                Err(place) => values.insert(place, kept(hash, halvings)),
+            }
+        }
+        let rows = rows + hashes.len() as u64;
+        let counts = FingerprintCounts { rows, sampled: before + new, repeated: repeated + again, halvings };
+        (values.len() <= CAPACITY).then_some(Fingerprints { counts, values })
+    }
+
     /// The probability that a row which is not in the set is found in it.
     pub fn false_positive_rate(&self) -> f64 {
         self.values.len() as f64 / 2f64.powi(32)

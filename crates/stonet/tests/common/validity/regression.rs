@@ -1,7 +1,8 @@
 //! What one fit of a regression covers: intervals at two levels and on each side, all targets at once, quantiles,
-//! P(y ≤ t), groups and functions.
+//! P(y ≤ t), groups and functions, and a split that rows have joined.
 
 use stonet::metrics::covered;
+use stonet::regression::UpdateSettings;
 use stonet::rows::Within;
 use stonet::score::Asked;
 use stonet::{FittedRegressor, Intervals, Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows};
@@ -34,7 +35,24 @@ pub fn shares(world: &World, kind: Kind, seed: Seed) -> Result<Vec<Share>> {
         _ => Vec::new(),
     };
     let inputs = inputs(&new, &codes)?;
-    Judged { world, fitted: &fitted, new: &new, inputs }.all()
+    let mut found = Judged { world, fitted: &fitted, new: &new, inputs }.all()?;
+    if kind == Kind::Split && within.is_none() && rows.units.is_none() && rows.functions.is_none() {
+        let head = updated(&fitted, &world.draw(world.rows, seed.child(3)))?;
+        let mut joined = Vec::new();
+        Judged { world, fitted: &head, new: &new, inputs }.side(0.9, Side::Both, &mut joined)?;
+        found.extend(joined.into_iter().map(|s| Share { what: format!("{}, updated", s.what), ..s }));
+    }
+    Ok(found)
+}
+
+/// The head with more rows, of which as many are ranked as before.
+fn updated(head: &FittedRegressor, rows: &Rows) -> Result<FittedRegressor> {
+    let scored = head.scored_rows();
+    let enough = head.too_few_rows(head.settings().level, false)?.is_none();
+    let window = enough.then_some(scored);
+    let mut update = head.update(UpdateSettings { window, ..UpdateSettings::default() })?;
+    update.add(&inputs(rows, &[])?, rows.y.view(), &[])?;
+    update.finish()
 }
 
 fn calibration<'a>(rows: &'a Rows, within: Option<(&'a Within, &'a [usize])>) -> Result<RegressionRows<'a>> {
