@@ -30,7 +30,7 @@ pub fn update_regression(
     own: Vec<Matrix<'_>>,
 ) -> PyResult<Regression> {
     let (model, fitted) = (head.model(), head.head());
-    let known = fitted.adapted();
+    let known = fitted.level_tracks();
     let method = adaptive.map(str::parse::<Adaptive>).transpose().raise()?.or(known.map(|a| a.method()));
     let rate = |method: Adaptive| rate.or(known.map(|a| a.rate())).unwrap_or_else(|| method.default_rate());
     let asked: Vec<Level> = match (arrays::levels(&levels)?, known) {
@@ -70,7 +70,7 @@ pub fn describe_updates(head: &Regression) -> PyResult<String> {
     let fitted = head.head();
     let updated = fitted.updated().map(|updated| {
         let level = |t: &stonet::regression::Track| json!({ "level": t.level, "rows": t.rows, "misses": t.misses });
-        let adapted = updated.adapted().map(|a| {
+        let adapted = updated.level_tracks().map(|a| {
             json!({ "method": a.method(), "rate": a.rate(), "levels": a.tracks().iter().map(level).collect::<Vec<_>>() })
         });
         json!({

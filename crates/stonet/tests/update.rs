@@ -184,11 +184,11 @@ fn an_adapted_level_is_another_level() {
             update.finish().unwrap()
         };
         let adapted = adapt(Adaptive::Aci, 0.002);
-        let track = adapted.adapted().unwrap().track(level(0.9)).unwrap();
+        let track = adapted.level_tracks().unwrap().track(level(0.9)).unwrap();
         let missed = (0..60).filter(|&i| y1[[i, 0]] < lower[i] || y1[[i, 0]] > upper[i]).count();
         assert_eq!((track.rows, track.misses as usize), (60, missed));
         assert!(missed > 10);
-        let Some(Way::Level(now)) = adapted.adapted().unwrap().way(level(0.9)) else { panic!("a level") };
+        let Some(Way::Level(now)) = adapted.level_tracks().unwrap().way(level(0.9)) else { panic!("a level") };
         assert!((1.0 - now.get() - (0.1 + 0.002 * (6.0 - missed as f64))).abs() < 1e-12);
         let ends = |h: &FittedRegressor, l: Level, side| h.intervals(&new(&x), l, side).unwrap();
         let (a, b) = (ends(&adapted, level(0.9), Side::Both), ends(&plain, now, Side::Both));
@@ -201,7 +201,7 @@ fn an_adapted_level_is_another_level() {
         let whole = ends(&adapt(Adaptive::Aci, 0.2), level(0.9), Side::Both);
         assert!(whole.lower.iter().all(|l| *l == f64::NEG_INFINITY) && whole.upper.iter().all(|u| *u == f64::INFINITY));
         let pid = adapt(Adaptive::Pid, 0.05);
-        let Some(Way::Shifted(by)) = pid.adapted().unwrap().way(level(0.9)) else { panic!("shifted") };
+        let Some(Way::Shifted(by)) = pid.level_tracks().unwrap().way(level(0.9)) else { panic!("shifted") };
         assert!(by > 0.0);
         let c = ends(&pid, level(0.9), Side::Both);
         assert!(
@@ -253,7 +253,7 @@ fn adapted_levels_keep_their_share_of_misses_where_a_frozen_head_does_not() {
             now = update.finish().unwrap();
         }
         let all = (days as usize * per_day) as f64;
-        assert_eq!(now.adapted().unwrap().track(level(0.9)).unwrap().misses as usize, misses);
+        assert_eq!(now.level_tracks().unwrap().track(level(0.9)).unwrap().misses as usize, misses);
         assert!((misses as f64 / all - 0.1).abs() < 0.02, "{method}: {}", misses as f64 / all);
         assert!(frozen as f64 / all > 0.25, "{}", frozen as f64 / all);
     }

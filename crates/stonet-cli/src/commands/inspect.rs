@@ -183,7 +183,7 @@ fn order_and_updates(head: &FittedRegressor, value: &mut Value, text: &mut Strin
     let (joined, scored) = (updated.joined(), head.scored_rows());
     *text += &format!("updated      {joined} rows joined after the fit, {scored} rows are ranked{window}\n");
     value["updated"] = json!({ "joined": joined, "window": updated.window(), "scored": scored });
-    let Some(adapted) = updated.adapted() else { return };
+    let Some(adapted) = updated.level_tracks() else { return };
     let mut levels = Vec::new();
     for track in adapted.tracks() {
         let told = adapted.told(track.level);

@@ -136,7 +136,7 @@ impl Update {
     fn settings(&self, head: &FittedRegressor, level: Level) -> Result<UpdateSettings> {
         let seed = Seed::new(self.seed.seed);
         let window = self.window;
-        let known = head.adapted();
+        let known = head.level_tracks();
         let Some(method) = self.adaptive.or(known.map(|a| a.method())) else {
             let stray = [
                 ("--issued", self.issued.is_some()),
@@ -255,9 +255,9 @@ impl Update {
     ) -> Summary {
         let shown = |p: &Path| p.display().to_string();
         let track = |l: &Level| {
-            let track = head.adapted()?.track(*l)?;
+            let track = head.level_tracks()?.track(*l)?;
             Some(
-                json!({ "level": l.get(), "rows": track.rows, "misses": track.misses, "state": head.adapted()?.told(*l) }),
+                json!({ "level": l.get(), "rows": track.rows, "misses": track.misses, "state": head.level_tracks()?.told(*l) }),
             )
         };
         let level = levels.first().copied().unwrap_or(level);
@@ -270,8 +270,8 @@ impl Update {
             joined: head.updated().map_or(0, |u| u.joined()),
             scored: head.scored_rows(),
             window: self.window,
-            adaptive: head.adapted().map(|a| a.method()),
-            rate: head.adapted().map(|a| a.rate()),
+            adaptive: head.level_tracks().map(|a| a.method()),
+            rate: head.level_tracks().map(|a| a.rate()),
             levels: levels.iter().filter_map(track).collect(),
             level: level.get(),
             guarantee: head.guarantee(level).text,
@@ -298,7 +298,7 @@ impl Summary {
 
 /// A warning where an adapted level has come to the whole line.
 fn whole_line(head: &FittedRegressor, level: Level) -> Option<String> {
-    let whole = match head.adapted()?.way(level)? {
+    let whole = match head.level_tracks()?.way(level)? {
         Way::Level(now) => head.too_few_rows(now, false).ok()?.is_some(),
         Way::Shifted(_) => false,
     };

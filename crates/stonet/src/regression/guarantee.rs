@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Adapted, Adaptive, FittedRegressor, InOrder, Kind, Updated};
+use super::{Adaptive, FittedRegressor, InOrder, Kind, LevelTracks, Updated};
 use crate::conformal::{cv_plus_guarantee, rows_needed};
 use crate::rows::Level;
 
@@ -34,7 +34,7 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
         );
         return Guarantee { coverage: None, text };
     };
-    if let Some(adapted) = fitted.adapted().filter(|a| a.track(level).is_some()) {
+    if let Some(adapted) = fitted.level_tracks().filter(|a| a.track(level).is_some()) {
         return over_time(adapted, level);
     }
     if let Some(time) = &fitted.time {
@@ -141,7 +141,7 @@ fn in_order(fitted: &FittedRegressor, time: &InOrder, level: Level, (units, fold
 }
 
 /// What holds for a level that follows its misses.
-fn over_time(adapted: &Adapted, level: Level) -> Guarantee {
+fn over_time(adapted: &LevelTracks, level: Level) -> Guarantee {
     let Some(track) = adapted.track(level) else { return Guarantee { coverage: None, text: String::new() } };
     let so_far = match track.coverage() {
         Some(share) => format!("{:.1} % of {} rows were covered so far", 100.0 * share, track.rows),

@@ -29,7 +29,7 @@ pub use method::Kind;
 pub use sample::UncalibratedRegressor;
 pub use serial::SerialTest;
 pub use stack::{Members, Scheme, Stack, StoNetSettings};
-pub use update::{Adapted, Adaptive, Issued, Track, Update, UpdateSettings, Updated, Way};
+pub use update::{Adaptive, Issued, LevelTracks, Track, Update, UpdateSettings, Updated, Way};
 pub use variance::{VariancePart, VarianceSource};
 pub use widths::{WidthParts, WidthTerm};
 

@@ -20,7 +20,7 @@ impl FittedRegressor {
         }
         match &self.model {
             Model::Eve { intervals, .. } => eve_plan::plan(intervals, range, asked),
-            Model::Stacks(stacks) => lower::plan(stacks, self.features, (range, self.adapted()), asked),
+            Model::Stacks(stacks) => lower::plan(stacks, self.features, (range, self.level_tracks()), asked),
         }
     }
 

@@ -11,7 +11,7 @@ use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, OwnWidth, ScaleModel, Scaled};
 use crate::base::Result;
 use crate::conformal::ConditionalScores;
-use crate::regression::{Adapted, Way};
+use crate::regression::{LevelTracks, Way};
 use crate::rows::{Level, OwnKind, Side};
 use crate::score::{
     Asked, Builder, Clamp, Decision, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
@@ -38,7 +38,7 @@ const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
 pub(crate) fn plan(
     stacks: &[FittedStack],
     features: usize,
-    (range, adapted): (Option<(f64, f64)>, Option<&Adapted>),
+    (range, adapted): (Option<(f64, f64)>, Option<&LevelTracks>),
     asked: &Asked,
 ) -> Result<Plan> {
     let mut b = Builder::within(range);
@@ -106,7 +106,7 @@ struct Around<'a> {
     within: &'a Option<GroupScores>,
     conditional: Option<Arc<ConditionalScores>>,
     /// Levels that follow their misses over time.
-    adapted: Option<&'a Adapted>,
+    adapted: Option<&'a LevelTracks>,
 }
 
 impl Around<'_> {

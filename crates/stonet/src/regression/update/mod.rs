@@ -1,13 +1,13 @@
 //! New labelled rows join the scores of a fitted head: a sliding window, and levels that follow the misses over time.
 
-mod adapted;
+mod levels;
 
 use ndarray::ArrayView2;
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-pub use adapted::{Adapted, Adaptive, Track, Way};
+pub use levels::{Adaptive, LevelTracks, Track, Way};
 
 use super::folds::FoldScorer;
 use super::stack::FittedStack;
@@ -51,7 +51,7 @@ pub struct Updated {
     /// By target and fold, the numbers of the ascending scores in the order of arrival; empty where scores are counted.
     arrivals: Vec<Vec<Vec<u64>>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    adapted: Option<Adapted>,
+    adapted: Option<LevelTracks>,
 }
 
 impl Updated {
@@ -66,7 +66,7 @@ impl Updated {
     }
 
     /// Levels that follow their misses, where there are any.
-    pub fn adapted(&self) -> Option<&Adapted> {
+    pub fn level_tracks(&self) -> Option<&LevelTracks> {
         self.adapted.as_ref()
     }
 
@@ -130,7 +130,7 @@ pub struct Update<'a> {
     /// By target: the fold that a new row joins and its score, in the order of arrival.
     new: Vec<Vec<(usize, f64)>>,
     /// The adapted levels, and the places of those that are issued.
-    adapted: Option<(Adapted, Vec<usize>)>,
+    adapted: Option<(LevelTracks, Vec<usize>)>,
 }
 
 impl FittedRegressor {
@@ -145,8 +145,8 @@ impl FittedRegressor {
     }
 
     /// The levels that it adapts.
-    pub fn adapted(&self) -> Option<&Adapted> {
-        self.updated.as_ref().and_then(Updated::adapted)
+    pub fn level_tracks(&self) -> Option<&LevelTracks> {
+        self.updated.as_ref().and_then(Updated::level_tracks)
     }
 
     /// Takes in labelled rows that came after the fit. They join the scores and nothing else: models, weights and scales
@@ -188,26 +188,26 @@ impl FittedRegressor {
     }
 
     /// The levels that are adapted from here on, and the places of those that are issued.
-    fn adapting(&self, stacks: &[FittedStack], settings: &UpdateSettings) -> Result<Option<(Adapted, Vec<usize>)>> {
+    fn adapting(&self, stacks: &[FittedStack], settings: &UpdateSettings) -> Result<Option<(LevelTracks, Vec<usize>)>> {
         let Some((method, rate)) = settings.adaptive else {
-            return match self.adapted() {
+            return match self.level_tracks() {
                 Some(_) => Err(cannot("it adapts its level, which needs the intervals as they were issued; give them")),
                 None => Ok(None),
             };
         };
-        adapted::check_rate(rate)?;
+        levels::check_rate(rate)?;
         if stacks.len() > 1 {
             return Err(cannot("it has several targets, and levels are adapted for one; fit a head per target"));
         }
         Error::check(!settings.levels.is_empty(), "levels", "empty", "those of the intervals that were issued")?;
-        let mut adapted = match self.adapted() {
+        let mut adapted = match self.level_tracks() {
             Some(known) if known.method() != method => {
                 return Err(cannot(
                     "its levels are adapted in another way; go on with that, or begin with the fitted head",
                 ));
             }
             Some(known) => known.clone(),
-            None => Adapted::new(method, rate),
+            None => LevelTracks::new(method, rate),
         };
         adapted.set_rate(rate);
         let places: Vec<usize> = settings.levels.iter().map(|&l| adapted.follow(l, &stacks[0].scores)).collect();

@@ -60,7 +60,7 @@ impl Adaptive {
 /// Levels that a head adapts, and what they have come to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Parts", into = "Parts")]
-pub struct Adapted {
+pub struct LevelTracks {
     method: Adaptive,
     rate: f64,
     /// Sizes of the scores of the last rows, the newest last.
@@ -100,7 +100,7 @@ struct Parts {
     tracks: Vec<Track>,
 }
 
-impl TryFrom<Parts> for Adapted {
+impl TryFrom<Parts> for LevelTracks {
     type Error = Error;
     fn try_from(p: Parts) -> Result<Self> {
         let Parts { method, rate, recent, tracks } = p;
@@ -108,14 +108,14 @@ impl TryFrom<Parts> for Adapted {
         let sound = |t: &Track| t.state.is_finite() && t.unit.is_finite() && t.unit >= 0.0 && t.misses <= t.rows;
         let apart = tracks.iter().enumerate().all(|(i, a)| tracks[..i].iter().all(|b| !same(a.level, b.level)));
         match numbers && apart && !tracks.is_empty() && tracks.iter().all(sound) && check_rate(rate).is_ok() {
-            true => Ok(Adapted { method, rate, recent, tracks }),
+            true => Ok(LevelTracks { method, rate, recent, tracks }),
             false => Err(Error::Inconsistent { what: "the state of an adapted level is not sound" }),
         }
     }
 }
 
-impl From<Adapted> for Parts {
-    fn from(a: Adapted) -> Self {
+impl From<LevelTracks> for Parts {
+    fn from(a: LevelTracks) -> Self {
         Parts { method: a.method, rate: a.rate, recent: a.recent, tracks: a.tracks }
     }
 }
@@ -128,9 +128,9 @@ fn same(a: Level, b: Level) -> bool {
     (a.get() - b.get()).abs() < SAME_LEVEL
 }
 
-impl Adapted {
+impl LevelTracks {
     pub(super) fn new(method: Adaptive, rate: f64) -> Self {
-        Adapted { method, rate, recent: Vec::new(), tracks: Vec::new() }
+        LevelTracks { method, rate, recent: Vec::new(), tracks: Vec::new() }
     }
 
     /// How the levels are adapted.
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn aci_by_hand() {
-        let mut adapted = Adapted::new(Adaptive::Aci, 0.05);
+        let mut adapted = LevelTracks::new(Adaptive::Aci, 0.05);
         let place = adapted.follow(level(0.9), &scores());
         assert_eq!(adapted.way(level(0.9)), Some(Way::Level(level(0.9))));
         // α: .1 − .05·.9 = .055, then .055 + .05·.1 = .06.
@@ -272,7 +272,7 @@ mod tests {
     fn aci_keeps_its_bound_on_any_sequence() {
         let scores = scores();
         for (rate, drift) in [(0.005, 0.0), (0.05, 0.02), (0.01, -0.004)] {
-            let mut adapted = Adapted::new(Adaptive::Aci, rate);
+            let mut adapted = LevelTracks::new(Adaptive::Aci, rate);
             let place = adapted.follow(level(0.9), &scores);
             for t in 0..5000 {
                 let Some(Way::Level(now)) = adapted.way(level(0.9)) else { panic!("a level") };
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn pid_moves_scores_and_its_integrator_saturates() {
-        let mut adapted = Adapted::new(Adaptive::Pid, 0.1);
+        let mut adapted = LevelTracks::new(Adaptive::Pid, 0.1);
         let place = adapted.follow(level(0.9), &scores());
         assert_eq!(adapted.tracks()[0].unit, 9.0);
         adapted.see(-4.0, &[(place, true)]);
@@ -301,11 +301,11 @@ mod tests {
         let Some(Way::Level(now)) = adapted.way(level(0.9)) else { panic!("the whole line") };
         assert!(!scores().bounds(now));
         let text = serde_json::to_string(&adapted).unwrap();
-        assert_eq!(serde_json::from_str::<Adapted>(&text).unwrap(), adapted);
+        assert_eq!(serde_json::from_str::<LevelTracks>(&text).unwrap(), adapted);
         for (from, to) in
             [("\"rate\":0.1", "\"rate\":0.0"), ("\"misses\":41", "\"misses\":42"), ("\"unit\":9.0", "\"unit\":-1.0")]
         {
-            assert!(text.contains(from) && serde_json::from_str::<Adapted>(&text.replace(from, to)).is_err(), "{from}");
+            assert!(text.contains(from) && serde_json::from_str::<LevelTracks>(&text.replace(from, to)).is_err(), "{from}");
         }
     }
 }
