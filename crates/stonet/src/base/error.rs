@@ -145,6 +145,18 @@ pub enum Error {
         /// What does not fit, and the remedy.
         why: String,
     },
+    /// A head that cannot be adapted to other rows.
+    #[error("this head cannot be adapted: {why}")]
+    Adapt {
+        /// Why, and the remedy.
+        why: String,
+    },
+    /// Something that needs rows like the calibration rows, of a head that was adapted to others.
+    #[error("this head was adapted to rows that are unlike its calibration rows, and {why}")]
+    IsAdapted {
+        /// What cannot be done, and the remedy.
+        why: &'static str,
+    },
     /// A name that does not exist among those to choose from.
     #[error("no {what} is called `{name}`; there are {known}")]
     UnknownName {

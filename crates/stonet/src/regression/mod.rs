@@ -4,6 +4,7 @@
 //! **Rows that the network was trained on void every guarantee.** Its errors on them are too small, and so are the
 //! intervals.
 
+mod adapt;
 mod estimate;
 mod eve;
 mod eve_plan;
@@ -19,6 +20,7 @@ mod within;
 
 use serde::{Deserialize, Serialize};
 
+pub use adapt::{Adapt, Adapted};
 pub use eve::Select;
 pub(crate) use folds::{Counted, FoldScorer};
 pub use guarantee::{Guarantee, seen_in_training};
@@ -119,6 +121,8 @@ pub struct FittedRegressor {
     /// What the network said about its own uncertainty.
     own: Option<OwnKind>,
     model: Model,
+    /// The weights of rows, where they come from elsewhere than the calibration rows.
+    adapted: Option<Adapted>,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<Asked>,
 }
@@ -145,6 +149,8 @@ struct Parts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     own: Option<OwnKind>,
     model: Model,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    adapted: Option<Adapted>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
 }
@@ -173,20 +179,32 @@ impl TryFrom<Parts> for FittedRegressor {
             }
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { mut settings, features, groups, within, own, model, kappa_paths } = p;
+        check_adapted(&p)?;
+        let Parts { mut settings, features, groups, within, own, model, adapted, kappa_paths } = p;
         if settings.kind == Kind::Paper && settings.stonet.kappas() == StoNetSettings::default().kappas() {
             // Earlier versions kept the default list here and used the paper's; the path has what was used.
             let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
             settings.stonet.kappas = Some(used.to_vec());
         }
-        Ok(FittedRegressor { settings, features, groups, within, own, model, kappa_paths, scorers: Kept::default() })
+        let scorers = Kept::default();
+        Ok(FittedRegressor { settings, features, groups, within, own, model, adapted, kappa_paths, scorers })
     }
+}
+
+/// Fails where weights of an adapted head do not belong to it.
+fn check_adapted(p: &Parts) -> Result<()> {
+    let Some(adapted) = &p.adapted else { return Ok(()) };
+    let wrong = Err(Error::Inconsistent { what: "the weights of an adapted head do not belong to its scores" });
+    let Model::Stacks(stacks) = &p.model else { return wrong };
+    let plain = p.within.is_none() && !p.groups && stacks.iter().all(|s| s.functions() == 0 && s.scores.grouped());
+    let predicted = if stacks.iter().any(FittedStack::needs_prediction) { stacks.len() } else { 0 };
+    if plain { adapted.check(p.features + predicted) } else { wrong }
 }
 
 impl From<FittedRegressor> for Parts {
     fn from(f: FittedRegressor) -> Self {
-        let FittedRegressor { settings, features, groups, within, own, model, kappa_paths, .. } = f;
-        Parts { settings, features, groups, within, own, model, kappa_paths }
+        let FittedRegressor { settings, features, groups, within, own, model, adapted, kappa_paths, .. } = f;
+        Parts { settings, features, groups, within, own, model, adapted, kappa_paths }
     }
 }
 

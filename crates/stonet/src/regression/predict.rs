@@ -20,7 +20,10 @@ impl FittedRegressor {
         }
         match &self.model {
             Model::Eve { intervals, .. } => eve_plan::plan(intervals, range, asked),
-            Model::Stacks(stacks) => lower::plan(stacks, self.features, range, asked),
+            Model::Stacks(stacks) => {
+                let ratio = self.adapted.as_ref().map(|a| &a.ratio);
+                lower::plan(stacks, self.features, range, ratio, asked)
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use ndarray::{ArrayView1, s};
 use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, OwnWidth, ScaleModel, Scaled};
 use crate::base::Result;
-use crate::conformal::ConditionalScores;
+use crate::conformal::{ConditionalScores, Ratio, Term};
 use crate::rows::{Level, OwnKind, Side};
 use crate::score::{
     Asked, Builder, Clamp, Decision, GroupScores, Node, Op, Plan, Port, Quantity, SINGLE_ROUNDING, Scores, Sparse,
@@ -34,7 +34,14 @@ const FAR: f64 = 4.0;
 const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
 
 /// Predictions of all targets, ends at every level, quantiles and probabilities.
-pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, f64)>, asked: &Asked) -> Result<Plan> {
+/// With a ratio, rows are ranked by their weights.
+pub(crate) fn plan(
+    stacks: &[FittedStack],
+    features: usize,
+    range: Option<(f64, f64)>,
+    ratio: Option<&Ratio>,
+    asked: &Asked,
+) -> Result<Plan> {
     let mut b = Builder::within(range);
     for (target, stack) in stacks.iter().enumerate() {
         let inputs = Inputs { features, targets: stacks.len(), target };
@@ -44,7 +51,8 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
         b.output(Quantity::Prediction { target }, centre, 0, true);
         let (scores, within) = (Arc::new(stack.scores.clone()), stack.by_group(&mut b));
         let conditional = stack.conditional.clone().map(Arc::new);
-        let around = Around { folds: &folds, centre, scores: &scores, within: &within, conditional };
+        let weight = ratio.map(|ratio| inputs.weight(&mut b, ratio, centre));
+        let around = Around { folds: &folds, centre, scores: &scores, within: &within, weight, conditional };
         for (number, &level) in asked.levels.iter().enumerate() {
             let each = asked.each(level, stacks.len())?;
             let (ends, finite) = around.ends(&mut b, each, asked.side);
@@ -61,7 +69,8 @@ pub(crate) fn plan(stacks: &[FittedStack], features: usize, range: Option<(f64, 
             values.push(b.pick(all, [target]));
         }
         for (number, value) in values.into_iter().enumerate() {
-            let below = Op::Below { folds: folds.clone(), scores: scores.clone(), within: within.clone(), value };
+            let (scores, within) = (scores.clone(), within.clone());
+            let below = Op::Below { folds: folds.clone(), scores, within, weight, value };
             let below = b.probability(below, value);
             b.output(Quantity::Below { target, number }, below, 0, true);
         }
@@ -98,6 +107,7 @@ struct Around<'a> {
     centre: Node,
     scores: &'a Arc<Scores>,
     within: &'a Option<GroupScores>,
+    weight: Option<Node>,
     conditional: Option<Arc<ConditionalScores>>,
 }
 
@@ -110,8 +120,10 @@ impl Around<'_> {
             return (b.wide(Op::Conditional { fold: self.folds[0], centre, of, scores, level, side }, 2), false);
         }
         let (folds, scores, within) = (self.folds.to_vec(), self.scores.clone(), self.within.clone());
-        let finite = scores.bounds(level);
-        (b.wide(Op::Ends { folds, centre, scores, within, level, side }, 2), finite)
+        let weight = self.weight;
+        // A row with a large weight has no finite end.
+        let finite = weight.is_none() && scores.bounds(level);
+        (b.wide(Op::Ends { folds, centre, scores, within, weight, level, side }, 2), finite)
     }
 }
 
@@ -189,6 +201,29 @@ impl Inputs {
             b.pick(all, [self.target])
         };
         Port::own(kind).iter().map(column).collect()
+    }
+
+    /// The weight w(x) of a row: columns of a ratio are the features and then the network's predictions.
+    fn weight(self, b: &mut Builder, ratio: &Ratio, otherwise: Node) -> Node {
+        let mut parts = Vec::new();
+        for (port, width, columns) in [
+            (Port::Features, self.features, 0..self.features),
+            (Port::Prediction, self.targets, self.features..self.features + self.targets),
+        ] {
+            let terms: Vec<&Term> = ratio.terms().iter().filter(|t| columns.contains(&t.column)).collect();
+            if !terms.is_empty() {
+                let of = b.port(port, width);
+                let clamped = b.clamp(of, terms.iter().map(|t| t.clamp(t.column - columns.start)).collect(), false);
+                let mut sum = Sparse::default();
+                sum.push(terms.iter().map(|t| t.coefficient).enumerate(), 0.0);
+                parts.push((1.0, b.combine(clamped, sum, false)));
+            }
+        }
+        let exponent = match parts.is_empty() {
+            true => b.constant(otherwise, &[ratio.intercept()]),
+            false => b.sum(parts, ratio.intercept()),
+        };
+        b.op(Op::Exp { of: exponent, low: -Ratio::LARGEST, high: Ratio::LARGEST })
     }
 
     /// The middle of the network's own quantiles.
