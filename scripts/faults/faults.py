@@ -46,6 +46,7 @@ def commands(base):
         Command("predict csv.gz", ["predict", base / "head.stonet", t, "-o", "{out}/predictions.csv.gz"]),
         Command("evaluate", ["evaluate", base / "head.stonet", t, "--report", "{out}/report.html"]),
         Command("export", ["export", base / "head.stonet", "-o", "{out}/head.onnx"]),
+        Command("adapt", ["adapt", base / "head.stonet", t, "--rows", v, "-o", "{out}/adapted.stonet"]),
         Command("compare", ["compare", v, t, "--task", "regression", "--methods", "split,split-conformal", "--out",
                             "{out}/compare", *columns]),
         Command("benchmark", ["benchmark", base / "few.csv", "--target", "y", "--splits", "2", "--epochs", "1", "--out",

@@ -54,6 +54,7 @@ enum Command {
     Evaluate(commands::evaluate::Evaluate),
     Control(commands::control::Control),
     Monitor(commands::monitor::Monitor),
+    Adapt(commands::adapt::Adapt),
     Export(commands::export::Export),
     Inspect(commands::inspect::Inspect),
     #[cfg_attr(not(feature = "serve"), command(hide = true))]
@@ -83,6 +84,7 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
         Command::Evaluate(c) => return c.run(console),
         Command::Control(c) => return c.run(console),
         Command::Monitor(c) => return c.run(console),
+        Command::Adapt(c) => c.run(console)?,
         Command::Export(c) => c.run(console)?,
         Command::Inspect(c) => c.run(console)?,
         Command::Serve(c) => c.run(console)?,

@@ -160,6 +160,8 @@ fn is_zero(count: &usize) -> bool {
 /// | `conditional` | yes | there where intervals cover for functions of a row; JSON: the names of their columns, which `columns` of `about` does not have |
 /// | `sets` | yes | there where a classifier has prediction sets; JSON: the [`FittedClassSets`](stonet::FittedClassSets), with tensors as those of `head` |
 /// | `accuracy` | yes | there where a classifier has bounds of accuracy; JSON: the [`AccuracyBins`](stonet::classification::AccuracyBins), with tensors as those of `head` |
+/// | `adapted` | yes | there where a head was adapted to other rows than its calibration rows; JSON: the [`Adapted`](stonet::regression::Adapted) of a regression, whose weights stand beside the scores in `head`, or the [`LabelShift`](stonet::classification::LabelShift) of a classifier, with tensors as those of `head` |
+/// | `rows` | no | there where a regression head keeps its calibration rows; JSON: `features`, `y`, perhaps `prediction` and `own`, with tensors as those of `head` |
 /// | `labels` | yes | there where a head is one of many labels; JSON: their names. `head` is then a list with the [`FittedClassifier`] of each label |
 /// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedRegressor`] or [`FittedClassifier`] |
 ///
@@ -229,7 +231,7 @@ impl About {
     }
 }
 
-#[derive(Clone, Copy, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Task {
     Regression,

@@ -26,7 +26,8 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 9] = ["about", "head", "fingerprints", BASELINE, WITHIN, CONDITIONAL, SETS, ACCURACY, LABELS];
+const KNOWN: [&str; 11] =
+    ["about", "head", "fingerprints", BASELINE, WITHIN, CONDITIONAL, SETS, ACCURACY, LABELS, ADAPTED, ROWS];
 /// The section of what calibration rows looked like; programs that do not know it can do without.
 const BASELINE: &str = "baseline";
 /// The section of heads that cover within groups, which a reader has to understand too.
@@ -37,13 +38,33 @@ const CONDITIONAL: &str = "conditional";
 const SETS: &str = "sets";
 /// The same of heads with bounds of accuracy.
 const ACCURACY: &str = "accuracy";
-/// Fields of a classifier that stand in sections of their own, so that programs that do not know them refuse the file,
-/// and what messages call them.
-const BESIDE: [(&str, &str); 2] = [(SETS, "prediction sets"), (ACCURACY, "bounds of accuracy")];
+/// The same of heads that were adapted to other rows than those of their calibration.
+const ADAPTED: &str = "adapted";
+/// The section of calibration rows that a head keeps; programs that do not know it can do without.
+const ROWS: &str = "rows";
+/// Fields of a head that stand in sections of their own, so that programs that do not know them refuse the file or leave
+/// them out.
+const BESIDE: [Beside; 4] = [
+    Beside { name: SETS, what: "prediction sets", of: &[Task::Classification], required: true },
+    Beside { name: ACCURACY, what: "bounds of accuracy", of: &[Task::Classification], required: true },
+    Beside { name: ADAPTED, what: "weights for other rows", of: &[Task::Regression, Task::Classification], required: true },
+    Beside { name: ROWS, what: "calibration rows", of: &[Task::Regression], required: false },
+];
 /// The same of heads of many labels: their names.
 const LABELS: &str = "labels";
 /// Keys of the header that are no sections.
 const KEYS: [&str; 5] = ["checksum", "format", "format_version", "needs", "required"];
+
+/// A field of a head in a section of the same name.
+struct Beside {
+    name: &'static str,
+    /// What messages call it.
+    what: &'static str,
+    /// The heads that may have it.
+    of: &'static [Task],
+    /// Whether a reader has to understand it.
+    required: bool,
+}
 
 type Outcome<T> = std::result::Result<T, String>;
 type Given<'a> = HashMap<String, Tensor<&'a [u8]>>;
@@ -62,12 +83,13 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     };
     let mut tensors = Tensors::default();
     tensors.section("head");
-    let fields = BESIDE.map(|(name, _)| (name, head.as_object_mut().and_then(|fields| fields.remove(name))));
+    let fields = BESIDE.map(|b| head.as_object_mut().and_then(|fields| fields.remove(b.name)).map(|field| (b, field)));
     let head = numbers::take_out(head, &mut tensors).to_string();
-    let mut beside = Vec::new();
-    for (name, field) in fields {
+    let (mut beside, mut needed) = (Vec::new(), Vec::new());
+    for (Beside { name, required, .. }, field) in fields.into_iter().flatten() {
         tensors.section(name);
-        beside.extend(field.map(|field| (name, numbers::take_out(field, &mut tensors).to_string())));
+        beside.push((name, numbers::take_out(field, &mut tensors).to_string()));
+        needed.extend(required.then_some(name));
     }
     let baseline = match &model.baseline {
         Some(baseline) => {
@@ -84,7 +106,8 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     let required: Vec<&str> = REQUIRED
         .into_iter()
         .chain(further.iter().map(|f| f.0))
-        .chain(beside.iter().chain(&labels).map(|s| s.0))
+        .chain(needed)
+        .chain(labels.iter().map(|s| s.0))
         .collect();
     let mut metadata: Vec<(&str, String)> = vec![
         ("format", "stonet".into()),
@@ -172,13 +195,13 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
     // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
     let head: Value = serde_json::from_str(text(metadata, "head")?).map_err(plain)?;
     let mut head = numbers::put_back(head, &mut tensors)?;
-    for (name, what) in BESIDE {
+    for Beside { name, what, of, .. } in BESIDE {
         let Some(text) = metadata.get(name) else { continue };
         let field: Value = serde_json::from_str(text).map_err(plain)?;
         let field = numbers::put_back(field, &mut tensors)?;
-        match (about.task, head.as_object_mut()) {
-            (Task::Classification, Some(fields)) => fields.insert(name.into(), field),
-            _ => return Err(format!("its {what} belong to no classifier")),
+        match head.as_object_mut().filter(|_| of.contains(&about.task)) {
+            Some(fields) => fields.insert(name.into(), field),
+            None => return Err(format!("its {what} belong to no such head")),
         };
     }
     let fingerprints = metadata.get("fingerprints").map(|text| seen::put_back(text, &mut tensors)).transpose()?;

@@ -296,7 +296,7 @@ fn weights_of_rows_rank_them() {
         let known = crate::conformal::Ratio::tilt(&[0.3, 0.0, 0.0, 1.0, 0.2]).unwrap();
         for ratio in [None, Some(known)] {
             let adapt = Adapt { ratio, ..Adapt::default() };
-            let fitted = adapt.regression(&head, &calibration, &from, &|_, _| true).unwrap();
+            let fitted = adapt.regression(&head, Some(&calibration), &from, &|_, _| true).unwrap();
             let what = format!("{kind} {targets} adapted, known ratio: {}", adapt.ratio.is_some());
             let adapted = fitted.adapted().unwrap();
             assert!(!adapted.ratio.terms().is_empty() && adapted.effective_rows < adapted.rows as f64, "{what}");

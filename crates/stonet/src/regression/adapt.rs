@@ -1,5 +1,7 @@
 //! A head for rows from elsewhere: the calibration rows count by how likely such rows are where the new ones come from.
 
+use std::sync::Arc;
+
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 use serde::{Deserialize, Serialize};
 
@@ -63,18 +65,67 @@ pub struct Adapted {
     pub evidence: Option<ShiftEvidence>,
 }
 
+/// Calibration rows that a head keeps, so that it can be adapted later: all that the fit saw of them, in double precision,
+/// because their scores tell which fold each belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct KeptRows {
+    features: Array2<f64>,
+    y: Array2<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prediction: Option<Array2<f64>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    own: Vec<Array2<f64>>,
+}
+
+impl KeptRows {
+    fn new(rows: &RegressionRows<'_>) -> Self {
+        KeptRows {
+            features: rows.features().to_owned(),
+            y: rows.y().to_owned(),
+            prediction: rows.prediction().map(|d| d.to_owned()),
+            own: rows.own_tables().iter().map(|t| t.to_owned()).collect(),
+        }
+    }
+
+    pub(super) fn rows(&self) -> Result<RegressionRows<'_>> {
+        let mut rows = RegressionRows::new(self.features.view(), self.y.view())?;
+        if let Some(d) = &self.prediction {
+            rows = rows.with_prediction(d.view())?;
+        }
+        match &self.own[..] {
+            [] => Ok(rows),
+            [sd] => rows.with_sd(sd.view()),
+            [lower, upper, ..] => rows.with_quantiles(lower.view(), upper.view()),
+        }
+    }
+}
+
 impl Adapt {
-    /// The head with weights of its calibration rows, which are given again: features, targets and what the network said,
-    /// in any order. `tick(done, total)` follows the work and cancels it by returning false.
+    /// The head with weights of its calibration rows, which are given again (features, targets and what the network said, in
+    /// any order) unless the head [keeps](FittedRegressor::keeping) them. `tick(done, total)` follows the work and cancels it by returning false.
     pub fn regression(
+        &self,
+        head: &FittedRegressor,
+        rows: Option<&RegressionRows<'_>>,
+        new: &RegressionInputs<'_>,
+        tick: Ticker<'_>,
+    ) -> Result<FittedRegressor> {
+        head.check_adaptable()?;
+        head.check_columns(new)?;
+        match (rows, &head.kept) {
+            (Some(rows), _) => self.by_rows(head, rows, new, tick),
+            (None, Some(kept)) => self.by_rows(head, &kept.rows()?, new, tick),
+            (None, None) => Err(Error::NoRows),
+        }
+    }
+
+    fn by_rows(
         &self,
         head: &FittedRegressor,
         rows: &RegressionRows<'_>,
         new: &RegressionInputs<'_>,
         tick: Ticker<'_>,
     ) -> Result<FittedRegressor> {
-        head.check_adaptable()?;
-        head.check_columns(new)?;
         let work = Work::new(ratio::PIECES, "steps", tick);
         let matched = head.matched(rows)?;
         let of = |features: ArrayView2<'_, f64>, prediction: Option<ArrayView2<'_, f64>>| match prediction {
@@ -191,6 +242,18 @@ impl FittedRegressor {
         self.adapted.as_ref()
     }
 
+    /// The same head with its calibration rows, which it needs to be adapted later. Its file grows by their size.
+    pub fn keeping(self, rows: &RegressionRows<'_>) -> Result<Self> {
+        self.check_adaptable()?;
+        self.matched(rows)?;
+        Ok(FittedRegressor { kept: Some(Arc::new(KeptRows::new(rows))), ..self })
+    }
+
+    /// Whether it keeps its calibration rows.
+    pub fn keeps_rows(&self) -> bool {
+        self.kept.is_some()
+    }
+
     /// Fails where weights would not mean what they say.
     fn check_adaptable(&self) -> Result<()> {
         let Model::Stacks(stacks) = &self.model else { return Err(no_ranks()) };
@@ -231,12 +294,7 @@ impl FittedRegressor {
                 folds.push(found);
             }
             if missing > 0 {
-                let of = stack.scores.units();
-                return Err(Error::Adapt {
-                    why: format!(
-                        "{missing} of its {of} calibration scores belong to none of the calibration rows that were given; give the rows that it was fitted on, with the same targets and predictions"
-                    ),
-                });
+                return Err(Error::OtherRows { missing, scores: stack.scores.units() });
             }
             all.push(folds);
         }

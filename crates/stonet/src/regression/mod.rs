@@ -18,8 +18,11 @@ pub(crate) mod stack;
 mod variance;
 mod within;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use adapt::KeptRows;
 pub use adapt::{Adapt, Adapted};
 pub use eve::Select;
 pub(crate) use folds::{Counted, FoldScorer};
@@ -123,6 +126,8 @@ pub struct FittedRegressor {
     model: Model,
     /// The weights of rows, where they come from elsewhere than the calibration rows.
     adapted: Option<Adapted>,
+    /// The calibration rows, where they were to be kept.
+    kept: Option<Arc<KeptRows>>,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<Asked>,
 }
@@ -151,6 +156,8 @@ struct Parts {
     model: Model,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     adapted: Option<Adapted>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<KeptRows>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
 }
@@ -180,31 +187,40 @@ impl TryFrom<Parts> for FittedRegressor {
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
         check_adapted(&p)?;
-        let Parts { mut settings, features, groups, within, own, model, adapted, kappa_paths } = p;
+        let Parts { mut settings, features, groups, within, own, model, adapted, rows, kappa_paths } = p;
         if settings.kind == Kind::Paper && settings.stonet.kappas() == StoNetSettings::default().kappas() {
             // Earlier versions kept the default list here and used the paper's; the path has what was used.
             let used = kappa_paths.first().map_or(&eve::PAPER_GRID[..], |p| &p.values);
             settings.stonet.kappas = Some(used.to_vec());
         }
-        let scorers = Kept::default();
-        Ok(FittedRegressor { settings, features, groups, within, own, model, adapted, kappa_paths, scorers })
+        let (kept, scorers) = (rows.map(Arc::new), Kept::default());
+        Ok(FittedRegressor { settings, features, groups, within, own, model, adapted, kept, kappa_paths, scorers })
     }
 }
 
-/// Fails where weights of an adapted head do not belong to it.
+/// Fails where kept rows or the weights of an adapted head do not belong to it.
 fn check_adapted(p: &Parts) -> Result<()> {
+    if let Some(rows) = &p.rows {
+        let rows = rows.rows()?;
+        if rows.features().ncols() != p.features {
+            return Err(Error::Inconsistent { what: "the rows that a head keeps have another number of features" });
+        }
+    }
     let Some(adapted) = &p.adapted else { return Ok(()) };
     let wrong = Err(Error::Inconsistent { what: "the weights of an adapted head do not belong to its scores" });
     let Model::Stacks(stacks) = &p.model else { return wrong };
-    let plain = p.within.is_none() && !p.groups && stacks.iter().all(|s| s.functions() == 0 && s.scores.grouped());
+    let weights = |s: &FittedStack| s.scores.signed().flat_map(|(_, w)| w.unwrap_or_default().to_vec()).all(|w| w >= 0.0);
+    let weighted = |s: &FittedStack| s.functions() == 0 && s.scores.grouped() && weights(s) && s.scores.mass() > 0.0;
+    let plain = p.within.is_none() && !p.groups && stacks.iter().all(weighted);
     let predicted = if stacks.iter().any(FittedStack::needs_prediction) { stacks.len() } else { 0 };
     if plain { adapted.check(p.features + predicted) } else { wrong }
 }
 
 impl From<FittedRegressor> for Parts {
     fn from(f: FittedRegressor) -> Self {
-        let FittedRegressor { settings, features, groups, within, own, model, adapted, kappa_paths, .. } = f;
-        Parts { settings, features, groups, within, own, model, adapted, kappa_paths }
+        let FittedRegressor { settings, features, groups, within, own, model, adapted, kept, kappa_paths, .. } = f;
+        let rows = kept.map(Arc::unwrap_or_clone);
+        Parts { settings, features, groups, within, own, model, adapted, rows, kappa_paths }
     }
 }
 
