@@ -50,6 +50,7 @@ def commands(base):
         Command("evaluate", ["evaluate", base / "head.stonet", t, "--report", "{out}/report.html"]),
         Command("update", ["update", base / "head.stonet", t, "-o", "{out}/updated.stonet", "--window", "50"]),
         Command("export", ["export", base / "head.stonet", "-o", "{out}/head.onnx"]),
+        Command("adapt", ["adapt", base / "head.stonet", t, "--rows", v, "-o", "{out}/adapted.stonet"]),
         Command("compare", ["compare", v, t, "--task", "regression", "--methods", "split,split-conformal", "--out",
                             "{out}/compare", *columns]),
         Command("benchmark", ["benchmark", base / "few.csv", "--target", "y", "--splits", "2", "--epochs", "1", "--out",

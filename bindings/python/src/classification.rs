@@ -460,6 +460,31 @@ impl Classification {
         Ok((evaluation.verdict(), settings::text(&evaluation)?))
     }
 
+    /// The head for new rows among which classes have other shares; `counts` are those of the calibration rows, where the
+    /// head does not know them.
+    fn adapt(
+        &self,
+        x: Matrix<'_>,
+        features: Option<Matrix<'_>>,
+        counts: Option<Vec<f64>>,
+    ) -> PyResult<Self> {
+        let known = || self.model.baseline.as_ref().and_then(|b| b.class_counts());
+        let Some(counts) = counts.or_else(known) else {
+            return Err(PyValueError::new_err(
+                "rows is None, and this head does not know the shares of its classes; give rows={\"y\": labels of the calibration rows}",
+            ));
+        };
+        let rows = self.rows(&x, &features)?;
+        let head = self.head().adapt_labels(&counts, &rows.inputs()?).raise()?;
+        let model = Model { head: Head::Classification(Box::new(head)), ..self.model.clone() };
+        Classification::of(model, None)
+    }
+
+    /// The shares of classes that the head was adapted to, as JSON, where it was.
+    fn adapted(&self) -> PyResult<Option<String>> {
+        self.head().adapted().map(settings::text).transpose()
+    }
+
     /// A rule of answers for a wish, made on rows with known classes: the outcome as JSON.
     #[pyo3(signature = (x, features, labels, *, want, confidence, seed, allow_seen=false, title="", path=None))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]

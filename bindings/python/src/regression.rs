@@ -7,10 +7,11 @@ use numpy::{IntoPyArray, PyArray2, PyArrayDyn};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use stonet::conformal::Ratio;
 use stonet::control::Evidence;
 use stonet::metrics::rmse;
 use stonet::monitor::Baseline;
-use stonet::regression::seen_in_training;
+use stonet::regression::{Adapt, seen_in_training};
 use stonet::rows::{Order, Within};
 use stonet::score::Asked;
 use stonet::{Fingerprints, FittedRegressor, Level, PostStoNetRegressor, RegressionInputs, RegressionRows, Seed, Side};
@@ -251,7 +252,7 @@ impl Regression {
 
     /// Fits on rows that the network has not seen.
     #[staticmethod]
-    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, own=Vec::new(), fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None, times=None))]
+    #[pyo3(signature = (x, y, prediction, groups, *, settings, columns, level, seed, own=Vec::new(), fingerprints=true, train_error=None, n_jobs=None, progress=None, within=None, conditional=None, times=None, keep_rows=false))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn fit(
         py: Python<'_>,
@@ -271,6 +272,7 @@ impl Regression {
         within: Option<Labels>,
         conditional: Option<Matrix<'_>>,
         times: Option<Times>,
+        keep_rows: bool,
     ) -> PyResult<Self> {
         let mut post: PostStoNetRegressor = settings::read(settings, "settings")?;
         post.level = Level::new(level).raise()?;
@@ -284,6 +286,7 @@ impl Regression {
         let (head, fingerprint, baseline) = work::follow(py, work::jobs(n_jobs)?, progress, move |tick| {
             let rows = held.calibration()?;
             let head = post.fit(&rows, Seed::new(seed), tick).raise()?;
+            let head = if keep_rows { head.keeping(&rows).raise()? } else { head };
             let arrays: Vec<ArrayView2<'_, f64>> =
                 [rows.features(), rows.y()].into_iter().chain(rows.prediction()).collect();
             let baseline = fingerprints.then(|| Baseline::of_regression(&rows, Seed::new(seed))).flatten();
@@ -586,6 +589,46 @@ impl Regression {
         watched.add(&self.model, |watch| {
             watch.add_regression(&held.new_rows(groups.as_deref())?, known.then(|| held.y.view())).raise()
         })
+    }
+
+    /// The head for new rows that are unlike its calibration rows, which are given again unless the head keeps them.
+    #[pyo3(signature = (x, prediction, *, level, seed, own=Vec::new(), tilt=None, old=None, old_prediction=None, old_own=Vec::new(), n_jobs=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn adapt(
+        &self,
+        py: Python<'_>,
+        x: Matrix<'_>,
+        prediction: Option<Matrix<'_>>,
+        level: f64,
+        seed: u64,
+        own: Vec<Matrix<'_>>,
+        tilt: Option<Vec<f64>>,
+        old: Option<(Matrix<'_>, Matrix<'_>)>,
+        old_prediction: Option<Matrix<'_>>,
+        old_own: Vec<Matrix<'_>>,
+        n_jobs: Option<i64>,
+    ) -> PyResult<Self> {
+        let ratio = tilt.map(|tilt| Ratio::tilt(&tilt)).transpose().raise()?;
+        let adapt = Adapt { level: Level::new(level).raise()?, ratio, seed: Seed::new(seed) };
+        // New rows have no targets; none are read.
+        let new = HeldRows::new(&x, &x, &prediction, &own, &None)?;
+        let old = old.map(|(x, y)| HeldRows::new(&x, &y, &old_prediction, &old_own, &None)).transpose()?;
+        let head = self.head().clone();
+        let head = work::follow(py, work::jobs(n_jobs)?, None, move |tick| {
+            let rows = old.as_ref().map(HeldRows::calibration).transpose()?;
+            adapt.regression(&head, rows.as_ref(), &new.new_rows(None)?, tick).raise()
+        })?;
+        Ok(Regression { model: Model { head: Head::Regression(Box::new(head)), ..self.model.clone() } })
+    }
+
+    /// What the head was adapted by, as JSON, where it was.
+    fn adapted(&self) -> PyResult<Option<String>> {
+        self.head().adapted().map(settings::text).transpose()
+    }
+
+    /// Whether it keeps its calibration rows.
+    fn keeps_rows(&self) -> bool {
+        self.head().keeps_rows()
     }
 
     /// The bytes of a `.stonet` file.

@@ -55,6 +55,7 @@ enum Command {
     Control(commands::control::Control),
     Monitor(commands::monitor::Monitor),
     Update(commands::update::Update),
+    Adapt(commands::adapt::Adapt),
     Export(commands::export::Export),
     Inspect(commands::inspect::Inspect),
     #[cfg_attr(not(feature = "serve"), command(hide = true))]
@@ -85,6 +86,7 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
         Command::Control(c) => return c.run(console),
         Command::Monitor(c) => return c.run(console),
         Command::Update(c) => c.run(console)?,
+        Command::Adapt(c) => c.run(console)?,
         Command::Export(c) => c.run(console)?,
         Command::Inspect(c) => c.run(console)?,
         Command::Serve(c) => c.run(console)?,

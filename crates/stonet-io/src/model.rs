@@ -172,6 +172,8 @@ fn is_zero(count: &usize) -> bool {
 /// | `accuracy` | yes | there where a classifier has bounds of accuracy; JSON: the [`AccuracyBins`](stonet::classification::AccuracyBins), with tensors as those of `head` |
 /// | `time` | yes | there where intervals were fitted on rows in order of time; JSON: the [`InOrder`](stonet::regression::InOrder) |
 /// | `updated` | yes | there where rows have joined after the fit; JSON: the [`Updated`](stonet::regression::Updated), with tensors as those of `head` |
+/// | `adapted` | yes | there where a head was adapted to other rows than its calibration rows; JSON: the [`Adapted`](stonet::regression::Adapted) of a regression, whose weights stand beside the scores in `head`, or the [`LabelShift`](stonet::classification::LabelShift) of a classifier, with tensors as those of `head` |
+/// | `rows` | no | there where a regression head keeps its calibration rows; JSON: `features`, `y`, perhaps `prediction` and `own`, with tensors as those of `head` |
 /// | `labels` | yes | there where a head is one of many labels; JSON: their names. `head` is then a list with the [`FittedClassifier`] of each label |
 /// | `head` | yes | JSON: the fitted value, its settings and standardisation included, as serde writes [`FittedRegressor`] or [`FittedClassifier`] |
 ///

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from . import metrics
+from ._adapt import adapt
 from ._baselines import (
     CQR,
     CQROwn,
@@ -88,6 +89,7 @@ __all__ = [
     "VennAbers",
     "WishError",
     "__version__",
+    "adapt",
     "benchmark",
     "control",
     "fit_many",

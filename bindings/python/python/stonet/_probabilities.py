@@ -163,6 +163,8 @@ class Calibrator(Estimator):
         self.members_ = json.loads(head.notes())
         self.cv_results_ = json.loads(head.kappa_paths())
         self.trust_ = head.trust()
+        adapted = head.adapted()
+        self.adapted_ = None if adapted is None else json.loads(adapted)
 
     def _new(self, X: Any, features: Any, plain: bool = True) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
         """Return checked rows; they are not copied for their layout or precision where `plain` is false."""

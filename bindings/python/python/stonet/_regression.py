@@ -86,6 +86,8 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
     y_range : tuple of (float or None, float or None), optional
         Known bounds of the target, such as ``(0, None)``: predictions and intervals are cut to them. The guarantee
         stays, and a target outside of them is an error.
+    keep_rows : bool, default=False
+        Whether the head keeps its calibration rows, also in files, so that `stonet.adapt` needs no others.
 
     Attributes
     ----------
@@ -107,6 +109,8 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
         ``network``.
     guarantee_ : Guarantee
         What holds at ``level``: ``coverage`` and ``text``.
+    adapted_ : dict or None
+        What `stonet.adapt` did, where it made this head.
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -154,6 +158,7 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
         fingerprints: bool = True,
         train_error: float | None = None,
         y_range: tuple[float | None, float | None] | None = None,
+        keep_rows: bool = False,
     ) -> None:
         self.level = level
         self.interval = interval
@@ -169,6 +174,7 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
         self.fingerprints = fingerprints
         self.train_error = train_error
         self.y_range = y_range
+        self.keep_rows = keep_rows
 
     def _settings(self) -> dict[str, Any]:
         """Return all that differs from the default, in the words of the Rust crate."""
@@ -291,6 +297,7 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
                 within=None if found is None else found.labels,
                 conditional=None if values is None else values.values,
                 times=None if order is None else (order.texts, order.name, wanted),
+                keep_rows=arguments.flag("keep_rows", self.keep_rows),
             )
         few = head.pooled_groups(level, False)
         if few is not None:
@@ -375,6 +382,7 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
         weights = head.weights()
         self.weights_ = None if weights is None else dict(zip(MEMBERS, np.asarray(weights).T, strict=True))
         self.guarantee_ = self.guarantee()
+        self.adapted_ = told(head.adapted(), json.loads(head.about())["columns"])
         return self
 
     def _bounds(self, rows: Rows, levels: list[float], side: str, joint: bool) -> tuple[Any, Any]:
@@ -637,6 +645,7 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
             settings={**rest, "stonet": stonet},
             random_state=about["seed"],
             fingerprints=about["fingerprints"] is not None,
+            keep_rows=head.keeps_rows(),
         )
         columns = about["columns"]
         further = columns.get("also", 0)
@@ -646,6 +655,17 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
         estimator._predicted = bool(columns["prediction"])
         estimator._alone = estimator._predicted and columns["features"] == columns["prediction"]
         return estimator._take(head)
+
+
+def told(adapted: str | None, columns: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what a head was adapted by, with its columns by name, those that moved most first."""
+    if adapted is None:
+        return None
+    found: dict[str, Any] = json.loads(adapted)
+    names = [*columns["features"], *columns["prediction"]]
+    terms = found.pop("ratio")["terms"]
+    moved = sorted(terms, key=lambda term: -abs(term["coefficient"]))
+    return {**found, "coefficients": {names[term["column"]]: term["coefficient"] for term in moved}}
 
 
 def known_columns(estimator: Any, names: list[str]) -> None:

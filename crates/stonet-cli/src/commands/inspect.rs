@@ -107,6 +107,15 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
             if !columns.conditional.is_empty() {
                 text += &format!("conditional  {}\n", list(&columns.conditional));
             }
+            if let Some(adapted) = f.adapted() {
+                let (value_of, line) = super::adapt::told(adapted, &columns.features, &columns.prediction);
+                text += &format!("adapted      {line}\n");
+                value["adapted"] = value_of;
+            }
+            if f.keeps_rows() {
+                text += "kept rows    yes\n";
+                value["keeps_rows"] = json!(true);
+            }
             if let Some(level) = model.level {
                 let guarantee = f.guarantee(level);
                 text += &format!("guarantee    {guarantee}\n");
@@ -131,6 +140,11 @@ fn head(path: &Path, model: &Model) -> (Value, String) {
                 text += &format!("member       {} {:.3}{setting}\n", n.method, n.weight);
             }
             f.left_out().iter().for_each(|l| text += &format!("left out     {l}\n"));
+            if let Some(shift) = f.adapted() {
+                let (value_of, line) = super::adapt::told_shares(shift, names);
+                text += &format!("adapted      {line}\n");
+                value["adapted"] = value_of;
+            }
             value["members"] = json!(f.notes());
             value["left_out"] = json!(f.left_out());
             if let Some(sets) = f.class_sets() {

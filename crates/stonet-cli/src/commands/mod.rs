@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub mod adapt;
 pub mod benchmark;
 pub mod compare;
 pub mod completions;

@@ -26,8 +26,21 @@ const SHOWN: usize = 20;
 /// Sections that a reader has to understand.
 const REQUIRED: [&str; 2] = ["about", "head"];
 /// All sections that this program understands.
-const KNOWN: [&str; 11] =
-    ["about", "head", "fingerprints", BASELINE, WITHIN, CONDITIONAL, SETS, ACCURACY, LABELS, TIME, UPDATED];
+const KNOWN: [&str; 13] = [
+    "about",
+    "head",
+    "fingerprints",
+    BASELINE,
+    WITHIN,
+    CONDITIONAL,
+    SETS,
+    ACCURACY,
+    LABELS,
+    TIME,
+    UPDATED,
+    ADAPTED,
+    ROWS,
+];
 /// The section of what calibration rows looked like; programs that do not know it can do without.
 const BASELINE: &str = "baseline";
 /// The section of heads that cover within groups, which a reader has to understand too.
@@ -42,18 +55,35 @@ const ACCURACY: &str = "accuracy";
 const TIME: &str = "time";
 /// The same of heads that rows have joined after the fit.
 const UPDATED: &str = "updated";
-/// Fields of a head that stand in sections of their own, so that programs that do not know them refuse the file, what
-/// messages call them, and the task that has them.
-const BESIDE: [(&str, &str, Task); 4] = [
-    (SETS, "prediction sets", Task::Classification),
-    (ACCURACY, "bounds of accuracy", Task::Classification),
-    (TIME, "order of time", Task::Regression),
-    (UPDATED, "updates", Task::Regression),
+/// The same of heads that were adapted to other rows than those of their calibration.
+const ADAPTED: &str = "adapted";
+/// The section of calibration rows that a head keeps; programs that do not know it can do without.
+const ROWS: &str = "rows";
+/// Fields of a head that stand in sections of their own, so that programs that do not know them refuse the file or leave
+/// them out.
+const BESIDE: [Beside; 6] = [
+    Beside { name: SETS, what: "prediction sets", of: &[Task::Classification], required: true },
+    Beside { name: ACCURACY, what: "bounds of accuracy", of: &[Task::Classification], required: true },
+    Beside { name: TIME, what: "order of time", of: &[Task::Regression], required: true },
+    Beside { name: UPDATED, what: "updates", of: &[Task::Regression], required: true },
+    Beside { name: ADAPTED, what: "weights for other rows", of: &[Task::Regression, Task::Classification], required: true },
+    Beside { name: ROWS, what: "calibration rows", of: &[Task::Regression], required: false },
 ];
 /// The same of heads of many labels: their names.
 const LABELS: &str = "labels";
 /// Keys of the header that are no sections.
 const KEYS: [&str; 5] = ["checksum", "format", "format_version", "needs", "required"];
+
+/// A field of a head in a section of the same name.
+struct Beside {
+    name: &'static str,
+    /// What messages call it.
+    what: &'static str,
+    /// The heads that may have it.
+    of: &'static [Task],
+    /// Whether a reader has to understand it.
+    required: bool,
+}
 
 type Outcome<T> = std::result::Result<T, String>;
 type Given<'a> = HashMap<String, Tensor<&'a [u8]>>;
@@ -72,12 +102,13 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     };
     let mut tensors = Tensors::default();
     tensors.section("head");
-    let fields = BESIDE.map(|(name, ..)| (name, head.as_object_mut().and_then(|fields| fields.remove(name))));
+    let fields = BESIDE.map(|b| head.as_object_mut().and_then(|fields| fields.remove(b.name)).map(|field| (b, field)));
     let head = numbers::take_out(head, &mut tensors).to_string();
-    let mut beside = Vec::new();
-    for (name, field) in fields {
+    let (mut beside, mut needed) = (Vec::new(), Vec::new());
+    for (Beside { name, required, .. }, field) in fields.into_iter().flatten() {
         tensors.section(name);
-        beside.extend(field.map(|field| (name, numbers::take_out(field, &mut tensors).to_string())));
+        beside.push((name, numbers::take_out(field, &mut tensors).to_string()));
+        needed.extend(required.then_some(name));
     }
     let baseline = match &model.baseline {
         Some(baseline) => {
@@ -94,7 +125,8 @@ pub(super) fn write(model: &Model) -> Outcome<Vec<u8>> {
     let required: Vec<&str> = REQUIRED
         .into_iter()
         .chain(further.iter().map(|f| f.0))
-        .chain(beside.iter().chain(&labels).map(|s| s.0))
+        .chain(needed)
+        .chain(labels.iter().map(|s| s.0))
         .collect();
     let mut metadata: Vec<(&str, String)> = vec![
         ("format", "stonet".into()),
@@ -182,18 +214,13 @@ fn model(metadata: &HashMap<String, String>, mut tensors: Given<'_>, others: imp
     // serde_json refuses more than 128 levels, so what goes down the value cannot run out of stack.
     let head: Value = serde_json::from_str(text(metadata, "head")?).map_err(plain)?;
     let mut head = numbers::put_back(head, &mut tensors)?;
-    for (name, what, task) in BESIDE {
+    for Beside { name, what, of, .. } in BESIDE {
         let Some(text) = metadata.get(name) else { continue };
         let field: Value = serde_json::from_str(text).map_err(plain)?;
         let field = numbers::put_back(field, &mut tensors)?;
-        match head.as_object_mut() {
-            Some(fields) if about.task == task => fields.insert(name.into(), field),
-            _ => {
-                return Err(format!(
-                    "its {what} belong to no {}",
-                    if task == Task::Regression { "intervals" } else { "classifier" }
-                ));
-            }
+        match head.as_object_mut().filter(|_| of.contains(&about.task)) {
+            Some(fields) => fields.insert(name.into(), field),
+            None => return Err(format!("its {what} belong to no such head")),
         };
     }
     let fingerprints = metadata.get("fingerprints").map(|text| seen::put_back(text, &mut tensors)).transpose()?;

@@ -13,8 +13,14 @@ use crate::graph::{Graph, Tensor};
 const KEPT: usize = 400;
 
 impl Lowering<'_> {
-    /// (Σ of the mass of scores at or below that of t, + ½)/(n + 1).
-    pub(super) fn below(&mut self, folds: &[[Node; 3]], scores: &Scores, value: Node) -> Result<Tensor> {
+    /// (Σ of the mass of scores at or below that of t, + ½)/(n + 1); where rows have weights, (Σ + ½ w)/(Σ of all + w).
+    pub(super) fn below(
+        &mut self,
+        folds: &[[Node; 3]],
+        scores: &Scores,
+        weight: Option<Node>,
+        value: Node,
+    ) -> Result<Tensor> {
         let t = self.value(value)?;
         let mut total = None;
         for (fold, (values, weights)) in folds.iter().zip(scores.deciding(Side::Upper)) {
@@ -27,6 +33,12 @@ impl Lowering<'_> {
             total = Some(total.map_or(mass, |sum| self.graph.op("Add", &[sum, mass])));
         }
         let total = total.unwrap_or_else(|| self.constant(&[0.0]));
+        if let Some(weight) = weight {
+            let weight = self.value(weight)?;
+            let half = self.graph.times(weight, 0.5);
+            let (part, all) = (self.graph.op("Add", &[total, half]), self.graph.plus(weight, scores.mass()));
+            return Ok(self.graph.op("Div", &[part, all]));
+        }
         let shifted = self.graph.plus(total, 0.5);
         Ok(self.graph.times(shifted, 1.0 / (scores.units() as f64 + 1.0)))
     }

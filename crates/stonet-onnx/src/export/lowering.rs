@@ -74,14 +74,15 @@ impl<'p> Lowering<'p> {
     /// Some columns of a value. Of an interval, only the ends that are named are written.
     fn columns(&mut self, node: Node, columns: &[usize]) -> Result<Tensor> {
         let plan = self.plan;
-        let Op::Ends { folds, centre, scores, within, level, side } = &plan.values()[node.index()].op else {
+        let Op::Ends { folds, centre, scores, within, weight, level, side } = &plan.values()[node.index()].op else {
             let (all, width) = (self.value(node)?, self.width(node));
             return Ok(self.graph.chosen(all, width, columns));
         };
         if within.is_some() {
             return Err(grouped());
         }
-        let ranks = Ranks::new(scores, *level, *side)?;
+        let weight = weight.map(|w| self.value(w)).transpose()?;
+        let ranks = Ranks::new(scores, *level, *side, weight)?;
         let mut at = Vec::new();
         for &[mean, above, below] in folds {
             at.push([self.value(mean)?, self.value(above)?, self.value(below)?]);
@@ -160,7 +161,7 @@ impl<'p> Lowering<'p> {
                 self.graph.beside(&parts)
             }
             Op::Below { within: Some(_), .. } => return Err(grouped()),
-            Op::Below { folds, scores, value, .. } => self.below(folds, scores, *value)?,
+            Op::Below { folds, scores, weight, value, .. } => self.below(folds, scores, *weight, *value)?,
             Op::NormalBelow { mean, sd, value } => self.normal_below(*mean, *sd, *value)?,
             Op::Bounded { of, value, low, high } => self.bounded(*of, *value, *low, *high)?,
             Op::Interpolate { of, maps } => self.interpolate(*of, maps)?,

@@ -25,18 +25,23 @@ struct Compressed {
 }
 
 /// What an end is among μ_k + R s_k.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub(super) struct Ranks {
     folds: Vec<Compressed>,
     /// The end is the first, from the top, with more than this at or above it.
     above: f64,
+    /// The column w(x) where rows have weights, and 1 − α: what may lie above is then less by (1 − α) w(x).
+    weight: Option<(Tensor, f64)>,
     /// Whether the point prediction is always inside.
     holds_centre: bool,
 }
 
 impl Ranks {
-    pub(super) fn new(scores: &Scores, level: Level, side: Side) -> Result<Self> {
-        Self::keeping(scores, level, side, KEPT)
+    pub(super) fn new(scores: &Scores, level: Level, side: Side, weight: Option<Tensor>) -> Result<Self> {
+        let ranks = Self::keeping(scores, level, side, KEPT)?;
+        let Some(weight) = weight else { return Ok(ranks) };
+        let above = (1.0 - level.get()) * scores.mass();
+        Ok(Ranks { above, weight: Some((weight, level.get())), ..ranks })
     }
 
     fn keeping(scores: &Scores, level: Level, side: Side, kept: usize) -> Result<Self> {
@@ -65,7 +70,7 @@ impl Ranks {
         let folds: Vec<Compressed> = scores.deciding(side).into_iter().map(Compressed::all).collect();
         let total: f64 = folds.iter().map(Compressed::mass).sum();
         let folds = folds.into_iter().map(|f| f.to(kept, above / total)).collect();
-        Ok(Ranks { folds, above, holds_centre: side == Side::Both })
+        Ok(Ranks { folds, above, weight: None, holds_centre: side == Side::Both })
     }
 
     /// The upper or the lower end at every row, where `at[k]` are the columns μ_k and the scales above and below it.
@@ -83,7 +88,7 @@ impl Ranks {
     }
 
     fn upper(&self, graph: &mut Graph, at: &[[Tensor; 3]]) -> Tensor {
-        if let [[mean, above, below]] = at {
+        if let ([[mean, above, below]], None) = (at, self.weight) {
             let score = self.alone();
             let half = graph.times(if score < 0.0 { *below } else { *above }, score);
             return graph.op("Add", &[*mean, half]);
@@ -102,7 +107,7 @@ impl Ranks {
             }
         }
         let all = graph.beside(&parts);
-        if self.counts().all(|c| c == 1.0) {
+        if self.weight.is_none() && self.counts().all(|c| c == 1.0) {
             let rank = self.above as usize;
             let k = graph.ints([rank as i64 + 1]);
             let [top, _] = graph.call("TopK", &[all, k], &[("axis", 1), ("largest", 1), ("sorted", 1)]);
@@ -124,13 +129,31 @@ impl Ranks {
         let [counts] = graph.call("Gather", &[counts, order], &[("axis", 0)]);
         let axis = graph.ints([1]);
         let masses = graph.op("CumSum", &[counts, axis]);
-        let limit = graph.number(self.limit());
+        let limit = match self.weight {
+            Some((weight, level)) => self.weighted_limit(graph, weight, level),
+            None => graph.number(self.limit()),
+        };
         let over = graph.op("Less", &[masses, limit]);
         let [over] = graph.call("Cast", &[over], &[("to", crate::tensor::FLOAT)]);
         let place = graph.row_sums(over, size);
         let [place] = graph.call("Cast", &[place], &[("to", crate::tensor::INT64)]);
         let [end] = graph.call("GatherElements", &[sorted, place], &[("axis", 1)]);
-        end
+        if self.weight.is_none() {
+            return end;
+        }
+        // 1/0 is +∞, and a graph has no infinite constants.
+        let zero = graph.number(0.0);
+        let one = graph.number(1.0);
+        let infinite = graph.op("Div", &[one, zero]);
+        let beyond = graph.op("Less", &[limit, zero]);
+        graph.op("Where", &[beyond, infinite, end])
+    }
+
+    /// The same at each row of a weight: (1 − α) Σw less (1 − α) of its own, a trifle less for rounding; negative where the
+    /// end is infinite.
+    fn weighted_limit(&self, graph: &mut Graph, weight: Tensor, level: f64) -> Tensor {
+        let less = graph.times(weight, -level * (1.0 + 1e-4));
+        graph.plus(less, self.above * (1.0 - 1e-4))
     }
 
     /// The mass from the top, in f32, below which the end is not reached.
@@ -238,7 +261,7 @@ mod tests {
             let sides = [Side::Both, Side::Lower, Side::Upper];
             for (level, side) in [0.3, 0.5, 0.9, 0.99].into_iter().flat_map(|l| sides.map(|s| (l, s))) {
                 let level = Level::new(level).unwrap();
-                let few = Ranks::new(&scores, level, side).unwrap();
+                let few = Ranks::new(&scores, level, side, None).unwrap();
                 let all = Ranks::keeping(&scores, level, side, 4000).unwrap();
                 assert!(
                     few.folds.iter().all(|f| f.values.len() <= KEPT)
@@ -271,14 +294,14 @@ mod tests {
         let scores: Scores = serde_json::from_value(serde_json::json!({ "buckets": buckets, "units": 8 })).unwrap();
         // ⌈9 · level⌉ of 0.5 (3 times), 1 (2), 1.5 (2), 2.
         for (level, end) in [(0.3, 0.5), (0.34, 1.0), (0.55, 1.0), (0.56, 1.5), (0.77, 1.5), (0.8, 2.0)] {
-            let ranks = Ranks::new(&scores, Level::new(level).unwrap(), Side::Both).unwrap();
+            let ranks = Ranks::new(&scores, Level::new(level).unwrap(), Side::Both, None).unwrap();
             assert_eq!(ranks.alone(), end, "{level}");
         }
         // Signed, the bounds are those of the same ranks: ⌈9 · 0.3⌉ = 3 is −1.5 from below, and from above 0.5 with its
         // sign changed.
-        let bound = |side| Ranks::new(&scores, Level::new(0.3).unwrap(), side).unwrap().alone();
+        let bound = |side| Ranks::new(&scores, Level::new(0.3).unwrap(), side, None).unwrap().alone();
         assert_eq!((bound(Side::Upper), bound(Side::Lower)), (-1.5, -0.5));
-        assert!(Ranks::new(&scores, Level::new(0.9).unwrap(), Side::Both).is_err());
+        assert!(Ranks::new(&scores, Level::new(0.9).unwrap(), Side::Both, None).is_err());
     }
 
     #[test]

@@ -173,6 +173,33 @@ pub enum Error {
         /// What does not fit, and the remedy.
         why: String,
     },
+    /// A head that cannot be adapted to other rows.
+    #[error("this head cannot be adapted: {why}")]
+    Adapt {
+        /// Why, and the remedy.
+        why: String,
+    },
+    /// A head that keeps no calibration rows, without them.
+    #[error(
+        "this head keeps no calibration rows, and adapting weighs them; give them again (--rows, rows=), or fit with --keep-rows (keep_rows=True in Python)"
+    )]
+    NoRows,
+    /// Rows that are not those of the fit.
+    #[error(
+        "{missing} of the head's {scores} calibration scores belong to none of these rows; give the rows that it was fitted on, with the same targets and predictions"
+    )]
+    OtherRows {
+        /// Scores without a row.
+        missing: usize,
+        /// All scores.
+        scores: usize,
+    },
+    /// Something that needs rows like the calibration rows, of a head that was adapted to others.
+    #[error("this head was adapted to rows that are unlike its calibration rows, and {why}")]
+    IsAdapted {
+        /// What cannot be done, and the remedy.
+        why: &'static str,
+    },
     /// A name that does not exist among those to choose from.
     #[error("no {what} is called `{name}`; there are {known}")]
     UnknownName {

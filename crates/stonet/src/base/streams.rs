@@ -202,6 +202,15 @@ scopes! {
         /// The rows that order thresholds.
         ORDER: One = 0;
     }
+    /// Of the seed of an adaptation to other rows.
+    adapt {
+        /// The folds that choose the penalty of the ratio.
+        FOLDS: One = 0;
+        /// Calibration rows that it learns from.
+        CALIBRATION: One = 1;
+        /// New rows that it learns from.
+        NEW: One = 2;
+    }
     /// Of the seed of a head of many labels.
     labels {
         /// The binary head of each label.

@@ -94,6 +94,7 @@ impl PostStoNetClassifier {
             kappa_paths: paths,
             sets: None,
             accuracy: None,
+            adapted: None,
             scorers: Kept::default(),
         };
         // A fit that cannot judge its own rows is none.

@@ -15,6 +15,7 @@ mod labels;
 mod method;
 mod pool;
 mod sets;
+mod shift;
 
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub use interval::{
 pub use labels::{FittedLabels, LabelInputs, LabelRows, label_names, labels_by_name};
 pub use method::ClassMethod;
 pub use sets::{ClassSets, FittedClassSets, SetScheme};
+pub use shift::LabelShift;
 
 use crate::base::{Error, Result};
 use crate::calibration::lower::{self, Read};
@@ -145,6 +147,8 @@ pub struct FittedClassifier {
     kappa_paths: Vec<TuningCurve>,
     sets: Option<Arc<FittedClassSets>>,
     accuracy: Option<Arc<AccuracyBins>>,
+    /// Shares of classes among other rows, where they come from elsewhere than the calibration rows.
+    adapted: Option<Box<LabelShift>>,
     scorers: Kept<(ClassOutput, ClassExtras)>,
 }
 
@@ -174,6 +178,8 @@ struct Parts {
     sets: Option<Box<FittedClassSets>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     accuracy: Option<AccuracyBins>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    adapted: Option<Box<LabelShift>>,
 }
 
 /// Whether these are all one number.
@@ -201,7 +207,8 @@ impl TryFrom<Parts> for FittedClassifier {
             return Err(Error::Inconsistent { what: "the parts of a fitted classifier do not belong together" });
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
-        let Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets: kept, accuracy } = p;
+        p.adapted.as_ref().map_or(Ok(()), |shift| shift.check(p.classes))?;
+        let Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets: kept, accuracy, adapted } = p;
         let (sets, accuracy, scorers) = (None, accuracy.map(Arc::new), Kept::default());
         let fitted = FittedClassifier {
             settings,
@@ -213,6 +220,7 @@ impl TryFrom<Parts> for FittedClassifier {
             kappa_paths,
             sets,
             accuracy,
+            adapted,
             scorers,
         };
         match kept {
@@ -224,10 +232,11 @@ impl TryFrom<Parts> for FittedClassifier {
 
 impl From<FittedClassifier> for Parts {
     fn from(f: FittedClassifier) -> Self {
-        let FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, sets, accuracy, .. } = f;
+        let FittedClassifier { settings, classes, absent, notes, left_out, model, kappa_paths, adapted, .. } = f;
+        let FittedClassifier { sets, accuracy, .. } = f;
         let sets = sets.map(|sets| Box::new(FittedClassSets::clone(&sets)));
         let accuracy = accuracy.map(|bins| AccuracyBins::clone(&bins));
-        Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets, accuracy }
+        Parts { settings, classes, absent, notes, left_out, model, kappa_paths, sets, accuracy, adapted }
     }
 }
 
@@ -307,10 +316,12 @@ impl FittedClassifier {
     /// an error, as are sets that are drawn at random.
     pub fn plan_with(&self, output: ClassOutput, extras: &ClassExtras) -> Result<Plan> {
         let mut b = Builder::default();
-        let p = self.lower(&mut b, output.into())?;
+        let own = self.lower(&mut b, output.into())?;
+        let p = self.adapted.as_ref().map_or(own, |shift| shift.lower(&mut b, own));
         let top = lower::outputs(&mut b, p);
         if !extras.sets.is_empty() {
-            self.need_sets()?.lower(&mut b, output, (p, top), &extras.sets)?;
+            // The scores of sets are those of the fit.
+            self.need_sets()?.lower(&mut b, output, (own, top), &extras.sets)?;
         }
         if !extras.accuracy.is_empty() {
             self.need_accuracy_bins()?.lower(&mut b, p, &extras.accuracy);

@@ -28,13 +28,24 @@ impl Below {
 
     /// P(y ≤ t) at each of L points, where `at[k]` is what fold k predicts and `values` are the t.
     pub(crate) fn at<const L: usize>(&self, at: &[At<L>], values: &[f64; L]) -> [f64; L] {
+        self.masses(at, values).map(|m| (m + 0.5) / (self.units + 1.0))
+    }
+
+    /// The same where scores have weights, and so has every point.
+    pub(crate) fn weighted<const L: usize>(&self, at: &[At<L>], values: &[f64; L], weights: &[f64; L]) -> [f64; L] {
+        let (masses, total): (_, f64) = (self.masses(at, values), self.folds.iter().filter_map(|f| f.1.last()).sum());
+        std::array::from_fn(|i| (masses[i] + 0.5 * weights[i]) / (total + weights[i]))
+    }
+
+    /// How much the values at or below t count.
+    fn masses<const L: usize>(&self, at: &[At<L>], values: &[f64; L]) -> [f64; L] {
         let mut mass = [0.0; L];
         for ((scores, masses), at) in self.folds.iter().zip(at) {
             for point in 0..L {
                 mass[point] += masses[scores.partition_point(|&score| at.value(point, score) <= values[point])];
             }
         }
-        mass.map(|m| (m + 0.5) / (self.units + 1.0))
+        mass
     }
 }
 
@@ -57,6 +68,11 @@ impl GroupBelow {
         let enough = |s: &&Scores| s.units >= OWN_DISTRIBUTION;
         let own = |s: &Option<Scores>| s.as_ref().filter(enough).map(Scores::below);
         GroupBelow { pooled: pooled.below(), groups: groups.iter().map(own).collect() }
+    }
+
+    /// Of all rows together.
+    pub(crate) fn pooled(&self) -> &Below {
+        &self.pooled
     }
 
     /// P(y ≤ t) at each of L points, whose groups are given where there are groups.

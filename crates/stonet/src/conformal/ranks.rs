@@ -16,7 +16,7 @@ pub(crate) use crate::conformal::search::At;
 use crate::rows::{Level, Side};
 
 /// (1−α)(n+1) is a whole number in arithmetic where it is not quite one in floating point.
-const ROUNDING: f64 = 1e-9;
+pub(super) const ROUNDING: f64 = 1e-9;
 
 /// ⌈(1−α)(n+1)⌉, the rank of the upper end among n scores; nothing if it exceeds n.
 pub fn conformal_rank(n: usize, level: Level) -> Option<usize> {
@@ -167,8 +167,8 @@ impl Scores {
         conformal_rank(self.mass() as usize, level).map(|rank| rank as f64)
     }
 
-    /// Of all scores.
-    fn mass(&self) -> f64 {
+    /// How much all scores count together.
+    pub fn mass(&self) -> f64 {
         self.signed.iter().map(Sorted::mass).sum()
     }
 
@@ -190,7 +190,7 @@ impl Scores {
     }
 
     /// The scores that decide about these ends, fold by fold: absolute, signed, or signed with their signs changed.
-    fn folds_for(&self, side: Side) -> Vec<Sorted> {
+    pub(super) fn folds_for(&self, side: Side) -> Vec<Sorted> {
         match side {
             Side::Both => self.absolute.clone(),
             Side::Upper => self.signed.clone(),
@@ -286,8 +286,25 @@ pub(crate) mod reference {
 
     /// Lower and upper end at one point, where `at[k]` is μ_k and the scales above and below it.
     pub(crate) fn ends(scores: &Scores, at: &[[f64; 3]], level: Level, side: Side) -> (f64, f64) {
+        ends_at(scores, at, scores.rank(level), side)
+    }
+
+    /// The same at a point of this weight, where scores have weights: the smallest value at which Σ w_i over the scores
+    /// below reaches (1 − α)(Σ w_i + w).
+    pub(crate) fn weighted_ends(
+        scores: &Scores,
+        at: &[[f64; 3]],
+        weight: f64,
+        level: Level,
+        side: Side,
+    ) -> (f64, f64) {
+        let needed = level.get() * (scores.mass() + weight) - 1e-9;
+        ends_at(scores, at, (needed <= scores.mass()).then_some(needed), side)
+    }
+
+    fn ends_at(scores: &Scores, at: &[[f64; 3]], needed: Option<f64>, side: Side) -> (f64, f64) {
         let folds = scores.folds_for(side);
-        let upper = |sign: f64| scores.rank(level).map_or(f64::INFINITY, |needed| end(&folds, at, sign, needed));
+        let upper = |sign: f64| needed.map_or(f64::INFINITY, |needed| end(&folds, at, sign, needed));
         match side {
             Side::Both => (-upper(-1.0), upper(1.0)),
             Side::Upper => (f64::NEG_INFINITY, upper(1.0)),

@@ -26,6 +26,8 @@ pub(crate) struct Search {
     alone: Option<f64>,
     /// The mass; none where there is less.
     needed: Option<f64>,
+    /// Of all scores.
+    total: f64,
     /// Mean mass of a score.
     unit: f64,
 }
@@ -178,7 +180,20 @@ impl Search {
             _ => None,
         };
         let lists = if alone.is_some() { Vec::new() } else { sorted.iter().map(|f| List::new(f, share)).collect() };
-        Search { lists, alone, needed, unit: total / rows as f64 }
+        Search { lists, alone, needed, total, unit: total / rows as f64 }
+    }
+
+    /// The same where every point needs a mass of its own, which is about `needed`.
+    pub(super) fn of_each(sorted: Vec<Sorted>, needed: f64) -> Self {
+        let total: f64 = sorted.iter().map(Sorted::mass).sum();
+        let rows: usize = sorted.iter().map(|f| f.values.len()).sum();
+        let lists = sorted.iter().map(|f| List::new(f, needed / total)).collect();
+        Search { lists, alone: None, needed: None, total, unit: total / rows as f64 }
+    }
+
+    /// Of all scores.
+    pub(super) fn total(&self) -> f64 {
+        self.total
     }
 
     /// The ends at the points; `places` is room for one number per list and point.
@@ -188,11 +203,25 @@ impl Search {
         if let Some(score) = self.alone {
             return from_fn(|point| at[0].value(point, score));
         }
+        self.find_each(at, &[needed; L], places)
+    }
+
+    /// The ends at points of which each needs a mass of its own; infinite where there is less.
+    #[inline(always)]
+    pub(super) fn find_each<const L: usize>(
+        &self,
+        at: &[At<L>],
+        needed: &[f64; L],
+        places: &mut [[usize; L]],
+    ) -> [f64; L] {
         let masses = self.cut(at, &self.guess(at, needed), places);
         // Loops instead of closures, which would not be compiled for the chosen instruction set.
-        let mut ends = [0.0; L];
+        let mut ends = [f64::INFINITY; L];
         for point in 0..L {
-            let mut mass = masses[point];
+            let (needed, mut mass) = (needed[point], masses[point]);
+            if needed > self.total {
+                continue;
+            }
             if (needed - mass).abs() > NEAR * self.unit || mass.is_nan() {
                 mass = self.bracket(at, point, needed, places);
             }
@@ -206,7 +235,7 @@ impl Search {
 
     /// About the ends.
     #[inline(always)]
-    fn guess<const L: usize>(&self, at: &[At<L>], needed: f64) -> [f64; L] {
+    fn guess<const L: usize>(&self, at: &[At<L>], needed: &[f64; L]) -> [f64; L] {
         // The mass below v is about linear in v, in each list around its own end.
         let (mut guess, mut slope) = ([0.0; L], [0.0; L]);
         for (list, at) in self.lists.iter().zip(at).filter(|(l, _)| l.count > 0) {
@@ -227,7 +256,7 @@ impl Search {
             }
             for point in 0..L {
                 // In front of the score that makes the mass enough.
-                let step = (needed - 0.5 * self.unit - about[point]) * per_mass[point];
+                let step = (needed[point] - 0.5 * self.unit - about[point]) * per_mass[point];
                 guess[point] += if step.is_finite() { step } else { 0.0 };
             }
         }
@@ -376,7 +405,7 @@ mod tests {
     use super::*;
     use crate::base::Seed;
     use crate::conformal::ranks::Scores;
-    use crate::conformal::ranks::reference::ends;
+    use crate::conformal::ranks::reference::{ends, weighted_ends};
     use crate::rows::{Level, Side};
     use proptest::prelude::*;
     use rand::RngExt;
@@ -418,6 +447,10 @@ mod tests {
             let mut places = vec![[0]; at.len()];
             for side in [Side::Both, Side::Lower, Side::Upper] {
                 prop_assert_eq!(scores.search(level, side).ends(&mut points(&at), &mut places), [ends(&scores, &at, level, side)]);
+                for weight in [1e-9, 0.3, 1.0, 7.0, 90.0] {
+                    let found = scores.weighted(level, side).ends(&mut points(&at), &[weight], &mut places);
+                    prop_assert_eq!(found, [weighted_ends(&scores, &at, weight, level, side)]);
+                }
             }
         }
     }

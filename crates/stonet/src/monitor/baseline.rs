@@ -189,6 +189,14 @@ impl Baseline {
         self.distance.rows()
     }
 
+    /// How many of the counted rows are of each class, where rows have classes.
+    pub fn class_counts(&self) -> Option<Vec<f64>> {
+        let [Histogram { cells: Cells::Classes(classes), filled }] = &self.targets[..] else { return None };
+        let mut counts = vec![0.0; *classes];
+        filled.iter().for_each(|&(class, rows)| counts[class] += rows as f64);
+        Some(counts)
+    }
+
     /// How many columns of inputs it knows.
     pub fn columns(&self) -> usize {
         self.columns.len()

@@ -36,6 +36,10 @@ impl<'a> ClassMonitor<'a> {
         logits: bool,
         settings: MonitorSettings,
     ) -> Result<Self> {
+        if head.adapted().is_some() {
+            let why = "a monitor compares new rows with these; watch the head as it was before, or fit on new rows";
+            return Err(Error::IsAdapted { why });
+        }
         let baseline = baseline.filter(|b| b.targets.len() == 1 && b.outputs.is_some() == logits);
         let answers = answers(head, baseline, settings.alarm)?;
         let inputs = inputs(head.classes(), baseline, settings.alarm)?;

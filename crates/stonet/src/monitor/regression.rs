@@ -45,6 +45,10 @@ pub struct RegressionMonitor<'a> {
 impl<'a> RegressionMonitor<'a> {
     /// Begins to watch a head that was fitted with or without a baseline.
     pub fn new(head: &'a FittedRegressor, baseline: Option<&'a Baseline>, settings: MonitorSettings) -> Result<Self> {
+        if head.adapted().is_some() {
+            let why = "a monitor compares new rows with these; watch the head as it was before, or fit on new rows";
+            return Err(Error::IsAdapted { why });
+        }
         let folds = FoldScorer::new(head);
         let past = folds.as_ref().and_then(FoldScorer::past);
         let baseline = baseline.filter(|b| b.targets.len() == head.outputs());

@@ -9,7 +9,7 @@ use super::{eve, stacks};
 /// The intervals of a head by their definition.
 pub(super) fn expected(fitted: &FittedRegressor, rows: &RegressionInputs<'_>, level: Level, side: Side) -> Intervals {
     match (fitted.stacks(), fitted.eve()) {
-        (Some(model), _) => stacks(model, rows, level, side),
+        (Some(model), _) => stacks(model, fitted.adapted().map(|a| &a.ratio), rows, level, side),
         (_, Some(model)) => eve(model, rows.features, level, side),
         _ => unreachable!(),
     }

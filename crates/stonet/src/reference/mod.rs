@@ -12,8 +12,8 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, concatenate};
 
 use crate::calibration::skip::Base;
 use crate::calibration::{IsotonicOvr, SkipModel};
-use crate::conformal::ranks::reference::ends;
-use crate::conformal::{LabelPart, RowScore, SetScores};
+use crate::conformal::ranks::reference::{ends, weighted_ends};
+use crate::conformal::{LabelPart, Ratio, RowScore, SetScores};
 use crate::eve::{Estimate, EveIntervals, LayerVariance};
 use crate::linalg::dense::matmul;
 use crate::network::Likelihood;
@@ -99,8 +99,16 @@ fn ends_of_group(stack: &FittedStack, at: &[[f64; 3]], group: Option<f64>, level
 
 /// P(y ≤ t) of stacks at a value per row and target: the share of all values μ_k + V s_k at or below t, with one half
 /// for the new row.
-fn stacks_below(stacks: &[FittedStack], rows: &RegressionInputs<'_>, values: ArrayView2<'_, f64>) -> Array2<f64> {
+///
+/// With weights of rows, each value counts by its own, and the new row by one half of w(x).
+fn stacks_below(
+    stacks: &[FittedStack],
+    ratio: Option<&Ratio>,
+    rows: &RegressionInputs<'_>,
+    values: ArrayView2<'_, f64>,
+) -> Array2<f64> {
     let (x, mut out) = (rows.features, Array2::zeros(values.dim()));
+    let own_weight = ratio.map(|ratio| weights(ratio, rows));
     for (j, stack) in stacks.iter().enumerate() {
         let models: Vec<_> = stack.folds().iter().map(|f| fold(f, x, &rows.said(j))).collect();
         for r in 0..x.nrows() {
@@ -113,15 +121,32 @@ fn stacks_below(stacks: &[FittedStack], rows: &RegressionInputs<'_>, values: Arr
                 let under = scores.iter().zip(&weights).filter(|(v, _)| value(**v) <= values[[r, j]]);
                 mass += under.map(|(_, weight)| weight).sum::<f64>();
             }
-            out[[r, j]] = (mass + 0.5) / (scores.units() as f64 + 1.0);
+            let (weight, all) = match &own_weight {
+                Some(weights) => (weights[r], scores.mass()),
+                None => (1.0, scores.units() as f64),
+            };
+            out[[r, j]] = (mass + 0.5 * weight) / (all + weight);
         }
     }
     out
 }
 
-/// Predictions and ends of stacks, one per target.
-fn stacks(stacks: &[FittedStack], rows: &RegressionInputs<'_>, level: Level, side: Side) -> Intervals {
+/// w(x) of every row: the columns of a ratio are the features, then the network's predictions.
+fn weights(ratio: &Ratio, rows: &RegressionInputs<'_>) -> Array1<f64> {
+    let all = rows.prediction.map_or(rows.features.to_owned(), |d| concatenate![Axis(1), rows.features, d]);
+    ratio.at(all.view())
+}
+
+/// Predictions and ends of stacks, one per target; by weights of rows where there is a ratio.
+fn stacks(
+    stacks: &[FittedStack],
+    ratio: Option<&Ratio>,
+    rows: &RegressionInputs<'_>,
+    level: Level,
+    side: Side,
+) -> Intervals {
     let x = rows.features;
+    let own_weight = ratio.map(|ratio| weights(ratio, rows));
     let mut out = [(); 3].map(|()| Array2::zeros((x.nrows(), stacks.len())));
     for (j, stack) in stacks.iter().enumerate() {
         let said = rows.said(j);
@@ -129,7 +154,10 @@ fn stacks(stacks: &[FittedStack], rows: &RegressionInputs<'_>, level: Level, sid
         for r in 0..x.nrows() {
             let at: Vec<[f64; 3]> = models.iter().map(|fold| fold.each_ref().map(|column| column[r])).collect();
             let centre = at.iter().map(|a| a[0]).sum::<f64>() / at.len() as f64;
-            let (lower, upper) = ends_of_group(stack, &at, rows.within.map(|w| w[r]), level, side);
+            let (lower, upper) = match &own_weight {
+                Some(weights) => weighted_ends(stack.scores(), &at, weights[r], level, side),
+                None => ends_of_group(stack, &at, rows.within.map(|w| w[r]), level, side),
+            };
             let crossed = side == Side::Both;
             out[0][[r, j]] = centre;
             out[1][[r, j]] = if crossed { lower.min(centre) } else { lower };

@@ -16,7 +16,7 @@ use crate::conformal::{LabelPart, SetBy, SetRule, SetScore};
 use crate::eve::{Estimate, EveIntervals};
 use crate::linalg::simd::{InstructionSet, forced};
 use crate::network::{Activation, Layer, StoNet};
-use crate::regression::{FittedRegressor, Kind, PostStoNetRegressor, StoNetSettings};
+use crate::regression::{Adapt, FittedRegressor, Kind, PostStoNetRegressor, StoNetSettings};
 use crate::rows::{
     ClassInputs, ClassOutput, ClassRows, Dataset, InputKind, Intervals, Level, OwnKind, PredictInterval,
     RegressionInputs, RegressionRows, Scaling, Side, Within,
@@ -187,7 +187,7 @@ fn distributions_agree(fitted: &FittedRegressor, rows: &RegressionInputs<'_>, wh
     // Away from the values themselves, where rounding decides.
     let values = quantiles[2].mapv(|q| q + 0.123);
     let expected = match (fitted.stacks(), fitted.eve()) {
-        (Some(model), _) => stacks_below(model, rows, values.view()),
+        (Some(model), _) => stacks_below(model, fitted.adapted().map(|a| &a.ratio), rows, values.view()),
         (_, Some(model)) => {
             let [mean, sd] = eve_moments(model, x);
             ((&values - &mean) / sd).mapv(crate::base::normal::cdf)
@@ -203,7 +203,8 @@ fn distributions_agree(fitted: &FittedRegressor, rows: &RegressionInputs<'_>, wh
     assert!(common[1].iter().zip(&common[2]).all(|(least, most)| least < most), "{what}");
     assert!(fitted.cdf(rows, &[f64::NAN]).is_err() && fitted.cdf_at(rows, values.t()).is_err() == (x.nrows() > 2));
     let all = fitted.quantiles(rows, &fitted.equally_likely()).unwrap();
-    assert!(all.iter().flatten().all(|q| q.is_finite()), "{what}");
+    let finite = all.iter().flatten().all(|q| q.is_finite());
+    assert!(finite || fitted.adapted().is_some(), "{what}");
     let ascending = |pair: &[Array2<f64>]| pair[0].iter().zip(&pair[1]).all(|(a, b)| a <= b);
     assert!(all.windows(2).all(ascending), "{what}");
 }
@@ -275,6 +276,37 @@ fn groups_have_ranks_of_their_own() {
         let rows = sample.calibration(2, true).with_within(&within, &numbers).unwrap();
         let fitted = quick(kind, vec![5], vec![0.01]).fit(&rows, Seed::new(2), &|_, _| true).unwrap();
         same_as_the_definition(&fitted, 2, &format!("{kind} within groups"));
+    }
+}
+
+/// Rows that come from elsewhere: the far ones of them have infinite intervals, and all others those of the definition.
+#[test]
+fn weights_of_rows_rank_them() {
+    let (sample, mut new) = (rows(150, 1), rows(75, 3));
+    new.features.column_mut(0).mapv_inplace(|v| v + 0.8);
+    for (kind, targets, prediction) in
+        [(Kind::Stack, 1, true), (Kind::Fast, 2, true), (Kind::CvPlus, 1, false), (Kind::Split, 2, true)]
+    {
+        let calibration = sample.calibration(targets, prediction);
+        let head = quick(kind, vec![5], vec![0.01]).fit(&calibration, Seed::new(2), &|_, _| true).unwrap();
+        let mut from = RegressionInputs::new(new.features.view()).unwrap();
+        if prediction {
+            from = from.with_prediction(new.prediction.slice(s![.., ..targets])).unwrap();
+        }
+        let known = crate::conformal::Ratio::tilt(&[0.3, 0.0, 0.0, 1.0, 0.2]).unwrap();
+        for ratio in [None, Some(known)] {
+            let adapt = Adapt { ratio, ..Adapt::default() };
+            let fitted = adapt.regression(&head, Some(&calibration), &from, &|_, _| true).unwrap();
+            let what = format!("{kind} {targets} adapted, known ratio: {}", adapt.ratio.is_some());
+            let adapted = fitted.adapted().unwrap();
+            assert!(!adapted.ratio.terms().is_empty() && adapted.effective_rows < adapted.rows as f64, "{what}");
+            same_as_the_definition(&fitted, targets, &what);
+            let at = fitted.intervals(&from, adapted.level, Side::Both).unwrap();
+            let infinite = |i: &usize| at.upper.row(*i).iter().any(|v| v.is_infinite());
+            assert_eq!((0..at.upper.nrows()).filter(infinite).count(), adapted.infinite, "{what}");
+            let json = serde_json::to_string(&fitted).unwrap();
+            assert_eq!(serde_json::from_str::<FittedRegressor>(&json).unwrap(), fitted, "{what}");
+        }
     }
 }
 

@@ -22,7 +22,10 @@ impl PostStoNetRegressor {
         let (features, groups, own) = (rows.features().ncols(), rows.groups().is_some(), rows.own());
         let within = rows.within().map(|(within, _)| within.clone());
         let time = rows.order().map(|order| InOrder { gap: order.gap(), by: None });
-        Ok(Parts { settings, features, groups, within, own, time, updated: None, model, kappa_paths }.ready())
+        let (updated, adapted, rows) = (None, None, None);
+        let parts =
+            Parts { settings, features, groups, within, own, time, updated, model, adapted, rows, kappa_paths };
+        Ok(parts.ready())
     }
 
     /// The settings in effect for so many rows: κ that are not set are those of the kind.

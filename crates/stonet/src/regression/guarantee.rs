@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Adaptive, FittedRegressor, InOrder, Kind, LevelTracks, Updated};
+use super::{Adapted, Adaptive, FittedRegressor, InOrder, Kind, LevelTracks, Updated};
 use crate::conformal::{cv_plus_guarantee, rows_needed};
 use crate::rows::Level;
 
@@ -34,6 +34,9 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
         );
         return Guarantee { coverage: None, text };
     };
+    if let Some(adapted) = &fitted.adapted {
+        return shifted(fitted, adapted, level, folds);
+    }
     if let Some(adapted) = fitted.level_tracks().filter(|a| a.track(level).is_some()) {
         return over_time(adapted, level);
     }
@@ -163,6 +166,39 @@ fn over_time(adapted: &LevelTracks, level: Level) -> Guarantee {
         adapted.told(level),
     );
     Guarantee { coverage: None, text }
+}
+
+/// What holds for rows from elsewhere, of which P(y | x) is that of the calibration rows.
+fn shifted(fitted: &FittedRegressor, adapted: &Adapted, level: Level, folds: usize) -> Guarantee {
+    let percent = |v: f64| format!("{:.1} %", 100.0 * v);
+    let same = "if y given the inputs is distributed as in the calibration rows and the network was not trained on them";
+    let infinite = "Rows that are too unlike the calibration rows have infinite intervals.";
+    let n = adapted.rows;
+    let text = match (fitted.settings.kind, adapted.known) {
+        (Kind::Split, true) => format!(
+            "At least {} for a new row whose density is the given ratio times that of the calibration rows, {same} (weighted split conformal, n = {n} rows). {infinite}",
+            percent(level.get())
+        ),
+        (Kind::Split, false) => format!(
+            "Approximately {} for new rows like those that it was adapted to, {same} (weighted split conformal, n = {n} rows): at least that, less half of the mean absolute error of the estimated ratio, which is not known. {infinite}",
+            percent(level.get())
+        ),
+        (_, known) => {
+            let bound = (2.0 * level.get() - 1.0).max(0.0);
+            let words = match known {
+                true => "For a new row whose density is the given ratio times that of the calibration rows",
+                false => "With the true ratio, which is only estimated,",
+            };
+            format!(
+                "Approximately {}, {same} (weighted CV+, n = {n}, {folds} folds). {words} at least {} less the expected largest share of all weights in one fold is proven, here about {}; with folds of single rows (JAW) nothing would be taken off. {infinite}",
+                percent(level.get()),
+                percent(bound),
+                percent(adapted.largest_fold)
+            )
+        }
+    };
+    let exact = adapted.known && fitted.settings.kind == Kind::Split;
+    Guarantee { coverage: exact.then_some(level.get()), text }
 }
 
 /// What holds within groups. Rows of a group are exchangeable with a new row of it whatever the other groups are, so a

@@ -4,6 +4,7 @@
 //! **Rows that the network was trained on void every guarantee.** Its errors on them are too small, and so are the
 //! intervals.
 
+mod adapt;
 mod estimate;
 mod eve;
 mod eve_plan;
@@ -20,8 +21,12 @@ mod variance;
 mod widths;
 mod within;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use adapt::KeptRows;
+pub use adapt::{Adapt, Adapted};
 pub use eve::Select;
 pub(crate) use folds::{Counted, FoldScorer};
 pub use guarantee::{Guarantee, seen_in_training};
@@ -128,6 +133,10 @@ pub struct FittedRegressor {
     time: Option<InOrder>,
     updated: Option<Updated>,
     model: Model,
+    /// The weights of rows, where they come from elsewhere than the calibration rows.
+    adapted: Option<Adapted>,
+    /// The calibration rows, where they were to be kept.
+    kept: Option<Arc<KeptRows>>,
     kappa_paths: Vec<TuningCurve>,
     scorers: Kept<Asked>,
     /// Terms of the learned scale, by target.
@@ -170,6 +179,10 @@ struct Parts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     updated: Option<Updated>,
     model: Model,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    adapted: Option<Adapted>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rows: Option<KeptRows>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kappa_paths: Vec<TuningCurve>,
 }
@@ -207,6 +220,7 @@ impl TryFrom<Parts> for FittedRegressor {
             }
         }
         p.kappa_paths.iter().try_for_each(TuningCurve::check)?;
+        check_adapted(&p)?;
         let stonet = &mut p.settings.stonet;
         if p.settings.kind == Kind::Paper && stonet.kappas() == StoNetSettings::default().kappas() {
             // Earlier versions kept the default list here and used the paper's; the path has what was used.
@@ -220,16 +234,58 @@ impl TryFrom<Parts> for FittedRegressor {
 impl Parts {
     /// Ready to predict, with nothing computed yet.
     fn ready(self) -> FittedRegressor {
-        let Parts { settings, features, groups, within, own, time, updated, model, kappa_paths } = self;
-        let (scorers, widths) = (Kept::default(), Kept::default());
-        FittedRegressor { settings, features, groups, within, own, time, updated, model, kappa_paths, scorers, widths }
+        FittedRegressor {
+            settings: self.settings,
+            features: self.features,
+            groups: self.groups,
+            within: self.within,
+            own: self.own,
+            time: self.time,
+            updated: self.updated,
+            model: self.model,
+            adapted: self.adapted,
+            kept: self.rows.map(Arc::new),
+            kappa_paths: self.kappa_paths,
+            scorers: Kept::default(),
+            widths: Kept::default(),
+        }
     }
+}
+
+/// Fails where kept rows or the weights of an adapted head do not belong to it.
+fn check_adapted(p: &Parts) -> Result<()> {
+    if let Some(rows) = &p.rows {
+        let rows = rows.rows()?;
+        if rows.features().ncols() != p.features {
+            return Err(Error::Inconsistent { what: "the rows that a head keeps have another number of features" });
+        }
+    }
+    let Some(adapted) = &p.adapted else { return Ok(()) };
+    let wrong = Err(Error::Inconsistent { what: "the weights of an adapted head do not belong to its scores" });
+    let Model::Stacks(stacks) = &p.model else { return wrong };
+    let weights = |s: &FittedStack| s.scores.signed().flat_map(|(_, w)| w.unwrap_or_default().to_vec()).all(|w| w >= 0.0);
+    let weighted = |s: &FittedStack| s.functions() == 0 && s.scores.grouped() && weights(s) && s.scores.mass() > 0.0;
+    let alone = p.within.is_none() && !p.groups && p.time.is_none() && p.updated.is_none();
+    let plain = alone && stacks.iter().all(weighted);
+    let predicted = if stacks.iter().any(FittedStack::needs_prediction) { stacks.len() } else { 0 };
+    if plain { adapted.check(p.features + predicted) } else { wrong }
 }
 
 impl From<FittedRegressor> for Parts {
     fn from(f: FittedRegressor) -> Self {
-        let FittedRegressor { settings, features, groups, within, own, time, updated, model, kappa_paths, .. } = f;
-        Parts { settings, features, groups, within, own, time, updated, model, kappa_paths }
+        Parts {
+            settings: f.settings,
+            features: f.features,
+            groups: f.groups,
+            within: f.within,
+            own: f.own,
+            time: f.time,
+            updated: f.updated,
+            model: f.model,
+            adapted: f.adapted,
+            rows: f.kept.map(Arc::unwrap_or_clone),
+            kappa_paths: f.kappa_paths,
+        }
     }
 }
 

@@ -20,7 +20,11 @@ impl FittedRegressor {
         }
         match &self.model {
             Model::Eve { intervals, .. } => eve_plan::plan(intervals, range, asked),
-            Model::Stacks(stacks) => lower::plan(stacks, self.features, (range, self.level_tracks()), asked),
+            Model::Stacks(stacks) => {
+                let ratio = self.adapted.as_ref().map(|a| &a.ratio);
+                let ranking = lower::Ranking { tracks: self.level_tracks(), ratio };
+                lower::plan(stacks, self.features, range, ranking, asked)
+            }
         }
     }
 

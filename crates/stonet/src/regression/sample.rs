@@ -148,8 +148,10 @@ impl UncalibratedRegressor {
         let stacks = models.into_iter().zip(scores).enumerate();
         let stacks = stacks.map(|(target, (model, scores))| FittedStack::split(model, scores, of_target(target)));
         let model = Model::Stacks(stacks.collect());
-        let (groups, time, updated) = (false, None, None);
-        Ok(Parts { settings, features, groups, within, own, time, updated, model, kappa_paths }.ready())
+        let (groups, time, updated, adapted, rows) = (false, None, None, None, None);
+        let parts =
+            Parts { settings, features, groups, within, own, time, updated, model, adapted, rows, kappa_paths };
+        Ok(parts.ready())
     }
 }
 

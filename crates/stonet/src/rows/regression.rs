@@ -106,6 +106,12 @@ impl<'a> RegressionRows<'a> {
         self.y.nrows()
     }
 
+    /// The rows without their targets, as those that are predicted for; groups are left out.
+    pub(crate) fn inputs(&self) -> RegressionInputs<'a> {
+        let RegressionRows { features, prediction, own, .. } = *self;
+        RegressionInputs { features, prediction, own, within: None, conditional: None }
+    }
+
     /// n × p.
     pub fn features(&self) -> ArrayView2<'a, f64> {
         self.features

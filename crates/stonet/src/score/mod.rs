@@ -11,6 +11,7 @@ mod kernels;
 mod memory;
 mod op;
 mod plan;
+mod ranked;
 mod scorer;
 mod sets;
 mod tile;

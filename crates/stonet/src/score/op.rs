@@ -271,6 +271,8 @@ pub enum Op {
         scores: Arc<Scores>,
         /// The same by group, where ends cover within groups.
         within: Option<GroupScores>,
+        /// w(x), one column, where the scores have weights of the same function and rows are ranked among them by theirs.
+        weight: Option<Node>,
         /// 1 − α.
         level: Level,
         /// Which ends are finite.
@@ -299,6 +301,8 @@ pub enum Op {
         scores: Arc<Scores>,
         /// The same by group, where groups have distributions of their own.
         within: Option<GroupScores>,
+        /// w(x), one column, where the scores have weights of the same function.
+        weight: Option<Node>,
         /// t, one column.
         value: Node,
     },
@@ -389,16 +393,16 @@ impl Op {
             Op::Normalise { of, otherwise, .. } => vec![*of, *otherwise],
             Op::Join(parts) => parts.clone(),
             Op::Members { folds, top, .. } => folds.iter().copied().chain(*top).collect(),
-            Op::Below { folds, within, value, .. } => {
+            Op::Below { folds, within, weight, value, .. } => {
                 let group = within.as_ref().map(|w| w.of);
-                folds.iter().flatten().copied().chain([*value]).chain(group).collect()
+                folds.iter().flatten().copied().chain([*value]).chain(group).chain(*weight).collect()
             }
             Op::NormalBelow { mean, sd, value } => vec![*mean, *sd, *value],
             Op::Bounded { of, value, .. } => vec![*of, *value],
             Op::Conditional { fold, centre, of, .. } => fold.iter().copied().chain([*centre, *of]).collect(),
-            Op::Ends { folds, centre, within, .. } => {
+            Op::Ends { folds, centre, within, weight, .. } => {
                 let group = within.as_ref().map(|w| w.of);
-                folds.iter().flatten().copied().chain([*centre]).chain(group).collect()
+                folds.iter().flatten().copied().chain([*centre]).chain(group).chain(*weight).collect()
             }
         }
     }

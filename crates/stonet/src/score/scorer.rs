@@ -16,6 +16,7 @@ use crate::base::{Error, Result};
 use crate::conformal::Cutoffs;
 use crate::conformal::below::GroupBelow;
 use crate::conformal::own::GroupEnds;
+use crate::conformal::weighted::WeightedEnds;
 
 /// Rows that one thread takes at a time.
 pub(crate) const BLOCK: usize = 1024;
@@ -65,6 +66,7 @@ pub(super) enum Prepared {
     /// Factors and first tiles of the parts of a sum.
     Sum(Vec<(f64, usize)>),
     Ends(Box<GroupEnds>),
+    Weighted(Box<WeightedEnds>),
     Cutoffs(Box<Cutoffs>),
     Below(Box<GroupBelow>),
     /// Per group of classes, how many smaller scores leave a class out.
@@ -87,6 +89,9 @@ impl Scorer {
                 }
                 Op::Sum { parts, .. } => {
                     Prepared::Sum(parts.iter().map(|(f, n)| (*f, memory.places[n.index()].tiles.start)).collect())
+                }
+                Op::Ends { scores, weight: Some(_), level, side, .. } => {
+                    Prepared::Weighted(Box::new(scores.weighted(*level, *side)))
                 }
                 Op::Ends { scores, within, level, side, .. } => {
                     let groups = within.as_ref().map_or(&[][..], |w| &w.scores);

@@ -8,19 +8,14 @@ use super::kernels::{self, LANES, NARROW_ZERO, Narrow, Tile, ZERO};
 use super::memory::{Memory, Place};
 use super::op::Op;
 use super::plan::{Node, Plan};
+use super::ranked::{Ranked, TOGETHER};
 use super::scorer::{Prepared, Scorer, Step};
 use super::sets::RowRoom;
 use crate::base::normal;
-use crate::conformal::below::GroupBelow;
-use crate::conformal::own::GroupEnds;
-use crate::conformal::ranks::{At, Ends};
+use crate::conformal::ranks::At;
 use crate::linalg::elementwise::exp_in_place;
-use crate::linalg::simd::dispatch;
 use crate::rows::Side;
 use crate::sparse::Clamp;
-
-/// Rows whose ends are searched for at once; they divide a tile.
-const TOGETHER: usize = 8;
 
 /// Room for the values of one tile.
 #[derive(Debug)]
@@ -29,11 +24,11 @@ pub(super) struct Room {
     narrow: Vec<Narrow>,
     scratch: Vec<Tile>,
     /// μ_k and the scales above and below it, of all rows.
-    folds: Vec<[Tile; 3]>,
+    pub(super) folds: Vec<[Tile; 3]>,
     /// The same of some rows, and where their ends were found in the scores of each fold.
-    at: Vec<At<TOGETHER>>,
-    again: Vec<At<TOGETHER>>,
-    found: Vec<[usize; TOGETHER]>,
+    pub(super) at: Vec<At<TOGETHER>>,
+    pub(super) again: Vec<At<TOGETHER>>,
+    pub(super) found: Vec<[usize; TOGETHER]>,
     pub(super) row: RowRoom,
 }
 
@@ -208,12 +203,16 @@ impl Room {
         let of = |node: &Node| scorer.place(node.index());
         let to = scorer.place(step.value);
         match op {
-            Op::Ends { folds, centre, side, within, .. } => {
-                let Prepared::Ends(search) = &step.prepared else { return };
+            Op::Ends { folds, centre, side, within, weight, .. } => {
                 let centre = self.column(of(centre), 0);
-                let groups = within.as_ref().map(|w| self.column(of(&w.of), 0));
+                let by = match (&step.prepared, within, weight) {
+                    (Prepared::Weighted(search), _, Some(w)) => Ranked::Weighted(search, self.column(of(w), 0)),
+                    (Prepared::Ends(search), Some(w), _) => Ranked::Groups(search, self.column(of(&w.of), 0)),
+                    (Prepared::Ends(search), None, _) => Ranked::Together(search.pooled()),
+                    _ => return,
+                };
                 self.load_folds(scorer, folds);
-                self.ends((search, groups.as_ref()), (*side == Side::Both).then_some(&centre), &to.tiles, rows);
+                self.ends(&by, (*side == Side::Both).then_some(&centre), &to.tiles, rows);
             }
             Op::Conditional { fold, centre, of: functions, side, .. } => {
                 let Prepared::Cutoffs(cutoffs) = &step.prepared else { return };
@@ -230,12 +229,13 @@ impl Room {
                     self.wide[to.tiles.start + 1][row] = upper;
                 }
             }
-            Op::Below { folds, value, within, .. } => {
+            Op::Below { folds, value, within, weight, .. } => {
                 let Prepared::Below(below) = &step.prepared else { return };
                 let value = self.column(of(value), 0);
                 let groups = within.as_ref().map(|w| self.column(of(&w.of), 0));
+                let weights = weight.as_ref().map(|w| self.column(of(w), 0));
                 self.load_folds(scorer, folds);
-                self.below((below, groups.as_ref()), &value, to.tiles.start, rows);
+                self.below((below, groups.as_ref(), weights.as_ref()), &value, to.tiles.start, rows);
             }
             Op::NormalBelow { mean, sd, value } => {
                 for column in 0..to.tiles.len() {
@@ -268,79 +268,6 @@ impl Room {
         }
     }
 
-    /// Both ends of the first `rows` rows, each by its group. At low levels the ends of different folds can cross; a
-    /// centre that is given lies between them.
-    fn ends(
-        &mut self,
-        (search, groups): (&GroupEnds, Option<&Tile>),
-        centre: Option<&Tile>,
-        to: &Range<usize>,
-        rows: usize,
-    ) {
-        self.found.resize(self.folds.len(), [0; TOGETHER]);
-        for first in (0..rows).step_by(TOGETHER) {
-            let mut ends = [(0.0, 0.0); TOGETHER];
-            match groups {
-                None => {
-                    self.load_at(first);
-                    find_ends(&mut ends, search.pooled(), &mut self.at, &mut self.found);
-                }
-                Some(groups) => self.ends_by_group(search, from_fn(|i| groups[first + i]), first, &mut ends),
-            }
-            for (row, (mut lower, mut upper)) in (first..).zip(ends) {
-                if let Some(centre) = centre {
-                    (lower, upper) = (lower.min(centre[row]), upper.max(centre[row]));
-                }
-                self.wide[to.start][row] = lower;
-                self.wide[to.start + 1][row] = upper;
-            }
-        }
-    }
-
-    /// P(y ≤ t) of the first `rows` rows, each by its group.
-    fn below(&mut self, (below, groups): (&GroupBelow, Option<&Tile>), value: &Tile, to: usize, rows: usize) {
-        for first in (0..rows).step_by(TOGETHER) {
-            self.load_at(first);
-            let some: [f64; TOGETHER] = from_fn(|i| value[first + i]);
-            let groups = groups.map(|groups| from_fn(|i| groups[first + i]));
-            self.wide[to][first..first + TOGETHER].copy_from_slice(&below.at(&self.at, &some, groups));
-        }
-    }
-
-    /// Copies μ_k and the scales of all folds together.
-    fn load_folds(&mut self, scorer: &Scorer, folds: &[[Node; 3]]) {
-        let mut columns = std::mem::take(&mut self.folds);
-        columns.clear();
-        let column = |node: &Node| self.column(scorer.place(node.index()), 0);
-        columns.extend(folds.iter().map(|fold| fold.each_ref().map(column)));
-        self.folds = columns;
-    }
-
-    /// What the folds predict at the next rows from `first` on. Lanes behind the last row repeat it.
-    fn load_at(&mut self, first: usize) {
-        let some = |tile: &Tile| from_fn(|i| tile[first + i]);
-        self.at.clear();
-        self.at.extend(self.folds.iter().map(|[m, above, below]| At::new(some(m), some(above), some(below))));
-    }
-
-    /// The ends of some rows, one group after the other.
-    fn ends_by_group(
-        &mut self,
-        search: &GroupEnds,
-        groups: [f64; TOGETHER],
-        first: usize,
-        ends: &mut [(f64, f64); TOGETHER],
-    ) {
-        for lane in 0..TOGETHER {
-            if groups[..lane].contains(&groups[lane]) {
-                continue;
-            }
-            self.load_at(first);
-            let own = search.ends(groups[lane], &mut self.at, &mut self.again, &mut self.found);
-            (lane..TOGETHER).filter(|&l| groups[l] == groups[lane]).for_each(|l| ends[l] = own[l]);
-        }
-    }
-
     /// Columns in, columns out, in double precision.
     fn map(&mut self, from: &Place, to: &Place, work: impl FnOnce(&[Tile], &mut [Tile])) {
         let (x, out) = apart(&mut self.wide, &from.tiles, &to.tiles);
@@ -363,19 +290,6 @@ fn conditional_ends(cutoff: f64, [mean, above, below]: [f64; 3], side: Side) -> 
         Side::Lower => (mean - scale(cutoff, [below, above]), f64::INFINITY),
     }
 }
-
-/// The ends at some rows.
-#[inline(always)]
-fn find_ends_body<const FMA: bool>(
-    out: &mut [(f64, f64); TOGETHER],
-    search: &Ends,
-    at: &mut [At<TOGETHER>],
-    found: &mut [[usize; TOGETHER]],
-) {
-    *out = search.ends(at, found);
-}
-
-dispatch! { fn find_ends(out: &mut [(f64, f64); TOGETHER], search: &Ends, at: &mut [At<TOGETHER>], found: &mut [[usize; TOGETHER]]) = find_ends_body }
 
 fn add(sum: &mut Tile, x: &Tile) {
     sum.iter_mut().zip(x).for_each(|(s, x)| *s += x);

@@ -11,6 +11,7 @@ use crate::seen::Known;
 
 impl Fit {
     pub(super) fn labels(&self, console: &Console) -> Result<(Model, Summary)> {
+        self.check_keep_rows()?;
         let post = self.label_settings()?;
         let (rows, total) = self.label_rows(console)?;
         if !rows.by_name {

@@ -77,6 +77,10 @@ pub struct Fit {
     /// fitted]
     #[arg(long, value_name = "KIND")]
     interval: Option<Kind>,
+    /// Regression: keep the calibration rows in the head, so that `stonet adapt` needs no other file; the head grows by their
+    /// size
+    #[arg(long)]
+    keep_rows: bool,
     /// Fit this many randomly drawn rows without keeping the others in memory. Regression then needs `split` intervals
     /// and reads the other rows again to calibrate them; classification does not use the other rows [default: 200000 of
     /// a folder, all of a file]
@@ -269,6 +273,13 @@ impl Fit {
             Some((column, _)) => fitted.ordered_by(column),
             None => fitted,
         };
+        let fitted = match self.keep_rows {
+            true => fitted.keeping(&calibration).map_err(|e| match e {
+                stonet::Error::Adapt { why } => Error::flag("--keep-rows", format!("is for heads that can be adapted: {why}")),
+                e => e.into(),
+            })?,
+            false => fitted,
+        };
         if rows.prediction.is_none() && matches!(post.kind, Kind::Stack | Kind::Fast | Kind::Split) {
             console.note("without --prediction the network itself is no member of the stack");
         }
@@ -296,6 +307,7 @@ impl Fit {
     }
 
     fn classification(&self, level: Option<Level>, console: &Console) -> Result<(Model, Summary)> {
+        self.check_keep_rows()?;
         let wanted = self.class_settings(level)?;
         let (rows, total) = self.class_rows(console)?;
         let calibration = rows.calibration()?;
@@ -338,6 +350,12 @@ impl Fit {
         let baseline = self.kept(|seed| Baseline::of_classes(&calibration, seed));
         let model = Model { kind, labels: Some(rows.classes.clone()), level, baseline, ..model };
         Ok((model, Summary { fingerprint, ..summary }))
+    }
+
+    /// Fails where rows are to be kept that nothing needs.
+    fn check_keep_rows(&self) -> Result<()> {
+        let why = "is for --task regression; classifiers are adapted by the shares of their classes, which the head keeps";
+        if self.keep_rows { Err(Error::flag("--keep-rows", why)) } else { Ok(()) }
     }
 
     /// The settings of a file, or the default ones, and those that the file names.

@@ -190,6 +190,7 @@ impl ProbabilityCovariance {
     /// The covariance on the rows that the classifier was fitted on; [`Error::NoInterval`] says why where an interval
     /// would not be honest.
     pub fn fit(fitted: &FittedClassifier, rows: &ClassRows<'_>, wald: Wald) -> Result<Self> {
+        fitted.check_as_fitted("intervals of probabilities are for these; fit them for the head as it was before")?;
         Error::check((0.0..=1.0).contains(&wald.training), "training", wald.training, "from 0 to 1")?;
         if rows.classes() != fitted.classes() {
             return Err(Error::shape("classes of the calibration rows", fitted.classes(), rows.classes()));

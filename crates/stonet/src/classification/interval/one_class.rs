@@ -45,6 +45,7 @@ impl OneClass {
     /// The information on the rows that the classifier was fitted on. Beyond 20 classes it is refused, because no
     /// method covered in simulations (`docs/results/class-intervals` in the repository).
     pub fn fit(fitted: &FittedClassifier, rows: &ClassRows<'_>, wald: Wald) -> Result<Self> {
+        fitted.check_as_fitted("intervals of probabilities are for these; fit them for the head as it was before")?;
         Self::of_classes(fitted, rows, wald, MAX_CLASSES)
     }
 

@@ -134,10 +134,10 @@ impl FittedClassifier {
     /// The prediction set of every row at the level; the seed is for randomised scores.
     pub fn sets(&self, inputs: &ClassInputs<'_>, level: Level, seed: Seed) -> Result<PredictionSets> {
         let sets = self.need_sets()?;
-        let own = self.probabilities(inputs)?;
-        let top: Vec<usize> = own.outer_iter().map(crate::metrics::top_class).collect();
+        let top = self.classify(inputs)?.to_vec();
         let p = match sets.models.is_empty() {
-            true => vec![own],
+            // The scores are those of the fit, whatever shares the classes have now.
+            true => vec![self.as_fitted().probabilities(inputs)?],
             false => sets.models.iter().map(|m| m.probabilities(inputs)).collect::<Result<_>>()?,
         };
         sets.scores.sets(&p.iter().map(|p| p.view()).collect::<Vec<_>>(), Some(&top), level, seed)

@@ -10,7 +10,7 @@ use ndarray::{ArrayView1, s};
 use super::shape::{Factor, Shape};
 use super::{FittedStack, FoldModel, Member, OwnWidth, ScaleModel, Scaled};
 use crate::base::Result;
-use crate::conformal::ConditionalScores;
+use crate::conformal::{ConditionalScores, Ratio, Term};
 use crate::regression::{LevelTracks, Way};
 use crate::rows::{Level, OwnKind, Side};
 use crate::score::{
@@ -34,11 +34,21 @@ const FAR: f64 = 4.0;
 /// Sizes of weights, in units of the target, that single precision can hold with all their digits.
 const SINGLE_RANGE: std::ops::Range<f64> = 1e-25..1e25;
 
+/// What changes the ranks of scores after the fit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ranking<'a> {
+    /// Levels that follow their misses over time.
+    pub tracks: Option<&'a LevelTracks>,
+    /// Weights of rows by their inputs.
+    pub ratio: Option<&'a Ratio>,
+}
+
 /// Predictions of all targets, ends at every level, quantiles and probabilities.
 pub(crate) fn plan(
     stacks: &[FittedStack],
     features: usize,
-    (range, adapted): (Option<(f64, f64)>, Option<&LevelTracks>),
+    range: Option<(f64, f64)>,
+    ranking: Ranking<'_>,
     asked: &Asked,
 ) -> Result<Plan> {
     let mut b = Builder::within(range);
@@ -50,7 +60,9 @@ pub(crate) fn plan(
         b.output(Quantity::Prediction { target }, centre, 0, true);
         let (scores, within) = (Arc::new(stack.scores.clone()), stack.by_group(&mut b));
         let conditional = stack.conditional.clone().map(Arc::new);
-        let around = Around { folds: &folds, centre, scores: &scores, within: &within, conditional, adapted };
+        let weight = ranking.ratio.map(|ratio| inputs.weight(&mut b, ratio, centre));
+        let tracks = ranking.tracks;
+        let around = Around { folds: &folds, centre, scores: &scores, within: &within, weight, conditional, tracks };
         for (number, &level) in asked.levels.iter().enumerate() {
             let each = asked.each(level, stacks.len())?;
             let (ends, finite) = around.ends(&mut b, each, asked.side);
@@ -67,7 +79,8 @@ pub(crate) fn plan(
             values.push(b.pick(all, [target]));
         }
         for (number, value) in values.into_iter().enumerate() {
-            let below = Op::Below { folds: folds.clone(), scores: scores.clone(), within: within.clone(), value };
+            let (scores, within) = (scores.clone(), within.clone());
+            let below = Op::Below { folds: folds.clone(), scores, within, weight, value };
             let below = b.probability(below, value);
             b.output(Quantity::Below { target, number }, below, 0, true);
         }
@@ -104,9 +117,10 @@ struct Around<'a> {
     centre: Node,
     scores: &'a Arc<Scores>,
     within: &'a Option<GroupScores>,
+    weight: Option<Node>,
     conditional: Option<Arc<ConditionalScores>>,
     /// Levels that follow their misses over time.
-    adapted: Option<&'a LevelTracks>,
+    tracks: Option<&'a LevelTracks>,
 }
 
 impl Around<'_> {
@@ -117,16 +131,17 @@ impl Around<'_> {
             let of = b.port(Port::Functions, scores.columns());
             return (b.wide(Op::Conditional { fold: self.folds[0], centre, of, scores, level, side }, 2), false);
         }
-        let (folds, within) = (self.folds.to_vec(), self.within.clone());
-        // Adapted levels are of intervals with two ends.
-        let way = self.adapted.filter(|_| side == Side::Both).and_then(|a| a.way(level));
+        let (folds, within, weight) = (self.folds.to_vec(), self.within.clone(), self.weight);
+        // Levels that follow their misses are of intervals with two ends.
+        let way = self.tracks.filter(|_| side == Side::Both).and_then(|tracks| tracks.way(level));
         let (scores, level) = match way {
             Some(Way::Level(level)) => (self.scores.clone(), level),
             Some(Way::Shifted(by)) => (Arc::new(self.scores.shifted(by)), level),
             None => (self.scores.clone(), level),
         };
-        let finite = scores.bounds(level);
-        (b.wide(Op::Ends { folds, centre, scores, within, level, side }, 2), finite)
+        // A row with a large weight has no finite end.
+        let finite = weight.is_none() && scores.bounds(level);
+        (b.wide(Op::Ends { folds, centre, scores, within, weight, level, side }, 2), finite)
     }
 }
 
@@ -204,6 +219,29 @@ impl Inputs {
             b.pick(all, [self.target])
         };
         Port::own(kind).iter().map(column).collect()
+    }
+
+    /// The weight w(x) of a row: columns of a ratio are the features and then the network's predictions.
+    fn weight(self, b: &mut Builder, ratio: &Ratio, otherwise: Node) -> Node {
+        let mut parts = Vec::new();
+        for (port, width, columns) in [
+            (Port::Features, self.features, 0..self.features),
+            (Port::Prediction, self.targets, self.features..self.features + self.targets),
+        ] {
+            let terms: Vec<&Term> = ratio.terms().iter().filter(|t| columns.contains(&t.column)).collect();
+            if !terms.is_empty() {
+                let of = b.port(port, width);
+                let clamped = b.clamp(of, terms.iter().map(|t| t.clamp(t.column - columns.start)).collect(), false);
+                let mut sum = Sparse::default();
+                sum.push(terms.iter().map(|t| t.coefficient).enumerate(), 0.0);
+                parts.push((1.0, b.combine(clamped, sum, false)));
+            }
+        }
+        let exponent = match parts.is_empty() {
+            true => b.constant(otherwise, &[ratio.intercept()]),
+            false => b.sum(parts, ratio.intercept()),
+        };
+        b.op(Op::Exp { of: exponent, low: -Ratio::LARGEST, high: Ratio::LARGEST })
     }
 
     /// The middle of the network's own quantiles.

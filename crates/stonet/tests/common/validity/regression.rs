@@ -1,14 +1,15 @@
 //! What one fit of a regression covers: intervals at two levels and on each side, all targets at once, quantiles,
 //! P(y ≤ t), groups and functions, and a split that rows have joined.
 
+use stonet::conformal::Ratio;
 use stonet::metrics::covered;
-use stonet::regression::UpdateSettings;
+use stonet::regression::{Adapt, UpdateSettings};
 use stonet::rows::Within;
 use stonet::score::Asked;
 use stonet::{FittedRegressor, Intervals, Kind, Level, PostStoNetRegressor, RegressionInputs, RegressionRows};
 use stonet::{Result, Seed, Side};
 
-use super::worlds::{FUNCTION_MEANS, GROUPS, Rows, World, all_of, share_of};
+use super::worlds::{FUNCTION_MEANS, GROUPS, Parts, Rows, TILT, World, all_of, share_of};
 use super::{NEW_ROWS, Share};
 
 const LEVELS: [f64; 2] = [0.8, 0.9];
@@ -18,7 +19,9 @@ const PIT: [f64; 2] = [0.1, 0.9];
 
 /// All shares of one replication.
 pub fn shares(world: &World, kind: Kind, seed: Seed) -> Result<Vec<Share>> {
-    let (rows, new) = (world.draw(world.rows, seed.child(0)), world.draw(NEW_ROWS, seed.child(1)));
+    let tilted = world.parts == Parts::Tilted;
+    let elsewhere = World { moved: if tilted { TILT } else { 0.0 }, ..*world };
+    let (rows, new) = (world.draw(world.rows, seed.child(0)), elsewhere.draw(NEW_ROWS, seed.child(1)));
     let (within, numbers) = match &rows.names {
         Some(names) => {
             let (within, numbers) = Within::learn(&[names])?;
@@ -35,8 +38,15 @@ pub fn shares(world: &World, kind: Kind, seed: Seed) -> Result<Vec<Share>> {
         _ => Vec::new(),
     };
     let inputs = inputs(&new, &codes)?;
+    let fitted = match tilted {
+        true => {
+            let adapt = Adapt { ratio: Some(Ratio::tilt(&[TILT])?), ..Adapt::default() };
+            adapt.regression(&fitted, Some(&data), &inputs, &|_, _| true)?
+        }
+        false => fitted,
+    };
     let mut found = Judged { world, fitted: &fitted, new: &new, inputs }.all()?;
-    if kind == Kind::Split && within.is_none() && rows.units.is_none() && rows.functions.is_none() {
+    if kind == Kind::Split && !tilted && within.is_none() && rows.units.is_none() && rows.functions.is_none() {
         let head = updated(&fitted, &world.draw(world.rows, seed.child(3)))?;
         let mut joined = Vec::new();
         Judged { world, fitted: &head, new: &new, inputs }.side(0.9, Side::Both, &mut joined)?;
@@ -236,7 +246,8 @@ impl Judged<'_> {
         let half = units.map_or(0.0, |m| 0.5 / (m + 1.0));
         let kind = self.fitted.settings().kind;
         // Bounds cut the distribution, and parts of the rows have distributions of their own.
-        let whole = self.new.names.is_none() && self.new.functions.is_none() && !self.world.bounded;
+        let parted = self.new.names.is_some() || self.new.functions.is_some() || self.world.parts == Parts::Tilted;
+        let whole = !parted && !self.world.bounded;
         let proven = kind == Kind::Split && whole;
         for p in PIT {
             for above in [false, true] {

@@ -98,6 +98,12 @@ pub const REGRESSIONS: &[R] = &[
     R { target: Target::Rounded(1.0), ..parted("within three groups, whole numbers", Parts::Within, 200) },
     parted("functions", Parts::Functions, 200),
     R { target: Target::Rounded(1.0), ..parted("functions, whole numbers", Parts::Functions, 200) },
+    R { noise: Noise::Growing, ..parted("new rows tilted, true weights", Parts::Tilted, 300) },
+    R {
+        noise: Noise::Growing,
+        target: Target::Rounded(1.0),
+        ..parted("new rows tilted, true weights, whole numbers", Parts::Tilted, 300)
+    },
 ];
 
 const fn c(name: &'static str) -> C {
@@ -140,6 +146,7 @@ fn kinds(world: &R) -> Vec<Kind> {
     let has_place = |kind: &Kind| match (kind, world.parts) {
         (Kind::Split, _) => true,
         (_, Parts::Functions) => false,
+        (Kind::Paper | Kind::Cv, Parts::Tilted) => false,
         // Eve's law has no ranks within groups, and no place for the network's own uncertainty.
         (Kind::Paper | Kind::Cv, parts) => {
             parts != Parts::Within && !matches!(world.prediction, Prediction::WithSd | Prediction::WithQuantiles)

@@ -88,7 +88,12 @@ pub enum Parts {
     Within,
     /// Two overlapping groups and a weight.
     Functions,
+    /// New rows whose first feature is larger, and a head that is adapted by the true ratio of densities.
+    Tilted,
 }
+
+/// How much larger the first feature of new rows is: their density is exp(TILT · x) times a constant and that of others.
+pub const TILT: f64 = 0.8;
 
 /// How rows are drawn.
 #[derive(Debug, Clone, Copy)]
@@ -103,6 +108,8 @@ pub struct World {
     pub outputs: usize,
     pub prediction: Prediction,
     pub parts: Parts,
+    /// Added to the first feature.
+    pub moved: f64,
     /// Whether the target is known to be at least 0.
     pub bounded: bool,
     pub symmetric: bool,
@@ -119,6 +126,7 @@ pub const PLAIN: World = World {
     outputs: 1,
     prediction: Prediction::Good,
     parts: Parts::None,
+    moved: 0.0,
     bounded: false,
     symmetric: false,
 };
@@ -213,6 +221,7 @@ impl World {
             Features::Grid => f64::from(rng.random_range(-1..=1)),
             _ => normal(rng),
         });
+        x.column_mut(0).mapv_inplace(|v| v + self.moved);
         for k in 0..self.features {
             match self.x {
                 Features::Copies if k >= self.features / 2 => {
