@@ -21,7 +21,7 @@ JOINED = {
     "SECURITY.md": "SECURITY.md",
 }
 # Pages without others in their tab: an empty column of navigation helps nobody.
-ALONE = ("index.md", "start.md", "choose.md")
+ALONE = ("index.md", "start.md", "choose.md", "results/README.md")
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
 FENCE = re.compile(r"^ {0,3}(```|~~~)")
 
@@ -41,6 +41,8 @@ def on_page_markdown(markdown, page, config, files):
     name = page.file.src_uri
     if name in ALONE:
         page.meta["hide"] = ["navigation"]
+    if name.startswith("howto/") and name != "howto/index.md":
+        page.meta["hide"] = ["toc"]  # one heading; the room is for code
     place = {v: k for k, v in JOINED.items()}.get(name) or f"docs/{name}"
     lines, fenced = [], False
     for line in markdown.split("\n"):
