@@ -81,7 +81,9 @@ fn regression() -> Desk {
     desk.write("houses.csv", cut(&houses(400, 1), &[0, 1, 2, 3, 13]));
     desk.run("train houses.csv --task regression --target price --keep id --hidden 12,6 --epochs 20 -o network.onnx --hold-out x.csv=0.1");
     let keep = "id,region,urban,coastal,new,median,q05,q95,mean,sigma,price";
-    for (i, name) in ["validation", "test", "new", "labelled", "may", "june", "live", "later", "recent"].iter().enumerate() {
+    for (i, name) in
+        ["validation", "test", "new", "labelled", "may", "june", "live", "later", "recent"].iter().enumerate()
+    {
         desk.write("rows.csv", houses(260, 10 + i as u64));
         for ending in ["csv", "parquet"] {
             desk.run(&format!("features network.onnx rows.csv --keep {keep} --with-inputs -o {name}.{ending}"));
@@ -108,7 +110,7 @@ fn classes() -> Desk {
         let mut text = "z0,z1,f0,f1,label\n".to_owned();
         for _ in 0..600 {
             let (a, b) = (z(), z());
-            let label = if 1.5 * a + z() > 0.0 { "spam" } else { "mail" };
+            let label = if 4.0 * a + z() > 0.0 { "spam" } else { "mail" };
             writeln!(text, "0,{:.5},{a:.5},{b:.5},{label}", 6.0 * a).unwrap();
         }
         desk.write(&format!("{name}.csv"), text);
@@ -143,7 +145,8 @@ fn others() -> Desk {
     let mut text = "z_cat,z_dog,y_cat,y_dog\n".to_owned();
     for _ in 0..400 {
         let (a, b) = (z(), z());
-        writeln!(text, "{:.5},{:.5},{},{}", 4.0 * a, 4.0 * b, u8::from(a + z() > 0.0), u8::from(b + z() > 0.0)).unwrap();
+        writeln!(text, "{:.5},{:.5},{},{}", 4.0 * a, 4.0 * b, u8::from(a + z() > 0.0), u8::from(b + z() > 0.0))
+            .unwrap();
     }
     desk.write("validation.csv", text);
     for part in ["", "test_"] {
@@ -164,7 +167,7 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let target = to.join(path.file_name().unwrap());
-        if path.is_dir() { copy(&path, &target) } else { drop(std::fs::copy(&path, &target).unwrap()) }
+        if path.is_dir() { copy(&path, &target) } else { assert!(std::fs::copy(&path, &target).is_ok()) }
     }
 }
 

@@ -80,7 +80,9 @@ print(json.dumps({"version": sys.version.split()[0], "executable": sys.executabl
 impl Doctor {
     pub fn run(self, console: &Console) -> Result<()> {
         // The Python package runs this inside of its interpreter, which is the one to ask.
-        let this = std::env::current_exe().ok().filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python")));
+        let this = std::env::current_exe()
+            .ok()
+            .filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python")));
         let python = this.into_iter().chain(["python3".into(), "python".into()]).find_map(|program| ask(&program));
         let named = std::env::var_os("ORT_DYLIB_PATH").filter(|p| !p.is_empty()).map(PathBuf::from);
         let onnxruntime = Onnxruntime {

@@ -126,7 +126,9 @@ impl Predict {
         match &model.head {
             // No monitor takes many labels.
             Head::Labels(_) => console.next(format_args!("stonet evaluate {head} FILE, once the answers are known")),
-            _ => console.next(format_args!("stonet monitor {head} {} --unlabelled --state watch.json", path(&self.rows))),
+            _ => {
+                console.next(format_args!("stonet monitor {head} {} --unlabelled --state watch.json", path(&self.rows)))
+            }
         }
         Ok(())
     }
