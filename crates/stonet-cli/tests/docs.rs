@@ -108,9 +108,9 @@ fn classes() -> Desk {
     for (i, name) in ["validation", "test", "new", "labelled"].iter().enumerate() {
         let mut z = normal(50 + i as u64);
         let mut text = "z0,z1,f0,f1,label\n".to_owned();
-        for _ in 0..600 {
+        for _ in 0..1500 {
             let (a, b) = (z(), z());
-            let label = if 4.0 * a + z() > 0.0 { "spam" } else { "mail" };
+            let label = if 2.0 * a + z() > 0.0 { "spam" } else { "mail" };
             writeln!(text, "0,{:.5},{a:.5},{b:.5},{label}", 6.0 * a).unwrap();
         }
         desk.write(&format!("{name}.csv"), text);
@@ -197,6 +197,7 @@ fn every_command_of_the_documents_runs() {
             if !one_story {
                 place = tempfile::tempdir().unwrap();
             }
+            let mut trail = Vec::new();
             for line in &block {
                 if NOT_RUN.iter().any(|(part, _)| line.contains(part)) {
                     continue;
@@ -217,10 +218,11 @@ fn every_command_of_the_documents_runs() {
                     .output()
                     .unwrap();
                 let said = String::from_utf8_lossy(&done.stderr).into_owned();
+                trail.push(format!("$ {line}\n{}", String::from_utf8_lossy(&done.stdout)));
                 // 1 is an alarm, a wish that cannot be promised, or a condition that is not met: rows are made up.
                 let judged = ["monitor ", "control ", "--require"].iter().any(|part| line.contains(part));
                 let good = done.status.code() == Some(0) || judged && done.status.code() == Some(1);
-                assert!(good, "{name}: {line}\n{said}");
+                assert!(good, "{name}: {line}\n{said}{}", trail.join("\n"));
                 ran += 1;
             }
         }
