@@ -13,6 +13,10 @@ lint:
     cargo fmt --all --check
     cargo clippy --release --workspace --all-targets -- -D warnings
 
+# The site of all pages, into target/site.
+site:
+    bash scripts/site.sh
+
 # Everything that a change must pass.
 ci:
     bash .ci/run

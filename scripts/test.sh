@@ -29,6 +29,8 @@ cd bindings/python
 "$env/bin/mypy"
 "$env/bin/pytest" --quiet tests
 "$env/bin/pytest" --quiet --doctest-modules --pyargs stonet
+# The notebooks of the site, run again and compared.
+PATH="$env/bin:$PATH" "$env/bin/python" ../../scripts/notebooks.py --check
 # Each engine in a process of its own: tests/conftest.py says why. pytest fails where it finds no test, so what cannot run is left out here.
 if [ -z "${STONET_ENGINES:-}" ]; then
     echo "STONET_ENGINES is not set: nothing ran on Spark and Ray"

@@ -13,6 +13,7 @@ use stonet::base::{PARTS, Recording};
 use stonet_compare::files;
 
 use crate::error::{Error, Result};
+use crate::narrow::narrow;
 use crate::stdout::visible;
 use crate::{failure, stages, stdout};
 
@@ -117,7 +118,7 @@ impl Console {
     pub fn result<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> Result<()> {
         match self.json {
             true => stdout::say(&files::pretty(value)),
-            false => stdout::say(&visible(&text())),
+            false => stdout::say(&narrow(&visible(&text()))),
         }
     }
 
@@ -147,6 +148,13 @@ impl Console {
     pub fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
             eprintln!("note: {}", visible(&text.to_string()));
+        }
+    }
+
+    /// The command that comes next, on standard error, for people alone.
+    pub fn next(&self, command: impl std::fmt::Display) {
+        if !self.quiet && !self.json {
+            eprintln!("next: {}", visible(&command.to_string()));
         }
     }
 

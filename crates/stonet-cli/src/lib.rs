@@ -8,6 +8,7 @@ mod error;
 mod stages;
 mod stdout;
 mod failure;
+mod narrow;
 mod console;
 mod numbers;
 mod args;
@@ -34,7 +35,6 @@ use console::Console;
 #[command(
     name = "stonet",
     version,
-    arg_required_else_help = true,
     after_help = "Workflow: train (or your own network) -> features -> fit -> evaluate -> predict or export -> monitor. Example: `stonet demo`.\n\nExit codes: 0 done, 1 a required threshold was missed, a wish cannot be promised or a monitor raised an alarm, 2 error, 130 stopped by Ctrl-C. With --json an error is a JSON object on standard output as well."
 )]
 struct Cli {
@@ -47,6 +47,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(commands::demo::Demo),
+    Doctor(commands::doctor::Doctor),
     Train(commands::train::Train),
     Features(commands::features::Features),
     Fit(commands::fit::Fit),
@@ -78,6 +79,7 @@ enum Outcome {
 fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
     match command {
         Command::Demo(c) => c.run(console)?,
+        Command::Doctor(c) => c.run(console)?,
         Command::Train(c) => c.run(console)?,
         Command::Features(c) => c.run(console)?,
         Command::Fit(c) => c.run(console)?,
@@ -99,9 +101,28 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// What the program says that is called without a command. The exit code is that of a wrong call, so that a script which
+/// has lost its arguments does not go on.
+const WELCOME: &str = "\
+Honest intervals and calibrated probabilities for a network you already have.
+
+  stonet demo --quick
+      shows it on generated data, in seconds
+  stonet fit validation.csv --task regression --prediction prediction --target y -o head.stonet
+      learns from rows that the network was not trained on: its last hidden layer, its prediction, the answer
+  stonet evaluate head.stonet test.csv --report report.html
+      judges the intervals on other rows
+
+All commands: `stonet --help`. Without a network: `stonet train --help`. For bug reports: `stonet doctor`.
+";
+
 /// Runs the command line, the program's name first, and returns the exit code: 0 done, 1 a required threshold was
 /// missed or a monitor raised an alarm, 2 error, 130 stopped by Ctrl-C.
 pub fn run(arguments: Vec<OsString>) -> u8 {
+    if arguments.len() <= 1 {
+        eprint!("{WELCOME}");
+        return 2;
+    }
     report::remember(&arguments);
     let json = arguments.iter().skip(1).take_while(|a| *a != "--").any(|a| a == "--json");
     let parsed = numbers::negative_allowed(Cli::command()).try_get_matches_from(arguments);

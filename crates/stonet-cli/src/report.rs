@@ -14,6 +14,7 @@ use stonet_report::{About, Better, Column, Comparison, Method, Score, Unit, whol
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::stdout::quoted;
 
 /// The arguments that this program was called with.
 static COMMAND: OnceLock<Vec<String>> = OnceLock::new();
@@ -26,11 +27,7 @@ pub fn remember(arguments: &[OsString]) {
 
 /// The page's origin: this command line, this version.
 pub fn about(title: impl Into<String>, settings: Value) -> About {
-    let quoted = |text: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);
-        if !text.is_empty() && text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
-    };
-    let words = COMMAND.get().into_iter().flatten().cloned().map(quoted);
+    let words = COMMAND.get().into_iter().flatten().map(|word| quoted(word));
     let command = ["stonet".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ");
     About {
         title: title.into(),

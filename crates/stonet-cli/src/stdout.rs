@@ -1,7 +1,8 @@
-//! Standard output, and text that is safe to show on a terminal.
+//! Standard output, and text that is safe to show on a terminal or to give to a shell.
 
 use std::borrow::Cow;
 use std::io::Write;
+use std::path::Path;
 
 use crate::error::Result;
 
@@ -37,13 +38,30 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     shown.into()
 }
 
+/// Text as a shell takes it for one word: in quotes where it would read it otherwise.
+pub fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// A path as a shell takes it.
+pub fn path(path: &Path) -> String {
+    quoted(&path.display().to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_are_shown_and_the_rest_is_kept() {
+    fn control_characters_are_shown_and_the_rest_is_kept_and_quoted_for_a_shell() {
         assert_eq!(visible("größe\t1 °C\n"), "größe\t1 °C\n");
+        assert_eq!(quoted("größe,b-1"), "größe,b-1");
+        assert_eq!((quoted("f*"), quoted("it's"), quoted("")), ("'f*'".into(), "'it'\\''s'".into(), "''".into()));
         assert_eq!(visible("a\u{1b}[31m\u{7}b\u{9b}0m\r\u{202e}c"), "a\\u{1b}[31m\\u{7}b\\u{9b}0m\\u{d}\\u{202e}c");
     }
 }

@@ -39,7 +39,8 @@ pub use rows::{
     RegressionRows, Side,
 };
 
-/// The code of the repository's front page is compiled with the tests.
+/// The code of the repository's first pages is compiled with the tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../../../docs/start.md")]
 struct FrontPage;

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::report;
 use crate::rows::{Source, hints, number_groups};
 use crate::seen::Known;
+use crate::stdout::{path, quoted};
 
 /// Compare every interval method on a table of numbers: 40 % train a network, 40 % calibrate, 20 % test
 ///
@@ -100,6 +101,11 @@ impl Benchmark {
             report::write(path, &comparison_report(&report::benchmark(summary), &[], &about), console)?;
         }
         let whole = Report { summary, protocol: &protocol };
-        console.publish(&whole, &whole.text(), "benchmark", Vec::new(), &self.out)
+        console.publish(&whole, &whole.text(), "benchmark", Vec::new(), &self.out)?;
+        let (data, target) = (path(&self.data), quoted(&self.target));
+        console.next(format_args!(
+            "stonet train {data} --task regression --target {target} -o network.onnx --hold-out validation.csv=0.4 --hold-out test.csv=0.2"
+        ));
+        Ok(())
     }
 }

@@ -16,6 +16,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::{ClassFile, Part, RegressionFile, Source};
 use crate::seen::{Known, SeenArg};
+use crate::stdout::path;
 use crate::{output, report};
 
 /// Compare every method on rows that the network was not trained on: fit on the validation rows, judge on the test rows
@@ -173,6 +174,10 @@ impl Compare {
         match &self.out {
             Some(out) => console.publish(&compared, &text, "compare", Vec::new(), out),
             None => console.result(&compared, || text),
-        }
+        }?;
+        let flag = if self.task == Task::Regression { "regression --interval" } else { "classification --method" };
+        let rows = path(&self.validation);
+        console.next(format_args!("stonet fit {rows} --task {flag} NAME … -o head.stonet, with the same columns"));
+        Ok(())
     }
 }

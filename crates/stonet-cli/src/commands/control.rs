@@ -15,6 +15,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::Source;
 use crate::seen::SeenArg;
+use crate::stdout::path;
 use crate::{Outcome, output, report};
 
 /// Make a rule that answers only where the head is sure enough, so that a wish such as precision[spam]>=0.95 is kept
@@ -202,6 +203,10 @@ impl Control {
             curve: &controlled.curve,
         };
         console.result(&summary, || summary.text())?;
+        if rule.is_ok() {
+            let (head, rule) = (path(&self.head), path(&self.output));
+            console.next(format_args!("stonet predict {head} new.csv -o decided.csv --rule {rule}"));
+        }
         Ok(if rule.is_ok() { Outcome::Done } else { Outcome::Missed })
     }
 }

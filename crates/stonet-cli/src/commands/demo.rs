@@ -34,7 +34,7 @@ use crate::report;
 /// y = 2 tanh(2x1 - x2) + 2 tanh(x3 - 2x4) - tanh(2x5) + noise that grows with x1, and fifteen more inputs without
 /// influence.
 #[derive(Args)]
-#[command(after_help = "Example: stonet demo --seed 7 --interval cv+ --out demo")]
+#[command(after_help = "Example: stonet demo --quick --seed 7 --out demo")]
 pub struct Demo {
     /// Kind of interval: stack, cv+, cv, paper, fast, split
     #[arg(long, default_value = "stack")]
@@ -47,6 +47,9 @@ pub struct Demo {
     level: f64,
     #[command(flatten)]
     seed: SeedArg,
+    /// Two networks instead of five: coarser numbers, sooner
+    #[arg(long)]
+    quick: bool,
     /// Where the pictures and the report go
     #[arg(long, default_value = "stonet-out/demo")]
     out: PathBuf,
@@ -60,6 +63,8 @@ const CALIBRATION_ROWS: usize = 500;
 const TEST_ROWS: usize = 1000;
 /// Repetitions: the coverage of one is too noisy to judge by.
 const SETS: u64 = 5;
+/// Repetitions for those in a hurry: as few as give a standard error.
+const QUICK_SETS: u64 = 2;
 const HIDDEN: [usize; 2] = [200, 50];
 const EPOCHS: usize = 300;
 /// Levels of the curve of nominal against actual coverage.
@@ -72,6 +77,8 @@ struct Summary {
     interval: Kind,
     trainer: Algorithm,
     level: f64,
+    /// Networks, each with rows of its own.
+    sets: u64,
     calibration_rows: usize,
     test_rows: usize,
     /// Mean over sets of the network's root mean squared error.
@@ -173,12 +180,13 @@ impl Demo {
         let level = Level::new(self.level)?;
         report::check(self.report.as_deref(), &[])?;
         files::create_dir(&self.out)?;
+        let count = if self.quick { QUICK_SETS } else { SETS };
         let sets: Vec<Set> = console.run("demo", |tick| {
             let set = |i: u64| {
-                tick(i as usize, SETS as usize);
-                self.set(level, Seed::new(self.seed.seed).child(i), &|_, _| tick(i as usize, SETS as usize))
+                tick(i as usize, count as usize);
+                self.set(level, Seed::new(self.seed.seed).child(i), &|_, _| tick(i as usize, count as usize))
             };
-            (0..SETS).map(set).collect::<Result<_>>()
+            (0..count).map(set).collect::<Result<_>>()
         })?;
         let pictures =
             [("intervals.svg".to_owned(), draw_intervals(&sets[0])?), ("levels.svg".to_owned(), draw_levels(&sets)?)];
@@ -188,7 +196,13 @@ impl Demo {
         files.push(page.display().to_string());
         let summary = self.summary(&sets, level, files)?;
         files::write(&page, &self.page(&sets[0], &summary, level)?)?;
-        console.result(&summary, || summary.text())
+        console.result(&summary, || summary.text())?;
+        console.next(format_args!(
+            "open {}; then, with a table of your own: stonet train table.csv --task regression --target y -o network.onnx \
+             --hold-out validation.csv=0.4 --hold-out test.csv=0.2",
+            page.display()
+        ));
+        Ok(())
     }
 
     fn set(&self, level: Level, seed: Seed, tick: Ticker<'_>) -> Result<Set> {
@@ -227,8 +241,9 @@ impl Demo {
         let comparison = Comparison {
             title: "Methods compared".into(),
             lead: format!(
-                "Means over {SETS} networks, each trained on {TRAINING_ROWS} rows of its own, post-processed on {CALIBRATION_ROWS} more \
-                 and judged on another {TEST_ROWS}. The figures above are those of the first."
+                "Means over {} networks, each trained on {TRAINING_ROWS} rows of its own, post-processed on {CALIBRATION_ROWS} more \
+                 and judged on another {TEST_ROWS}. The figures above are those of the first.",
+                summary.sets
             ),
             columns,
             methods: summary.methods.iter().map(method).collect(),
@@ -250,6 +265,7 @@ impl Demo {
             interval: self.interval,
             trainer: self.trainer,
             level: level.get(),
+            sets: sets.len() as u64,
             calibration_rows: CALIBRATION_ROWS,
             test_rows: TEST_ROWS,
             network_train_rmse: mean(sets.iter().map(|s| s.train_rmse).collect()),
@@ -333,11 +349,14 @@ impl Summary {
         }
         let weights = self.weights.map_or(String::new(), |w| format!("weights    {}\n", weights(&w)));
         format!(
-            "Networks 20-{}-{}-1 trained on {TRAINING_ROWS} rows, {SETS} times: root mean squared error {:.2} in training, {:.2} on new rows.\n\
-             Their last hidden layers on {} rows they have not seen give {} % intervals, judged on {} more:\n\n{t}\n\
+            "Networks 20-{}-{}-1 trained on {TRAINING_ROWS} rows, {} times:\n\
+             root mean squared error {:.2} in training, {:.2} on new rows.\n\
+             Their last hidden layers on {} rows they have not seen give {} % intervals,\n\
+             judged on {} more:\n\n{t}\n\
              guarantee  {}\n{weights}figures    {}\n",
             HIDDEN[0],
             HIDDEN[1],
+            self.sets,
             self.network_train_rmse,
             self.network_test_rmse,
             self.calibration_rows,

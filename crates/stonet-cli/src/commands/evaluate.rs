@@ -20,6 +20,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::Source;
 use crate::seen::SeenArg;
+use crate::stdout::path;
 use crate::{Outcome, asked, output, report};
 
 /// Judge a head on rows with known answers that neither it nor the network has seen
@@ -204,6 +205,10 @@ impl Evaluate {
             evaluation,
         };
         console.result(&summary, || format!("{}{}", evaluation.text(), self.outcomes(evaluation)))?;
+        match missed {
+            false => console.next(format_args!("stonet predict {} new.csv -o predictions.csv", path(&self.head))),
+            true => console.next("stonet compare --help: other methods on the same rows"),
+        }
         Ok(if missed { Outcome::Missed } else { Outcome::Done })
     }
 }

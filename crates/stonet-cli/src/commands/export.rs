@@ -13,6 +13,7 @@ use crate::asked::{self, AskedArgs};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::stdout::path;
 
 /// Write a head as an ONNX graph; with --network one file goes from raw inputs to intervals or probabilities
 #[derive(Args)]
@@ -128,7 +129,9 @@ impl Export {
         console.result(&summary, || {
             let (inputs, outputs) = (summary.inputs.join(", "), summary.outputs.join(", "));
             format!("{}: {} bytes\ninputs   {inputs}\noutputs  {outputs}\n", summary.output, summary.bytes)
-        })
+        })?;
+        console.next(format_args!("stonet inspect {}", path(&self.output)));
+        Ok(())
     }
 }
 

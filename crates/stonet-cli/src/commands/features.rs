@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::kept::{self, Copied};
 use crate::rows::{dropped, hints, left_out};
+use crate::stdout::{path, quoted};
 
 /// Rows that are read, run and written before the next ones.
 const BLOCK: usize = 4096;
@@ -176,7 +177,25 @@ impl Features {
             accuracy: labels_right.map(|right| right as f64 / rows_done as f64),
             seconds: begin.elapsed().as_secs_f64(),
         };
-        console.result(&summary, || summary.text())
+        console.result(&summary, || summary.text())?;
+        console.next(self.next(output, &summary.columns));
+        Ok(())
+    }
+
+    /// The command that fits a head on these features.
+    fn next(&self, output: &Path, columns: &[String]) -> String {
+        let target = match &self.keep[..] {
+            [one] => quoted(one),
+            _ if columns.first().is_some_and(|c| c == "label") => "label".into(),
+            _ => "TARGET".into(),
+        };
+        let known = |name: &str| columns.iter().any(|c| c == name);
+        let task = match (known("prediction"), known("z0")) {
+            (true, _) => "regression --inputs 'f*' --prediction prediction",
+            (_, true) => "classification --inputs 'z*'",
+            _ => "regression --inputs 'f*'",
+        };
+        format!("stonet fit {} --task {task} --target {target} -o head.stonet", path(output))
     }
 
     fn preprocess(&self) -> Preprocess {
@@ -435,7 +454,9 @@ fn list_taps(network: &Network, console: &Console) -> Result<()> {
             return format!("{}: no tap was found; name any tensor by --tap\n", network.path().display());
         }
         taps.iter().map(|t| format!("{t}\n")).collect()
-    })
+    })?;
+    console.next(format_args!("stonet features {} rows.csv --keep TARGET -o features.parquet", path(network.path())));
+    Ok(())
 }
 
 impl Summary {

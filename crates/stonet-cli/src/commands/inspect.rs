@@ -11,6 +11,7 @@ use stonet_onnx::Network;
 use super::fit::{ToldAccuracy, class_columns, shown_columns, shown_labels, weights};
 use crate::console::Console;
 use crate::error::Result;
+use crate::stdout::path;
 
 /// Show what is in a head (.stonet) or a network (.onnx)
 #[derive(Args)]
@@ -23,7 +24,13 @@ pub struct Inspect {
 impl Inspect {
     pub fn run(self, console: &Console) -> Result<()> {
         let (value, text) = shown(&self.file)?;
-        console.result(&value, || text)
+        console.result(&value, || text)?;
+        let file = path(&self.file);
+        match self.file.extension().is_some_and(|e| e == "onnx") {
+            true => console.next(format_args!("stonet features {file} rows.csv --keep TARGET -o features.parquet")),
+            false => console.next(format_args!("stonet evaluate {file} test.csv --report report.html")),
+        }
+        Ok(())
     }
 }
 

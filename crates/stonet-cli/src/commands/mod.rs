@@ -6,6 +6,7 @@ pub mod compare;
 pub mod completions;
 pub mod control;
 pub mod demo;
+pub mod doctor;
 pub mod evaluate;
 pub mod export;
 pub mod features;

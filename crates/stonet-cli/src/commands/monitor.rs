@@ -14,6 +14,7 @@ use crate::args::{FORMATS, MissingArg, ReportArg, SeedArg, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::{Batch, ClassFile, RegressionFile, Source};
+use crate::stdout::path;
 use crate::{Outcome, asked, output, report};
 
 /// Watch a head after its deployment: raise an alarm when new rows are no longer like the calibration rows
@@ -227,6 +228,14 @@ impl Monitor {
             monitor: &told,
         };
         console.result(&summary, || told.text(family))?;
+        let (head, state) = (path(&self.head), self.state.as_deref().map_or("watch.json".into(), path));
+        match (alarmed, family) {
+            (false, _) => console.next(format_args!("stonet monitor {head} later.csv --state {state}")),
+            (true, Family::Answers) => {
+                console.next(format_args!("stonet evaluate {head} {} --report report.html", path(&self.rows)))
+            }
+            (true, _) => console.next(format_args!("stonet evaluate {head} FILE, once the answers are known")),
+        }
         Ok(if alarmed { Outcome::Missed } else { Outcome::Done })
     }
 }

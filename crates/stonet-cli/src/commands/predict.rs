@@ -6,13 +6,14 @@ use std::time::Instant;
 use clap::Args;
 use serde::Serialize;
 use stonet::Side;
-use stonet_io::{Model, ModelScorer, score_file};
+use stonet_io::{Head, Model, ModelScorer, score_file};
 
 use crate::args::{FORMATS, WithArg};
 use crate::asked::{self, AskedArgs};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::stdout::path;
 
 /// Predict new rows: intervals in columns `prediction, lower_90, upper_90`, or classes in columns `class, p_<label>`
 ///
@@ -136,6 +137,15 @@ impl Predict {
             rows,
             seconds,
         };
-        console.result(&summary, || format!("{}: {rows} rows in {seconds:.1} s\n", summary.output))
+        console.result(&summary, || format!("{}: {rows} rows in {seconds:.1} s\n", summary.output))?;
+        let head = path(&self.head);
+        match &model.head {
+            // No monitor takes many labels.
+            Head::Labels(_) => console.next(format_args!("stonet evaluate {head} FILE, once the answers are known")),
+            _ => {
+                console.next(format_args!("stonet monitor {head} {} --unlabelled --state watch.json", path(&self.rows)))
+            }
+        }
+        Ok(())
     }
 }

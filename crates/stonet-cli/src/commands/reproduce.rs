@@ -207,7 +207,9 @@ impl Reproduce {
             Experiment::Inconsistency(i) => i.run(console),
             Experiment::Cifar(c) => c.run(console),
             Experiment::Fashion(f) => f.run(console),
-        }
+        }?;
+        console.next("stonet benchmark table.csv --target y: the same methods on a table of your own");
+        Ok(())
     }
 }
 

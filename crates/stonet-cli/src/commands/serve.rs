@@ -107,6 +107,7 @@ impl Serve {
         let started =
             json!({ "schema": "stonet.serve/1", "address": address.to_string(), "url": format!("http://{address}") });
         console.result(&started, || format!("Listening at http://{address}/predict; Ctrl-C ends it.\n"))?;
+        console.next(format_args!("curl -s http://{address}/openapi.json"));
         console::ends_in_order();
         console.compute(|| Ok(server.run(console::stopped)?))
     }

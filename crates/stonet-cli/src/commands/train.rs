@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::kept::{self, Copied};
 use crate::rows::{Source, hints};
+use crate::stdout::{path, quoted};
 
 /// Train a plain network on a table and write it as ONNX
 ///
@@ -106,13 +107,6 @@ impl FromStr for HoldOut {
     }
 }
 
-/// Names for a flag, in quotes where a shell would read them otherwise.
-fn quoted(names: &[String]) -> String {
-    let joined = names.join(",");
-    let plain = |c: char| c.is_alphanumeric() || "_-.,".contains(c);
-    if joined.chars().all(plain) { joined } else { format!("'{}'", joined.replace('\'', "'\\''")) }
-}
-
 fn parse_activation(text: &str) -> std::result::Result<Activation, String> {
     serde_json::from_value(text.into())
         .map_err(|_| format!("there is no activation `{text}`; there are tanh, sigmoid, relu"))
@@ -133,7 +127,7 @@ struct Summary {
     epochs: usize,
     /// On the rows it was trained on, and on those held out: the root mean squared error, or the accuracy.
     scores: Vec<Score>,
-    /// Commands that fit a head on the first rows held out, where there are some and numbers are predicted.
+    /// Commands that fit a head on the first rows held out, where there are some.
     next: Vec<String>,
     seconds: f64,
 }
@@ -245,21 +239,38 @@ impl Train {
             seconds: begin.elapsed().as_secs_f64(),
             training,
         };
-        console.result(&summary, || summary.text())
+        console.result(&summary, || summary.text())?;
+        match &summary.next[..] {
+            [] => console.next(format_args!(
+                "stonet train … --hold-out validation.csv=0.4, which keeps rows to fit a head on; or stonet features {} \
+                 with rows that are not among these",
+                path(&self.output)
+            )),
+            commands => console.next(commands.join("\n      ")),
+        }
+        Ok(())
     }
 
     /// Commands that fit a head on the first rows held out; the network's inputs stand beside its features where they
     /// join by default.
     fn next(&self, rows: &Rows, held: usize) -> Vec<String> {
-        let Some(file) = self.hold_out.first().filter(|_| self.task == Task::Regression) else { return Vec::new() };
-        let (network, path, targets) = (self.output.display(), file.path.display(), quoted(&self.target));
+        let Some(file) = self.hold_out.first() else { return Vec::new() };
+        let (network, rows_of, targets) = (path(&self.output), path(&file.path), quoted(&self.target.join(",")));
+        if self.task == Task::Classification {
+            return vec![
+                format!("stonet features {network} {rows_of} --keep {targets} -o features.parquet"),
+                format!(
+                    "stonet fit features.parquet --task classification --inputs 'z*' --target {targets} -o head.stonet"
+                ),
+            ];
+        }
         let joins = Kind::default().joins_inputs(rows.inputs.len(), held);
         let with = if joins { " --with-inputs" } else { "" };
-        let also = if joins { format!(" --also {}", quoted(&rows.inputs)) } else { String::new() };
+        let also = if joins { format!(" --also {}", quoted(&rows.inputs.join(","))) } else { String::new() };
         // Several outputs are called z0, z1, ….
         let prediction = if self.target.len() == 1 { "prediction" } else { "'z*'" };
         vec![
-            format!("stonet features {network} {path} --keep {targets}{with} -o features.parquet"),
+            format!("stonet features {network} {rows_of} --keep {targets}{with} -o features.parquet"),
             format!(
                 "stonet fit features.parquet --task regression --inputs 'f*'{also} --prediction {prediction} --target {targets} -o head.stonet"
             ),
@@ -431,9 +442,6 @@ impl Summary {
                 _ => String::new(),
             };
             text += &format!("{} rows {of}: {score}\n", s.rows);
-        }
-        if !self.next.is_empty() {
-            text += &format!("next\n  {}\n", self.next.join("\n  "));
         }
         text
     }

@@ -3,6 +3,7 @@
 use stonet_io::{FileError, Place, Problem};
 
 use crate::error::{Error, Result};
+use crate::stdout::quoted;
 
 /// Fails where one of the columns that a flag names is a target.
 pub fn not_targets(flag: &'static str, columns: &[String], targets: &[String]) -> Result<()> {
@@ -99,7 +100,5 @@ fn with_hint(error: Error, hint: impl FnOnce(&FileError) -> Option<String>) -> E
 
 /// Names as a flag takes them: a comma in a name, which would divide it, becomes a `?`, which stands for any character.
 fn list(names: &[String]) -> String {
-    let joined = names.iter().map(|n| n.replace(',', "?")).collect::<Vec<_>>().join(",");
-    let plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
-    if joined.chars().all(plain) { joined } else { format!("'{}'", joined.replace('\'', "'\\''")) }
+    quoted(&names.iter().map(|n| n.replace(',', "?")).collect::<Vec<_>>().join(","))
 }

@@ -85,7 +85,9 @@ impl Fit {
             sample_rows,
             sample_seconds,
         };
-        console.result(&estimated, || estimated.text(&self.rows.display().to_string()))
+        console.result(&estimated, || estimated.text(&self.rows.display().to_string()))?;
+        console.next("the same command without --estimate");
+        Ok(())
     }
 }
 

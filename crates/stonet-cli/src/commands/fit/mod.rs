@@ -31,6 +31,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::seen::Known;
+use crate::stdout::path;
 use accuracy::AccuracyArgs;
 use sampled::Drawn;
 use sets::SetArgs;
@@ -207,7 +208,9 @@ impl Fit {
         stage("writing", || model.save(&self.output))?;
         summary.seconds = begin.elapsed().as_secs_f64();
         summary.warnings.iter().for_each(|w| console.warn(w));
-        console.result(&summary, || summary.text())
+        console.result(&summary, || summary.text())?;
+        console.next(format_args!("stonet evaluate {} test.csv --report report.html", path(&self.output)));
+        Ok(())
     }
 
     /// What is set for intervals: the file of settings, then the flags.
