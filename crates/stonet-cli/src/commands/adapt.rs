@@ -17,6 +17,7 @@ use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::rows::{ClassFile, RegressionFile, Source};
+use crate::stdout::path;
 
 /// Adapt a head to new rows without answers that are unlike its calibration rows
 ///
@@ -87,7 +88,9 @@ impl Adapt {
             }
         };
         Model { head, ..model }.save(&self.output)?;
-        console.result(&summary, || summary.text())
+        console.result(&summary, || summary.text())?;
+        console.next(format_args!("stonet predict {} new.csv -o predictions.csv", path(&self.output)));
+        Ok(())
     }
 
     fn summary(&self, shift: &'static str, (adapted, lines): (Value, String), guarantee: String) -> Summary {
@@ -151,19 +154,25 @@ impl Adapt {
         let mut weights = vec![0.0; features.len()];
         for part in &self.tilt {
             let wrong = |why: String| Error::flag("--tilt", format!("`{part}` {why}"));
-            let (name, weight) =
-                part.rsplit_once('=').ok_or_else(|| wrong("has no weight; write COLUMN=WEIGHT, such as x1=0.5".into()))?;
-            let place = features.iter().position(|f| f == name).ok_or_else(|| {
-                wrong(format!("names no feature of the head; it has {}", features.join(", ")))
-            })?;
-            weights[place] = weight.parse().map_err(|_| wrong(format!("has the weight `{weight}`, which is no number")))?;
+            let (name, weight) = part
+                .rsplit_once('=')
+                .ok_or_else(|| wrong("has no weight; write COLUMN=WEIGHT, such as x1=0.5".into()))?;
+            let place = features
+                .iter()
+                .position(|f| f == name)
+                .ok_or_else(|| wrong(format!("names no feature of the head; it has {}", features.join(", "))))?;
+            weights[place] =
+                weight.parse().map_err(|_| wrong(format!("has the weight `{weight}`, which is no number")))?;
         }
         Ratio::tilt(&weights).map_err(Error::from)
     }
 
     fn classes(&self, model: &Model, head: &FittedClassifier, console: &Console) -> Result<(Head, Summary)> {
         if !self.tilt.is_empty() || self.level.is_some() {
-            return Err(Error::flag("--tilt and --level", "are for intervals, and this head gives class probabilities"));
+            return Err(Error::flag(
+                "--tilt and --level",
+                "are for intervals, and this head gives class probabilities",
+            ));
         }
         let (Some(labels), Some(kind)) = (&model.labels, model.kind) else {
             return Err(Error::flag("HEAD", "has no classes; fit it again"));
@@ -221,8 +230,7 @@ impl Summary {
 fn moved(adapted: &Adapted, features: &[String], prediction: &[String]) -> Vec<(String, f64)> {
     let names: Vec<&String> = features.iter().chain(prediction).collect();
     let name = |column: usize| names.get(column).map_or_else(|| column.to_string(), |n| (*n).clone());
-    let mut all: Vec<(String, f64)> =
-        adapted.ratio.terms().iter().map(|t| (name(t.column), t.coefficient)).collect();
+    let mut all: Vec<(String, f64)> = adapted.ratio.terms().iter().map(|t| (name(t.column), t.coefficient)).collect();
     all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     all
 }

@@ -130,7 +130,7 @@ impl Export {
             let (inputs, outputs) = (summary.inputs.join(", "), summary.outputs.join(", "));
             format!("{}: {} bytes\ninputs   {inputs}\noutputs  {outputs}\n", summary.output, summary.bytes)
         })?;
-        console.next(format_args!("stonet inspect {}", path(&self.output)));
+        console.next(format_args!("stonet inspect {}", path(&place.onnx)));
         Ok(())
     }
 }

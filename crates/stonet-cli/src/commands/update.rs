@@ -13,6 +13,7 @@ use crate::args::{FORMATS, MissingArg, SeedArg, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::{Batch, RegressionFile, Source};
+use crate::stdout::path;
 use crate::{asked, output};
 
 /// Let labelled rows that came after the fit join the scores of a head, and write it to a new file
@@ -120,7 +121,9 @@ impl Update {
         model.fingerprints = fingerprints.or(model.fingerprints);
         let summary = self.summary(&updated, level, (rows, &levels), warnings);
         Model { head: Head::Regression(Box::new(updated)), ..model }.save(&self.output)?;
-        console.result(&summary, || summary.text())
+        console.result(&summary, || summary.text())?;
+        console.next(format_args!("stonet predict {} new.csv -o predictions.csv", path(&self.output)));
+        Ok(())
     }
 
     fn regression<'m>(&self, model: &'m Model) -> Result<&'m FittedRegressor> {

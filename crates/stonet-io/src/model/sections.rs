@@ -66,7 +66,12 @@ const BESIDE: [Beside; 6] = [
     Beside { name: ACCURACY, what: "bounds of accuracy", of: &[Task::Classification], required: true },
     Beside { name: TIME, what: "order of time", of: &[Task::Regression], required: true },
     Beside { name: UPDATED, what: "updates", of: &[Task::Regression], required: true },
-    Beside { name: ADAPTED, what: "weights for other rows", of: &[Task::Regression, Task::Classification], required: true },
+    Beside {
+        name: ADAPTED,
+        what: "weights for other rows",
+        of: &[Task::Regression, Task::Classification],
+        required: true,
+    },
     Beside { name: ROWS, what: "calibration rows", of: &[Task::Regression], required: false },
 ];
 /// The same of heads of many labels: their names.

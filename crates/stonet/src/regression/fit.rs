@@ -23,8 +23,7 @@ impl PostStoNetRegressor {
         let within = rows.within().map(|(within, _)| within.clone());
         let time = rows.order().map(|order| InOrder { gap: order.gap(), by: None });
         let (updated, adapted, rows) = (None, None, None);
-        let parts =
-            Parts { settings, features, groups, within, own, time, updated, model, adapted, rows, kappa_paths };
+        let parts = Parts { settings, features, groups, within, own, time, updated, model, adapted, rows, kappa_paths };
         Ok(parts.ready())
     }
 

@@ -149,8 +149,7 @@ impl UncalibratedRegressor {
         let stacks = stacks.map(|(target, (model, scores))| FittedStack::split(model, scores, of_target(target)));
         let model = Model::Stacks(stacks.collect());
         let (groups, time, updated, adapted, rows) = (false, None, None, None, None);
-        let parts =
-            Parts { settings, features, groups, within, own, time, updated, model, adapted, rows, kappa_paths };
+        let parts = Parts { settings, features, groups, within, own, time, updated, model, adapted, rows, kappa_paths };
         Ok(parts.ready())
     }
 }

@@ -305,7 +305,10 @@ mod tests {
         for (from, to) in
             [("\"rate\":0.1", "\"rate\":0.0"), ("\"misses\":41", "\"misses\":42"), ("\"unit\":9.0", "\"unit\":-1.0")]
         {
-            assert!(text.contains(from) && serde_json::from_str::<LevelTracks>(&text.replace(from, to)).is_err(), "{from}");
+            assert!(
+                text.contains(from) && serde_json::from_str::<LevelTracks>(&text.replace(from, to)).is_err(),
+                "{from}"
+            );
         }
     }
 }

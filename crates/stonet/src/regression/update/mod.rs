@@ -166,7 +166,9 @@ impl FittedRegressor {
             () if self.groups => "its rows came in groups that count as one; fit it again with the new groups",
             () if self.within.is_some() => "it has ranks within groups; fit it again with the new rows",
             () if self.functions() > 0 => "it covers for functions of a row; fit it again with the new rows",
-            () if self.adapted.is_some() => "it was adapted to other rows than it was calibrated on; update the head that was adapted",
+            () if self.adapted.is_some() => {
+                "it was adapted to other rows than it was calibrated on; update the head that was adapted"
+            }
             () if settings.window.is_some() && stacks.iter().any(|s| s.scores.is_counted()) => {
                 "it was fitted on a sample and counts its scores, so that none can leave; update it without a window"
             }
