@@ -32,7 +32,7 @@ pub struct Update {
     head: PathBuf,
     #[arg(help = format!("New rows with their answers, in the order in which they came. {FORMATS}"))]
     rows: PathBuf,
-    /// The updated head, a file that ends in .stonet
+    /// The updated head, a file that ends in .stonet; it may replace the old one
     #[arg(short, long, value_name = "HEAD")]
     output: PathBuf,
     /// Keep this many of the newest rows; the rows of the fit are the oldest, in random order among each other [default:
@@ -88,7 +88,8 @@ struct Summary {
 
 impl Update {
     pub fn run(self, console: &Console) -> Result<()> {
-        let mut read = [vec![self.head.as_path()], output::with(&self.rows, &self.with.files)].concat();
+        // The head itself may be replaced: it is read before, and the new one appears whole.
+        let mut read = output::with(&self.rows, &self.with.files);
         read.extend(self.issued.as_deref());
         output::check_named("--output", &self.output, "stonet", "head2.stonet", &read)?;
         let mut model = Model::load(&self.head)?;

@@ -152,11 +152,11 @@ fn over_time(adapted: &LevelTracks, level: Level) -> Guarantee {
     };
     let bound = match adapted.method() {
         Adaptive::Aci => format!(
-            "after T rows misses exceed {:.1} % of them by at most {:.0}/T of them, if every row is judged before the next interval is issued",
+            "after T rows the share of misses exceeds {:.1} % by at most {:.0}/T, if every row is judged before the next interval is issued",
             100.0 * (1.0 - level.get()),
             (level.get() + adapted.rate()) / adapted.rate()
         ),
-        Adaptive::Pid => "the integrator makes intervals infinite before misses are off by more than about .8 T/ln T of T rows, if every row is judged before the next interval is issued".into(),
+        Adaptive::Pid => "the integrator makes intervals infinite before misses of T rows are off by more than about 0.8 T/ln T, if every row is judged before the next interval is issued".into(),
     };
     let text = format!(
         "A long-run mean and no finite-sample promise: the level follows its misses ({}, rate {}) so that coverage tends to {:.1} % over time, whatever the rows are: {bound}. {so_far}; {}.",
