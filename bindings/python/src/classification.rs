@@ -459,12 +459,7 @@ impl Classification {
 
     /// The head for new rows among which classes have other shares; `counts` are those of the calibration rows, where the
     /// head does not know them.
-    fn adapt(
-        &self,
-        x: Matrix<'_>,
-        features: Option<Matrix<'_>>,
-        counts: Option<Vec<f64>>,
-    ) -> PyResult<Self> {
+    fn adapt(&self, x: Matrix<'_>, features: Option<Matrix<'_>>, counts: Option<Vec<f64>>) -> PyResult<Self> {
         let known = || self.model.baseline.as_ref().and_then(|b| b.class_counts());
         let Some(counts) = counts.or_else(known) else {
             return Err(PyValueError::new_err(

@@ -67,11 +67,9 @@ fn a_known_ratio_is_named_by_its_columns() {
     let told = desk.json("adapt head.stonet new.csv --tilt x0=0.8 --level 0.8 -o moved.stonet");
     assert_eq!((&told["adapted"]["known"], &told["adapted"]["level"]), (&true.into(), &0.8.into()));
     assert!(told["guarantee"].as_str().unwrap().starts_with("At least 80.0 %"), "{told}");
-    for (flag, why) in [
-        ("--tilt z=1", "names no feature"),
-        ("--tilt x0", "has no weight"),
-        ("--tilt x0=a", "is no number"),
-    ] {
+    for (flag, why) in
+        [("--tilt z=1", "names no feature"), ("--tilt x0", "has no weight"), ("--tilt x0=a", "is no number")]
+    {
         assert!(desk.refuses(&format!("adapt head.stonet new.csv {flag} -o no.stonet"), &[]).contains(why), "{flag}");
     }
 }

@@ -113,7 +113,8 @@ fn what_cannot_be_adapted_is_refused_in_words() {
     let by_within = post.fit(&inside, Seed::new(1), QUIET).unwrap();
     assert!(why(adapt.regression(&by_within, Some(&inside), &inputs, QUIET)).contains("within"));
 
-    let same = PostStoNetRegressor { nested: false, ..post.clone() }.fit(&calibration(&rows), Seed::new(1), QUIET).unwrap();
+    let same =
+        PostStoNetRegressor { nested: false, ..post.clone() }.fit(&calibration(&rows), Seed::new(1), QUIET).unwrap();
     assert!(why(adapt.regression(&same, Some(&calibration(&rows)), &inputs, QUIET)).contains("nested"));
     let eve = PostStoNetRegressor { kind: Kind::Cv, ..post }.fit(&calibration(&rows), Seed::new(1), QUIET).unwrap();
     assert!(why(adapt.regression(&eve, Some(&calibration(&rows)), &inputs, QUIET)).contains("Eve's law"));

@@ -151,19 +151,25 @@ impl Adapt {
         let mut weights = vec![0.0; features.len()];
         for part in &self.tilt {
             let wrong = |why: String| Error::flag("--tilt", format!("`{part}` {why}"));
-            let (name, weight) =
-                part.rsplit_once('=').ok_or_else(|| wrong("has no weight; write COLUMN=WEIGHT, such as x1=0.5".into()))?;
-            let place = features.iter().position(|f| f == name).ok_or_else(|| {
-                wrong(format!("names no feature of the head; it has {}", features.join(", ")))
-            })?;
-            weights[place] = weight.parse().map_err(|_| wrong(format!("has the weight `{weight}`, which is no number")))?;
+            let (name, weight) = part
+                .rsplit_once('=')
+                .ok_or_else(|| wrong("has no weight; write COLUMN=WEIGHT, such as x1=0.5".into()))?;
+            let place = features
+                .iter()
+                .position(|f| f == name)
+                .ok_or_else(|| wrong(format!("names no feature of the head; it has {}", features.join(", "))))?;
+            weights[place] =
+                weight.parse().map_err(|_| wrong(format!("has the weight `{weight}`, which is no number")))?;
         }
         Ratio::tilt(&weights).map_err(Error::from)
     }
 
     fn classes(&self, model: &Model, head: &FittedClassifier, console: &Console) -> Result<(Head, Summary)> {
         if !self.tilt.is_empty() || self.level.is_some() {
-            return Err(Error::flag("--tilt and --level", "are for intervals, and this head gives class probabilities"));
+            return Err(Error::flag(
+                "--tilt and --level",
+                "are for intervals, and this head gives class probabilities",
+            ));
         }
         let (Some(labels), Some(kind)) = (&model.labels, model.kind) else {
             return Err(Error::flag("HEAD", "has no classes; fit it again"));
@@ -221,8 +227,7 @@ impl Summary {
 fn moved(adapted: &Adapted, features: &[String], prediction: &[String]) -> Vec<(String, f64)> {
     let names: Vec<&String> = features.iter().chain(prediction).collect();
     let name = |column: usize| names.get(column).map_or_else(|| column.to_string(), |n| (*n).clone());
-    let mut all: Vec<(String, f64)> =
-        adapted.ratio.terms().iter().map(|t| (name(t.column), t.coefficient)).collect();
+    let mut all: Vec<(String, f64)> = adapted.ratio.terms().iter().map(|t| (name(t.column), t.coefficient)).collect();
     all.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
     all
 }

@@ -47,7 +47,12 @@ const ROWS: &str = "rows";
 const BESIDE: [Beside; 4] = [
     Beside { name: SETS, what: "prediction sets", of: &[Task::Classification], required: true },
     Beside { name: ACCURACY, what: "bounds of accuracy", of: &[Task::Classification], required: true },
-    Beside { name: ADAPTED, what: "weights for other rows", of: &[Task::Regression, Task::Classification], required: true },
+    Beside {
+        name: ADAPTED,
+        what: "weights for other rows",
+        of: &[Task::Regression, Task::Classification],
+        required: true,
+    },
     Beside { name: ROWS, what: "calibration rows", of: &[Task::Regression], required: false },
 ];
 /// The same of heads of many labels: their names.

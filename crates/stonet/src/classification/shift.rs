@@ -153,7 +153,9 @@ impl FittedClassifier {
     fn check_adaptable(&self) -> Result<()> {
         let by_class = |s: &super::FittedClassSets| s.scores().rule().by == SetBy::Class;
         let why = match &self.model {
-            Model::VennAbers(_) => "venn-abers promises intervals for the shares of the calibration rows; fit `temperature`",
+            Model::VennAbers(_) => {
+                "venn-abers promises intervals for the shares of the calibration rows; fit `temperature`"
+            }
             _ if self.accuracy.is_some() => {
                 "its bounds of accuracy hold for the shares of the calibration rows; fit without them"
             }
@@ -179,7 +181,13 @@ mod tests {
         let mut rng = Seed::new(seed).rng();
         let class = |u: f64| {
             let mut sum = 0.0;
-            shares.iter().position(|s| { sum += s; u < sum }).unwrap_or(shares.len() - 1)
+            shares
+                .iter()
+                .position(|s| {
+                    sum += s;
+                    u < sum
+                })
+                .unwrap_or(shares.len() - 1)
         };
         let labels: Vec<usize> = (0..n).map(|_| class(rng.random())).collect();
         let mut z = || -> f64 { StandardNormal.sample(&mut rng) };
@@ -191,10 +199,8 @@ mod tests {
     fn shares_are_found_and_probabilities_follow_them() {
         let (logits, labels) = draw(4000, &[0.5, 0.3, 0.2], 1);
         let rows = ClassRows::new(ClassInputs::logits(logits.view()).unwrap(), &labels, 3).unwrap();
-        let settings = super::super::PostStoNetClassifier {
-            method: super::super::ClassMethod::Vector,
-            ..Default::default()
-        };
+        let settings =
+            super::super::PostStoNetClassifier { method: super::super::ClassMethod::Vector, ..Default::default() };
         let head = settings.fit(&rows, Seed::new(1), &|_, _| true).unwrap();
         let counts: Vec<f64> = (0..3).map(|k| labels.iter().filter(|l| **l == k).count() as f64).collect();
         let (new, truth) = draw(3000, &[0.1, 0.2, 0.7], 2);

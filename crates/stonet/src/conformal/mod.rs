@@ -15,5 +15,5 @@ pub use conditional::{ConditionalScores, Cutoffs, Steps};
 pub use ranks::{Scores, conformal_quantile, conformal_rank, cv_plus_guarantee, rows_needed};
 pub use ratio::{Ratio, ShiftEvidence, Term};
 pub use sets::{CvPlusSets, LabelPart, PredictionSets, RowScore, SetBy, SetRule, SetScore, SetScores, SplitSets};
-pub use weighted::needed_beside;
 pub(crate) use sets::{check_cv_plus, clusters, label_scores};
+pub use weighted::needed_beside;

@@ -256,13 +256,7 @@ pub(crate) mod reference {
 
     /// The same at a point of this weight, where scores have weights: the smallest value at which Σ w_i over the scores
     /// below reaches (1 − α)(Σ w_i + w).
-    pub(crate) fn weighted_ends(
-        scores: &Scores,
-        at: &[[f64; 3]],
-        weight: f64,
-        level: Level,
-        side: Side,
-    ) -> (f64, f64) {
+    pub(crate) fn weighted_ends(scores: &Scores, at: &[[f64; 3]], weight: f64, level: Level, side: Side) -> (f64, f64) {
         let needed = level.get() * (scores.mass() + weight) - 1e-9;
         ends_at(scores, at, (needed <= scores.mass()).then_some(needed), side)
     }

@@ -22,7 +22,18 @@ impl PostStoNetRegressor {
         kappa_paths.retain(TuningCurve::is_finite);
         let (features, groups, own) = (rows.features().ncols(), rows.groups().is_some(), rows.own());
         let (within, scorers) = (rows.within().map(|(within, _)| within.clone()), Kept::default());
-        Ok(FittedRegressor { settings, features, groups, within, own, model, adapted: None, kept: None, kappa_paths, scorers })
+        Ok(FittedRegressor {
+            settings,
+            features,
+            groups,
+            within,
+            own,
+            model,
+            adapted: None,
+            kept: None,
+            kappa_paths,
+            scorers,
+        })
     }
 
     /// The settings in effect for so many rows: κ that are not set are those of the kind.

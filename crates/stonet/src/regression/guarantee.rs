@@ -98,7 +98,8 @@ pub(super) fn of(fitted: &FittedRegressor, level: Level) -> Guarantee {
 /// What holds for rows from elsewhere, of which P(y | x) is that of the calibration rows.
 fn shifted(fitted: &FittedRegressor, adapted: &Adapted, level: Level, folds: usize) -> Guarantee {
     let percent = |v: f64| format!("{:.1} %", 100.0 * v);
-    let same = "if y given the inputs is distributed as in the calibration rows and the network was not trained on them";
+    let same =
+        "if y given the inputs is distributed as in the calibration rows and the network was not trained on them";
     let infinite = "Rows that are too unlike the calibration rows have infinite intervals.";
     let n = adapted.rows;
     let text = match (fitted.settings.kind, adapted.known) {

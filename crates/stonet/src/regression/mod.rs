@@ -209,7 +209,8 @@ fn check_adapted(p: &Parts) -> Result<()> {
     let Some(adapted) = &p.adapted else { return Ok(()) };
     let wrong = Err(Error::Inconsistent { what: "the weights of an adapted head do not belong to its scores" });
     let Model::Stacks(stacks) = &p.model else { return wrong };
-    let weights = |s: &FittedStack| s.scores.signed().flat_map(|(_, w)| w.unwrap_or_default().to_vec()).all(|w| w >= 0.0);
+    let weights =
+        |s: &FittedStack| s.scores.signed().flat_map(|(_, w)| w.unwrap_or_default().to_vec()).all(|w| w >= 0.0);
     let weighted = |s: &FittedStack| s.functions() == 0 && s.scores.grouped() && weights(s) && s.scores.mass() > 0.0;
     let plain = p.within.is_none() && !p.groups && stacks.iter().all(weighted);
     let predicted = if stacks.iter().any(FittedStack::needs_prediction) { stacks.len() } else { 0 };

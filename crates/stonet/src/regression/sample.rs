@@ -146,7 +146,18 @@ impl UncalibratedRegressor {
         let stacks = models.into_iter().zip(scores).enumerate();
         let stacks = stacks.map(|(target, (model, scores))| FittedStack::split(model, scores, of_target(target)));
         let (model, scorers) = (Model::Stacks(stacks.collect()), Kept::default());
-        Ok(FittedRegressor { settings, features, groups: false, within, own, model, adapted: None, kept: None, kappa_paths, scorers })
+        Ok(FittedRegressor {
+            settings,
+            features,
+            groups: false,
+            within,
+            own,
+            model,
+            adapted: None,
+            kept: None,
+            kappa_paths,
+            scorers,
+        })
     }
 }
 

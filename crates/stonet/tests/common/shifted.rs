@@ -40,7 +40,13 @@ pub fn simulated(n: usize, centre: [f64; 4], seed: Seed) -> Rows {
 #[allow(dead_code)]
 pub fn tilted(rows: &Rows, tilt: &[f64], n: usize, seed: Seed) -> Result<Rows> {
     let weights = Ratio::tilt(tilt)?.at(rows.x.view());
-    let sums: Vec<f64> = weights.iter().scan(0.0, |sum, w| { *sum += w; Some(*sum) }).collect();
+    let sums: Vec<f64> = weights
+        .iter()
+        .scan(0.0, |sum, w| {
+            *sum += w;
+            Some(*sum)
+        })
+        .collect();
     let total = sums.last().copied().unwrap_or(0.0);
     let mut rng = seed.rng();
     let draw = |_| sums.partition_point(|s| *s <= rng.random::<f64>() * total).min(sums.len() - 1);
@@ -60,6 +66,7 @@ pub fn settings(kind: Kind, learned_scale: bool) -> PostStoNetRegressor {
 
 /// What intervals do on new rows.
 #[derive(Debug, Clone, Copy)]
+#[allow(dead_code)]
 pub struct Found {
     /// The share of rows that they cover.
     pub covered: f64,
@@ -70,6 +77,7 @@ pub struct Found {
 }
 
 /// Before, adapted by an estimated ratio, adapted by the true one; and the effective number of rows of the last.
+#[allow(dead_code)]
 pub struct Outcome {
     pub before: Found,
     pub estimated: Found,

@@ -273,7 +273,9 @@ impl Fit {
         };
         let fitted = match self.keep_rows {
             true => fitted.keeping(&calibration).map_err(|e| match e {
-                stonet::Error::Adapt { why } => Error::flag("--keep-rows", format!("is for heads that can be adapted: {why}")),
+                stonet::Error::Adapt { why } => {
+                    Error::flag("--keep-rows", format!("is for heads that can be adapted: {why}"))
+                }
                 e => e.into(),
             })?,
             false => fitted,
@@ -357,7 +359,8 @@ impl Fit {
 
     /// Fails where rows are to be kept that nothing needs.
     fn check_keep_rows(&self) -> Result<()> {
-        let why = "is for --task regression; classifiers are adapted by the shares of their classes, which the head keeps";
+        let why =
+            "is for --task regression; classifiers are adapted by the shares of their classes, which the head keeps";
         if self.keep_rows { Err(Error::flag("--keep-rows", why)) } else { Ok(()) }
     }
 
