@@ -1,6 +1,7 @@
 //! Networks in and out, through real files: tests of these are ignored unless asked for, and need `STONET_DATA`.
 
 mod accuracy;
+mod adapted;
 mod decisions;
 mod fitted;
 mod heads;

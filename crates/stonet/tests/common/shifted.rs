@@ -66,6 +66,7 @@ pub fn settings(kind: Kind, learned_scale: bool) -> PostStoNetRegressor {
 
 /// What intervals do on new rows.
 #[derive(Debug, Clone, Copy)]
+#[allow(dead_code)]
 pub struct Found {
     /// The share of rows that they cover.
     pub covered: f64,
@@ -76,6 +77,7 @@ pub struct Found {
 }
 
 /// Before, adapted by an estimated ratio, adapted by the true one; and the effective number of rows of the last.
+#[allow(dead_code)]
 pub struct Outcome {
     pub before: Found,
     pub estimated: Found,
