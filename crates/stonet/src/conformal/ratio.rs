@@ -149,7 +149,7 @@ impl Ratio {
         for term in &self.terms {
             ndarray::Zip::from(&mut exponent).and(x.column(term.column)).for_each(|e, &x| *e += term.value(x));
         }
-        exponent.mapv_into(|e| e.max(-Self::LARGEST).min(Self::LARGEST).exp())
+        exponent.mapv_into(|e| e.clamp(-Self::LARGEST, Self::LARGEST).exp())
     }
 
     /// The same function, divided so that its mean over these rows is 1: a constant factor changes no rank.

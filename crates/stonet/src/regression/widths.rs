@@ -126,9 +126,9 @@ mod tests {
         let columns = fitted.run(&scorer, &inputs, None).unwrap();
         let folds = stacks[0].folds();
         let mut within = 0;
-        for i in 0..new.nrows() {
+        for (i, &whole) in parts.log_ratio.iter().enumerate() {
             let sum: f64 = parts.contributions.row(i).sum();
-            assert!((sum - parts.log_ratio[i]).abs() < 1e-9, "row {i}: {sum} for {}", parts.log_ratio[i]);
+            assert!((sum - whole).abs() < 1e-9, "row {i}: {sum} for {}", whole);
             // The scale of a fold is what its two-sided shape leaves of the scales above and below.
             let mut log = 0.0;
             for (k, fold) in folds.iter().enumerate() {
@@ -139,13 +139,11 @@ mod tests {
                 // s⁺ = s f⁺(log s, μ) is solved for s where there is a shape.
                 let scale = match fold.shape() {
                     None => above,
-                    Some(shape) => {
-                        solve(|s: f64| s * shape.at(s.ln(), mean, 0.0).0, above, parts.log_ratio[i] + ridge.intercept())
-                    }
+                    Some(shape) => solve(|s: f64| s * shape.at(s.ln(), mean, 0.0).0, above, whole + ridge.intercept()),
                 };
                 log += (scale.ln() - ridge.intercept()) / folds.len() as f64;
             }
-            assert!((log - parts.log_ratio[i]).abs() < 1e-4, "row {i}: {log} for {}", parts.log_ratio[i]);
+            assert!((log - whole).abs() < 1e-4, "row {i}: {log} for {}", whole);
             // Nothing is cut off from most rows, so what is left must be rounding there.
             within += usize::from(parts.contributions.row(i)[7].abs() < 1e-9);
         }
