@@ -1,6 +1,8 @@
 """Monitors: alarms, states that go on and are the command's, and what is refused."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -45,7 +47,7 @@ def test_states_are_those_of_the_command(head, tmp_path):
     table[:250].to_csv(tmp_path / "one.csv", index=False)
     table[250:].to_csv(tmp_path / "two.csv", index=False)
     line = ["monitor", "head.stonet", "one.csv", "--state", "watch.json", "-q"]
-    assert stonet._core.cli(["stonet", *(str(tmp_path / a) if "." in a else a for a in line)]) == 0
+    subprocess.run([sys.executable, "-m", "stonet._cli", *line], check=True, cwd=tmp_path)
     one = stonet.Monitor(head).update(x[:250], y[:250])
     one.save(tmp_path / "python.json")
     assert (tmp_path / "python.json").read_bytes() == (tmp_path / "watch.json").read_bytes()
@@ -62,7 +64,7 @@ def test_what_does_not_fit_is_refused(head, tmp_path):
     watch = stonet.Monitor(head, alarm=0.05)
     watch.update(*rows(50, 6))
     before = watch.report()
-    with pytest.raises(ValueError, match="rows"):
+    with pytest.raises(ValueError, match="samples"):
         watch.update(rows(50, 7)[0], rows(49, 7)[1])
     with pytest.raises(ValueError, match="features"):
         watch.update(np.zeros((5, 4)))
