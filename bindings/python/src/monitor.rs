@@ -37,7 +37,7 @@ pub fn begin(model: &Model, alarm: Option<f64>, level: Option<f64>, seed: u64) -
 /// Goes on with a state, which must be one of this head and of these settings, where any are given.
 pub fn resume(model: &Model, text: &str, source: &str, alarm: Option<f64>, level: Option<f64>) -> PyResult<Watched> {
     let state = MonitorState::from_bytes(Path::new(source), text.as_bytes()).raise()?;
-    match state.misfit(&model.identity().raise()?, (alarm, "alarm="), (level, "level=")) {
+    match state.misfit(&model.identity().raise()?, (alarm, "alarm"), (level, "level")) {
         Some(why) => Err(PyValueError::new_err(format!("{source}: {why}"))),
         None => {
             Watch::resume(model, state.monitor.clone()).raise()?;

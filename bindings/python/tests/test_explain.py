@@ -1,5 +1,8 @@
 """Explanations: parts add up, columns that make noise are named, strange rows are strange, and files agree."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,20 +26,20 @@ def test_parts_add_up_and_name_what_makes_noise(head):
     told = head.explain(x)
     np.testing.assert_allclose(told.model_share + told.noise_share, 1.0)
     np.testing.assert_allclose(np.exp(told.contributions.sum(axis=1)), told.width_ratio)
-    assert told.terms[:4] == ["f0", "f1", "f2", "f3"] and told.missing == []
+    assert told.terms[:4] == ["c0", "c1", "c2", "c3"] and told.missing == []
     wide = [row[0][0] for row, v in zip(told.widest(1), x[:, 1], strict=True) if v > 1.3]
-    assert wide.count("f1") > 0.8 * len(wide)
+    assert wide.count("c1") > 0.8 * len(wide)
     assert (told.novelty > 0).all() and (told.novelty <= 0.05).mean() < 0.15
     assert (head.explain(x + 9).novelty < 0.01).all()
 
 
 def test_the_frame_is_that_of_the_command(head, tmp_path):
     x, _ = rows(30, 3)
-    frame = pd.DataFrame(x, columns=[f"f{i}" for i in range(4)])
+    frame = pd.DataFrame(x, columns=[f"c{i}" for i in range(4)])
     head.save(tmp_path / "head.stonet")
     frame.to_csv(tmp_path / "new.csv", index=False)
     line = ["predict", tmp_path / "head.stonet", tmp_path / "new.csv", "-o", tmp_path / "why.csv", "--explain", "-q"]
-    assert stonet._core.cli(["stonet", *map(str, line)]) == 0
+    subprocess.run([sys.executable, "-m", "stonet._cli", *map(str, line)], check=True)
     written = pd.read_csv(tmp_path / "why.csv").iloc[:, 3:].fillna("")
     own = head.explain(frame.to_numpy()).to_frame()
     assert list(written.columns) == list(own.columns)

@@ -474,7 +474,7 @@ class PostStoNetRegressor(Updates, Distributions, IntervalRegressor):
         >>> head = PostStoNetRegressor(interval="fast").fit(x, y)
         >>> told = head.explain([[0.0, 2.5, 0.0], [9.0, 9.0, 9.0]])
         >>> told.widest(1)[0][0][0], bool(told.novelty[1] < 0.01)
-        ('f1', True)
+        ('c1', True)
         """
         rows = self._rows(X, said(prediction, lower, upper, sd), fit=False, also=also)
         told = self._fitted().explain(rows.features, rows.prediction, own=rows.own)
