@@ -41,7 +41,9 @@ def test_fit_warns_of_rows_in_order_and_time_declares_them():
     assert one.guarantee_.coverage is None and "No finite-sample bound" in one.guarantee_.text
     np.testing.assert_array_equal(one.predict_interval(x, d)[1], two.predict_interval(x, d)[1])
     # Whatever the order of the rows in the table.
-    turned = PostStoNetRegressor(interval="fast").fit(x[::-1], y[::-1], prediction=d[::-1], time=np.arange(300)[::-1], gap=5)
+    turned = PostStoNetRegressor(interval="fast").fit(
+        x[::-1], y[::-1], prediction=d[::-1], time=np.arange(300)[::-1], gap=5
+    )
     np.testing.assert_allclose(turned.predict_interval(x, d)[1], one.predict_interval(x, d)[1], rtol=1e-6)
 
 

@@ -38,7 +38,9 @@ def times(time: Any, rows: int) -> Times | None:
     check.same_rows(rows, len(values))
     if np.issubdtype(values.dtype, np.datetime64):
         if np.isnat(values).any():
-            raise ValueError(f"time is missing in row {int(np.argmax(np.isnat(values)))}; fill it in, or remove the row")
+            raise ValueError(
+                f"time is missing in row {int(np.argmax(np.isnat(values)))}; fill it in, or remove the row"
+            )
         texts = [str(v) for v in np.datetime_as_string(values, unit="us")]
     else:
         texts = [str(v) for v in values.tolist()]
@@ -72,7 +74,9 @@ def _ends(issued: Any, rows: int, levels: int) -> tuple[NDArray[np.float64], NDA
         lower, upper = values[:, 0, :], values[:, 1, :]
     for name, end in (("lower", lower), ("upper", upper)):
         if end.shape != (rows, levels):
-            raise ValueError(f"the {name} ends of issued have shape {end.shape}; there are {rows} rows and {levels} levels")
+            raise ValueError(
+                f"the {name} ends of issued have shape {end.shape}; there are {rows} rows and {levels} levels"
+            )
     return np.ascontiguousarray(lower), np.ascontiguousarray(upper)
 
 
@@ -151,11 +155,15 @@ class Updates:
         if adapts:
             if issued is None:
                 raise ValueError("a level that is adapted needs issued=, the intervals before the answers were known")
-            own = None if state is None or state["adapted"] is None else state["adapted"]["levels"]
-            known = [track["level"] for track in own] if own else me.level
-            levels = check.levels(confidence_level, known) if not own or confidence_level is not None else known
+            own = None if state is None else state["adapted"]
+            if own is not None and confidence_level is None:
+                levels = [track["level"] for track in own["levels"]]
+            else:
+                levels = check.levels(confidence_level, me.level)
         elif issued is not None or rate is not None or confidence_level is not None:
-            raise ValueError("issued, rate and confidence_level are for adaptive=, which lets the level follow its misses")
+            raise ValueError(
+                "issued, rate and confidence_level are for adaptive=, which lets the level follow its misses"
+            )
         ends = _ends(issued, len(values), len(levels)) if adapts else None
         new = _core.update_regression(
             head,
