@@ -20,7 +20,8 @@ const REPLICATIONS: u64 = 200;
 /// Rows that are fitted on, rows that the ratio is estimated from, and rows that judge.
 const SIZES: [usize; 3] = [600, 500, 500];
 /// Of the standardised columns AT, V, AP and RH.
-const PLANT_TILT: [f64; 4] = [-0.7, 0.0, 0.0, 0.7];
+const PLANT_TILTS: [(&str, [f64; 4]); 2] =
+    [("powerplant", [-0.7, 0.0, 0.0, 0.7]), ("powerplant reversed", [0.7, 0.0, 0.0, -0.7])];
 const CELLS: [(Kind, bool); 4] = [(Kind::Split, false), (Kind::Split, true), (Kind::Fast, false), (Kind::Fast, true)];
 
 fn main() {
@@ -34,15 +35,15 @@ fn main() {
     let mut file = std::fs::OpenOptions::new().create(true).append(true).open(out).expect("the file of records");
     let plant = arguments.get(1).map(|path| read(Path::new(path)));
     for (kind, learned) in CELLS {
-        for data in ["simulation", "powerplant"] {
-            if data == "powerplant" && plant.is_none() {
+        for (data, tilt) in [("simulation", TILT)].into_iter().chain(PLANT_TILTS) {
+            if data != "simulation" && plant.is_none() {
                 continue;
             }
             let done = records.entry(format!("{data} {} {learned}", kind.name())).or_default();
             for run in done.len() as u64..REPLICATIONS {
                 let seed = Seed::new(40_000 + run);
                 let outcome = match &plant {
-                    Some(rows) if data == "powerplant" => of_plant(rows, kind, learned, seed),
+                    Some(rows) if data != "simulation" => of_plant(rows, &tilt, kind, learned, seed),
                     _ => of_simulation(kind, learned, seed),
                 };
                 let record = record(data, kind, learned, run, &outcome);
@@ -62,14 +63,14 @@ fn of_simulation(kind: Kind, learned: bool, seed: Seed) -> Outcome {
 }
 
 /// Rows of the table without those that are fitted on stand for the population; new rows are drawn from them by the tilt.
-fn of_plant(rows: &Rows, kind: Kind, learned: bool, seed: Seed) -> Outcome {
+fn of_plant(rows: &Rows, tilt: &[f64], kind: Kind, learned: bool, seed: Seed) -> Outcome {
     let [n, unlabelled, new] = SIZES;
     let mut order: Vec<usize> = (0..rows.x.nrows()).collect();
     order.shuffle(&mut seed.child(10).rng());
     let (calibration, others) = (rows.select(&order[..n]), rows.select(&order[n..]));
-    let draw = |n: usize, stream: u64| tilted(&others, &PLANT_TILT, n, seed.child(stream)).expect("rows");
+    let draw = |n: usize, stream: u64| tilted(&others, tilt, n, seed.child(stream)).expect("rows");
     let (from, new) = (draw(unlabelled, 11), draw(new, 12));
-    replicate(&settings(kind, learned), &calibration, (&from, &new), &PLANT_TILT, seed).expect("a replication")
+    replicate(&settings(kind, learned), &calibration, (&from, &new), tilt, seed).expect("a replication")
 }
 
 /// A table whose last column is the target; features are standardised.

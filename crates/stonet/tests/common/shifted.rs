@@ -49,7 +49,10 @@ pub fn tilted(rows: &Rows, tilt: &[f64], n: usize, seed: Seed) -> Result<Rows> {
         .collect();
     let total = sums.last().copied().unwrap_or(0.0);
     let mut rng = seed.rng();
-    let draw = |_| sums.partition_point(|s| *s <= rng.random::<f64>() * total).min(sums.len() - 1);
+    let draw = |_| {
+        let at = rng.random::<f64>() * total;
+        sums.partition_point(|s| *s <= at).min(sums.len() - 1)
+    };
     Ok(rows.select(&(0..n).map(draw).collect::<Vec<_>>()))
 }
 
