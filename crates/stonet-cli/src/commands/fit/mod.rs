@@ -378,7 +378,7 @@ impl Fit {
     fn model(
         &self,
         head: Head,
-        columns: stonet_io::ModelColumns,
+        columns: ModelColumns,
         fingerprint: impl FnOnce() -> String,
         known: &Known,
     ) -> Model {
@@ -400,7 +400,7 @@ impl Fit {
     fn summary(
         &self,
         task: &'static str,
-        columns: &stonet_io::ModelColumns,
+        columns: &ModelColumns,
         rows: usize,
         settings: serde_json::Result<Value>,
     ) -> Summary {
