@@ -138,7 +138,12 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             return code;
         }
     };
-    let work = || console.check().and_then(|()| console.staged(|| dispatch(command, &console)));
+    let work = || {
+        console
+            .check()
+            .and_then(|()| console.staged(|| dispatch(command, &console)))
+            .map_err(rows::hints::features_first)
+    };
     match console::interruptible(console.json, work) {
         Ok(Outcome::Done) => 0,
         Ok(Outcome::Missed) => 1,

@@ -44,8 +44,15 @@ fn every_command_ends_by_naming_the_next_one() {
         ),
         ("train small.csv --task regression --target price --hidden 4 --epochs 2 -o n.onnx", "--hold-out"),
         ("features net.onnx held.csv --keep price -o f.csv", "stonet fit f.csv --task regression --inputs 'f*'"),
+        (
+            "features net.onnx held.csv --keep price --with-inputs -o f.csv",
+            "--prediction prediction --also size,age,rooms --target price",
+        ),
         ("features net.onnx --list-taps", "stonet features net.onnx"),
-        (FIT_HOUSES, "stonet evaluate head.stonet"),
+        (
+            FIT_HOUSES,
+            "stonet features network.onnx test.csv --keep price -o test.parquet\n      stonet evaluate head.stonet",
+        ),
         ("predict head.stonet test.csv -o p.csv", "stonet monitor head.stonet test.csv --unlabelled"),
         ("evaluate head.stonet test.csv", "stonet predict head.stonet"),
         ("control head.stonet test.csv --want coverage>=0.6 --confidence 0.9 -o rule.json", "--rule rule.json"),
@@ -77,6 +84,8 @@ fn every_command_ends_by_naming_the_next_one() {
     for line in ["predict head.stonet test.csv", "features net.onnx new.csv -o -", "completions bash"] {
         assert_eq!(said(&desk, line, 0), "", "{line}: standard output is data");
     }
+    let raw = said(&desk, "evaluate head.stonet held.csv", 2);
+    assert!(raw.contains("what `stonet features` writes"), "{raw}");
     let missed = said(&desk, "evaluate head.stonet test.csv --require coverage>=0.999", 1);
     assert!(missed.contains("next: stonet compare"), "{missed}");
 }

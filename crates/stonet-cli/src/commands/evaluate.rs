@@ -206,7 +206,9 @@ impl Evaluate {
         };
         console.result(&summary, || format!("{}{}", evaluation.text(), self.outcomes(evaluation)))?;
         match missed {
-            false => console.next(format_args!("stonet predict {} new.csv -o predictions.csv", path(&self.head))),
+            false => {
+                console.next(format_args!("stonet predict {} FILE -o predictions.csv, with new rows", path(&self.head)))
+            }
             true => console.next("stonet compare --help: other methods on the same rows"),
         }
         Ok(if missed { Outcome::Missed } else { Outcome::Done })

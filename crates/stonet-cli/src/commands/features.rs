@@ -195,7 +195,15 @@ impl Features {
             (_, true) => "classification --inputs 'z*'",
             _ => "regression --inputs 'f*'",
         };
-        format!("stonet fit {} --task {task} --target {target} -o head.stonet", path(output))
+        let numbered = |c: &str| c.strip_prefix(['f', 'z']).is_some_and(|n| n.parse::<usize>().is_ok());
+        let ours = |c: &str| c == "prediction" || numbered(c);
+        let beside: Vec<&str> =
+            columns.iter().filter(|c| !self.keep.contains(c) && !ours(c)).map(String::as_str).collect();
+        let also = match self.with_inputs && task.starts_with("regression") {
+            true => format!(" --also {}", quoted(&beside.join(","))),
+            false => String::new(),
+        };
+        format!("stonet fit {} --task {task}{also} --target {target} -o head.stonet", path(output))
     }
 
     fn preprocess(&self) -> Preprocess {

@@ -79,6 +79,17 @@ pub fn absent_target(error: Error, targets: &[String]) -> Error {
     })
 }
 
+/// Columns of features that are missing from rows with the network's inputs.
+pub fn features_first(error: Error) -> Error {
+    with_hint(error, |error| {
+        let Problem::MissingColumns { missing, .. } = &error.problem else { return None };
+        let features = ["`f0`", "`z0`"].iter().any(|name| missing.starts_with(name));
+        let hint = "; `f0, f1, …` and `z0, z1, …` are what `stonet features` writes: if these rows are inputs of the network, run \
+                    it on them first, as before the fit";
+        features.then(|| hint.into())
+    })
+}
+
 /// A table that does not fit into memory, for the command that can fit a part of it.
 pub fn too_large(error: Error) -> Error {
     with_hint(error, |error| {

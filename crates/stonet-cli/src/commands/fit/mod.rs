@@ -24,14 +24,14 @@ use stonet::monitor::Baseline;
 use stonet::regression::{Select, seen_in_training};
 use stonet::train::Algorithm;
 use stonet::{ClassMethod, FittedClassifier, FittedRegressor, Kind, Level, PostStoNetRegressor, Seed};
-use stonet_io::{Head, Model};
+use stonet_io::{Head, Model, ModelColumns};
 
 use crate::args::{ColumnArgs, FORMATS, HeadTask, SeedArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::output;
 use crate::seen::Known;
-use crate::stdout::path;
+use crate::stdout::{path, quoted};
 use accuracy::AccuracyArgs;
 use sampled::Drawn;
 use sets::SetArgs;
@@ -209,8 +209,22 @@ impl Fit {
         summary.seconds = begin.elapsed().as_secs_f64();
         summary.warnings.iter().for_each(|w| console.warn(w));
         console.result(&summary, || summary.text())?;
-        console.next(format_args!("stonet evaluate {} test.csv --report report.html", path(&self.output)));
+        console.next(self.next(&model.columns));
         Ok(())
+    }
+
+    /// The command that judges the head. Features of `stonet features` have to be made of the test rows first.
+    fn next(&self, columns: &ModelColumns) -> String {
+        let (head, targets) = (path(&self.output), quoted(&columns.targets.join(",")));
+        let evaluate = format!("stonet evaluate {head} test.csv --report report.html");
+        if !columns.inputs().iter().any(|c| c == "f0" || c == "z0") {
+            return evaluate;
+        }
+        let with = if columns.also > 0 { " --with-inputs" } else { "" };
+        format!(
+            "stonet features network.onnx test.csv --keep {targets}{with} -o test.parquet\n      \
+             stonet evaluate {head} test.parquet --report report.html"
+        )
     }
 
     /// What is set for intervals: the file of settings, then the flags.
@@ -382,7 +396,7 @@ impl Fit {
     fn model(
         &self,
         head: Head,
-        columns: stonet_io::ModelColumns,
+        columns: ModelColumns,
         fingerprint: impl FnOnce() -> String,
         known: &Known,
     ) -> Model {
@@ -404,7 +418,7 @@ impl Fit {
     fn summary(
         &self,
         task: &'static str,
-        columns: &stonet_io::ModelColumns,
+        columns: &ModelColumns,
         rows: usize,
         settings: serde_json::Result<Value>,
     ) -> Summary {
