@@ -375,13 +375,7 @@ impl Fit {
         if self.no_fingerprints { None } else { Baseline::fit(rows, Seed::new(self.seed.seed)).ok() }
     }
 
-    fn model(
-        &self,
-        head: Head,
-        columns: ModelColumns,
-        fingerprint: impl FnOnce() -> String,
-        known: &Known,
-    ) -> Model {
+    fn model(&self, head: Head, columns: ModelColumns, fingerprint: impl FnOnce() -> String, known: &Known) -> Model {
         let keep = !self.no_fingerprints;
         Model {
             head,
