@@ -81,7 +81,7 @@ impl<'a> Grid<'a> {
 
     /// Gives room that is left to the columns whose headings need most lines.
     fn widen(&self, widths: &mut [usize]) {
-        while widths.iter().sum::<usize>() + 3 * widths.len() < COLUMNS {
+        while widths.iter().sum::<usize>() + 3 * widths.len() + 1 < COLUMNS {
             let lines = |c: usize| wrapped(self.header[c], widths[c]).len();
             match (0..widths.len()).max_by_key(|&c| lines(c)) {
                 Some(c) if lines(c) > 1 => widths[c] += 1,

@@ -393,13 +393,7 @@ impl Fit {
         if self.no_fingerprints { None } else { counted(Seed::new(self.seed.seed)) }
     }
 
-    fn model(
-        &self,
-        head: Head,
-        columns: ModelColumns,
-        fingerprint: impl FnOnce() -> String,
-        known: &Known,
-    ) -> Model {
+    fn model(&self, head: Head, columns: ModelColumns, fingerprint: impl FnOnce() -> String, known: &Known) -> Model {
         let keep = !self.no_fingerprints;
         Model {
             head,
