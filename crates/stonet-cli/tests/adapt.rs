@@ -38,7 +38,7 @@ fn a_head_that_keeps_its_rows_is_adapted() {
     assert!(told["guarantee"].as_str().unwrap().contains("Approximately 90.0 %"), "{told}");
     // The count is that of the file.
     desk.run("predict moved.stonet new.csv -o moved.csv");
-    let infinite = desk.column("moved.csv", "upper").iter().filter(|v| v.is_infinite()).count();
+    let infinite = desk.column("moved.csv", "upper_90").iter().filter(|v| v.is_infinite()).count();
     assert_eq!(adapted["infinite"], infinite);
     let text = desk.run("adapt head.stonet new.csv -o again.stonet");
     for word in ["calibration rows are ranked", "found: held-out AUC", "x0 +", "a heuristic", "sum w", "guarantee"] {

@@ -49,7 +49,7 @@ fn blocks(text: &str) -> Vec<Vec<String>> {
 /// Houses with everything that the pages name: inputs, groups, the network's own uncertainty.
 fn houses(rows: usize, seed: u64) -> String {
     let mut z = normal(seed);
-    let mut text = "id,size,age,rooms,region,urban,coastal,new,median,q05,q95,mean,sigma,price\n".to_owned();
+    let mut text = "id,size,age,rooms,region,urban,coastal,new,median,q05,q95,mean,sigma,price,timestamp\n".to_owned();
     for i in 0..rows {
         let [size, age, rooms] = [z(), z(), z()];
         let (centre, sd) = (3.0 * size - age, 0.3 + 0.2 * size.abs());
@@ -58,7 +58,7 @@ fn houses(rows: usize, seed: u64) -> String {
         let (low, high) = (centre - 1.6 * sd, centre + 1.6 * sd);
         writeln!(
             text,
-            "h{i},{size:.5},{age:.5},{rooms:.5},{region},{},{centre:.5},{low:.5},{high:.5},{centre:.5},{sd:.5},{price:.5}",
+            "h{i},{size:.5},{age:.5},{rooms:.5},{region},{},{centre:.5},{low:.5},{high:.5},{centre:.5},{sd:.5},{price:.5},{i}",
             flags.join(",")
         )
         .unwrap();
@@ -80,16 +80,22 @@ fn regression() -> Desk {
     let desk = Desk::new();
     desk.write("houses.csv", cut(&houses(400, 1), &[0, 1, 2, 3, 13]));
     desk.run("train houses.csv --task regression --target price --keep id --hidden 12,6 --epochs 20 -o network.onnx --hold-out x.csv=0.1");
-    let keep = "id,region,urban,coastal,new,median,q05,q95,mean,sigma,price";
-    for (i, name) in
-        ["validation", "test", "new", "labelled", "may", "june", "live", "later", "recent"].iter().enumerate()
-    {
-        desk.write("rows.csv", houses(260, 10 + i as u64));
+    let keep = "id,region,urban,coastal,new,median,q05,q95,mean,sigma,price,timestamp";
+    let names = [
+        ["validation", "test", "new", "labelled", "may", "june"],
+        ["live", "later", "recent", "south", "today", "spring"],
+    ];
+    for (i, name) in names.as_flattened().iter().enumerate() {
+        // Blocks of neighbours with gaps between them need many rows.
+        let rows = if *name == "spring" { 1200 } else { 260 };
+        desk.write("rows.csv", houses(rows, 10 + i as u64));
         for ending in ["csv", "parquet"] {
             desk.run(&format!("features network.onnx rows.csv --keep {keep} --with-inputs -o {name}.{ending}"));
         }
     }
     desk.run("fit validation.parquet --task regression --interval fast --inputs f* --prediction prediction --target price -o head.stonet");
+    desk.run("predict head.stonet today.csv -o issued.csv");
+    std::fs::copy(desk.at("today.csv"), desk.at("today-with-answers.csv")).unwrap();
     // What the pages call validation.csv and test.csv are inputs of the network.
     for (name, seed) in [("validation", 10), ("test", 11)] {
         desk.write(&format!("{name}.csv"), houses(260, seed));
@@ -105,7 +111,7 @@ fn regression() -> Desk {
 /// Logits of two classes, and a head with sets and bounds of accuracy.
 fn classes() -> Desk {
     let desk = Desk::new();
-    for (i, name) in ["validation", "test", "new", "labelled"].iter().enumerate() {
+    for (i, name) in ["validation", "test", "new", "labelled", "july"].iter().enumerate() {
         let mut z = normal(50 + i as u64);
         let mut text = "z0,z1,f0,f1,label\n".to_owned();
         for _ in 0..1500 {
@@ -117,6 +123,7 @@ fn classes() -> Desk {
         std::fs::write(desk.at(&format!("{name}.parquet")), stonet_parquet(&desk, name)).unwrap();
     }
     desk.run("fit validation.csv --task classification --classes mail,spam --inputs z* --target label --sets split --accuracy-bounds -o head.stonet");
+    desk.run("fit validation.csv --task classification --classes mail,spam --inputs z* --target label -o spam.stonet");
     desk
 }
 

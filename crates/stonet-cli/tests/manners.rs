@@ -57,6 +57,8 @@ fn every_command_ends_by_naming_the_next_one() {
         ("evaluate head.stonet test.csv", "stonet predict head.stonet"),
         ("control head.stonet test.csv --want coverage>=0.6 --confidence 0.9 -o rule.json", "--rule rule.json"),
         ("monitor head.stonet test.csv --state w.json", "stonet monitor head.stonet later.csv --state w.json"),
+        ("update head.stonet test.csv -o u.stonet", "stonet predict u.stonet"),
+        ("adapt head.stonet test.csv --rows val.csv -o a.stonet", "stonet predict a.stonet"),
         ("export head.stonet -o h.onnx", "stonet inspect h.onnx"),
         ("inspect head.stonet", "stonet evaluate head.stonet"),
         ("inspect net.onnx", "stonet features net.onnx"),

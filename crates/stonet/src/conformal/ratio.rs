@@ -93,8 +93,9 @@ impl Ratio {
             column,
             centre: 0.0,
             scale: 1.0,
-            low: -f64::MAX,
-            high: f64::MAX,
+            // Exponents are kept within a range anyway; graphs hold these numbers in single precision.
+            low: f64::from(f32::MIN),
+            high: f64::from(f32::MAX),
             coefficient,
         };
         let terms = coefficients.iter().enumerate().filter(|(_, b)| **b != 0.0).map(term).collect();

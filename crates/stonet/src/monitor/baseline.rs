@@ -346,7 +346,8 @@ mod tests {
             let least = if a <= 0.1 { a - 1.0 / 25.0 } else { a - 1.0 / 8.0 };
             assert!(least <= 0.0 || binomial_cdf(below, REPLICATIONS, least) > 1e-4, "{below} at {a}");
         }
-        assert_eq!(strange, REPLICATIONS, "rows six standard deviations away in every column");
+        // An extreme row among those that choose the cells makes the outer cells wide, in less than one of 1000 replications.
+        assert!(strange >= REPLICATIONS - REPLICATIONS / 1000, "{strange}: rows six standard deviations away");
     }
 
     #[test]

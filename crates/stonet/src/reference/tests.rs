@@ -293,7 +293,7 @@ fn weights_of_rows_rank_them() {
         if prediction {
             from = from.with_prediction(new.prediction.slice(s![.., ..targets])).unwrap();
         }
-        let known = crate::conformal::Ratio::tilt(&[0.3, 0.0, 0.0, 1.0, 0.2]).unwrap();
+        let known = crate::conformal::Ratio::tilt(&[0.3, 0.0, 0.0, 0.5, 0.1]).unwrap();
         for ratio in [None, Some(known)] {
             let adapt = Adapt { ratio, ..Adapt::default() };
             let fitted = adapt.regression(&head, Some(&calibration), &from, &|_, _| true).unwrap();
