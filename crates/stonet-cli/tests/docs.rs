@@ -11,12 +11,13 @@ use std::process::Command;
 use common::{Desk, normal};
 
 /// Lines that are not run, and why.
-const NOT_RUN: [(&str, &str); 9] = [
+const NOT_RUN: [(&str, &str); 10] = [
     ("stonet serve", "runs until it is stopped; tests/serve.rs"),
     ("resnet.onnx", "needs a network for CIFAR images; tests of stonet-onnx read them"),
     ("densenet40_c10", "needs its logits; `stonet reproduce cifar` reads them"),
     ("data.npz", "needs a file that numpy writes; tests/way/arrays.rs reads one"),
     ("curl ", "needs a server; tests/serve.rs"),
+    ("tritonserver", "is not installed by the tests; tests/recipes.rs compares its files with the graph"),
     ("pip install", "scripts/test.sh installs the package"),
     ("cargo ", "scripts and .ci/run build"),
     ("bash scripts/", "the tests themselves"),
