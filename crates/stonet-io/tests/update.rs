@@ -92,7 +92,8 @@ fn nonsense_is_refused() {
     update.add(&RegressionInputs::new(x.view()).unwrap(), y.view(), &[]).unwrap();
     let text = serde_json::to_value(update.finish().unwrap()).unwrap();
     assert!(serde_json::from_value::<FittedRegressor>(text.clone()).is_ok());
-    let changes: [(&str, fn(&mut serde_json::Value)); 6] = [
+    type Change = fn(&mut serde_json::Value);
+    let changes: [(&str, Change); 6] = [
         ("a fold less", |v| drop(v["updated"]["arrivals"][0].as_array_mut().unwrap().pop())),
         ("a row less", |v| drop(v["updated"]["arrivals"][0][0].as_array_mut().unwrap().pop())),
         ("a row twice", |v| v["updated"]["arrivals"][0][0][0] = v["updated"]["arrivals"][0][0][1].clone()),
