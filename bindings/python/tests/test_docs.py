@@ -1,7 +1,7 @@
 """Every block of Python in README.md, in the pages of the site and in the package's README is run, page by page, on made-up rows.
 
-Statements about torch, Spark and Ray are left out here: scripts of docs/howto and the tests of the engines run them where
-these are installed. A block of text right behind a block of Python is what it prints.
+Statements about torch, Spark, Ray, MLflow and ONNX Runtime are left out here: scripts of docs/howto and tests of their own run
+them where these are installed. A block of text right behind a block of Python is what it prints.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stonet import _core
 
 pytest.importorskip("sklearn")
 TOP = Path(__file__).resolve().parents[3]
-ELSEWHERE = re.compile(r"\b(spark|ray|torch|ray_cluster)\b")
+ELSEWHERE = re.compile(r"\b(spark|ray|torch|ray_cluster|mlflow|onnxruntime)\b")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", re.MULTILINE | re.DOTALL)
 Names = dict[str, Any]
 
@@ -133,9 +133,16 @@ def first_page() -> Names:
     return {**rows, **new}
 
 
+def from_elsewhere() -> Names:
+    """Rows of both tasks, for heads that are adapted."""
+    known = messages()
+    return {**made_up(), "classifier": known["head"], "new_logits": known["X"], "labels": known["y"]}
+
+
 ROWS = {
     "README.md": first_page,
     "bindings/python/README.md": python_readme,
+    "docs/after/adapt.md": from_elsewhere,
     "docs/after/control.md": messages,
     "docs/engines.md": tables,
     "docs/start.md": dict,

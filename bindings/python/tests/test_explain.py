@@ -44,7 +44,7 @@ def test_the_frame_is_that_of_the_command(head, tmp_path):
     own = head.explain(frame.to_numpy()).to_frame()
     assert list(written.columns) == list(own.columns)
     for name in own.columns:
-        if own[name].dtype == object:
+        if not pd.api.types.is_numeric_dtype(own[name]):
             assert list(written[name]) == list(own[name])
         else:
             np.testing.assert_allclose(written[name], own[name], rtol=1e-9)

@@ -88,20 +88,20 @@ def test_rows_join_and_leave_and_the_head_stays_as_it_was(tmp_path):
 def test_levels_follow_what_was_issued():
     fitted, (x, d, y) = head(), rows(100, 2, noise=2.0)
     _, issued = fitted.predict_interval(x, d)
-    one = fitted.update(x, y, prediction=d, adaptive="aci", rate=0.01, issued=issued)
-    two = fitted.update(x, y, prediction=d, adaptive="aci", rate=0.01, issued=(issued[:, 0, 0], issued[:, 1, 0]))
+    one = fitted.update(x, y, prediction=d, adaptive="aci", rate=0.002, issued=issued)
+    two = fitted.update(x, y, prediction=d, adaptive="aci", rate=0.002, issued=(issued[:, 0, 0], issued[:, 1, 0]))
     missed = int(np.sum((y < issued[:, 0, 0]) | (y > issued[:, 1, 0])))
     assert one.updates_ == two.updates_
     assert one.updates_["adapted"]["levels"] == [{"level": 0.9, "rows": 100, "misses": missed}]
     assert "long-run mean" in one.guarantee_.text and one.guarantee_.coverage is None
     plain = fitted.update(x, y, prediction=d)
-    level = 0.9 - 0.01 * (10 - missed)
+    level = 0.9 - 0.002 * (10 - missed)
     assert 0.9 < level < 1
     np.testing.assert_array_equal(
         one.predict_interval(x, d)[1], plain.predict_interval(x, d, confidence_level=min(level, 1.0))[1]
     )
     again = one.update(x, y, prediction=d, issued=one.predict_interval(x, d)[1])
-    assert again.updates_["adapted"]["levels"][0]["rows"] == 200 and again.updates_["adapted"]["rate"] == 0.01
+    assert again.updates_["adapted"]["levels"][0]["rows"] == 200 and again.updates_["adapted"]["rate"] == 0.002
     pid = fitted.update(x, y, prediction=d, adaptive="pid", issued=issued, window=150)
     assert pid.updates_["scored"] == 150 and pid.updates_["adapted"]["method"] == "pid"
     _, both = fitted.predict_interval(x, d, confidence_level=[0.8, 0.95])

@@ -75,7 +75,7 @@ def adapt(
     >>> head = stonet.PostStoNetRegressor(interval="fast", keep_rows=True).fit(x, y)
     >>> moved = stonet.adapt(head, new)
     >>> next(iter(moved.adapted_["coefficients"]))
-    'x0'
+    'c0'
     >>> lower, upper = moved.predict_interval(new)[1][:, :, 0].T
     """
     given = {} if rows is None else dict(rows)

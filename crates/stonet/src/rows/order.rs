@@ -46,18 +46,19 @@ impl Order {
     /// By a text per row: all numbers, all dates (`2024-02-29`), or all times (`2024-02-29T12:30:00`).
     pub fn of_texts(texts: &[String], gap: Option<usize>) -> Result<Self> {
         let number = |t: &String| t.trim().parse::<f64>().ok().filter(|v| v.is_finite());
-        let first = texts.first().map_or("", |t| t.trim());
         if texts.iter().all(|t| number(t).is_some()) {
             let times: Vec<f64> = texts.iter().filter_map(number).collect();
             return Self::new(&times, gap);
         }
+        // A midnight reads as a date too, so what counts is how far each reading gets.
         let of_day = |text: &str| LabelKind::days(text).map(i64::from);
-        let read: fn(&str) -> Option<i64> = if of_day(first).is_some() { of_day } else { LabelKind::microseconds };
-        let time = |(row, text): (usize, &String)| {
-            read(text).ok_or_else(|| Error::NotTime { row, text: text.trim().chars().take(40).collect() })
-        };
-        let times = texts.iter().enumerate().map(time).collect::<Result<Vec<i64>>>()?;
-        Ok(Self::by(times.len(), gap, |a, b| times[a].cmp(&times[b])))
+        let read = |read: fn(&str) -> Option<i64>| texts.iter().map_while(|t| read(t)).collect::<Vec<i64>>();
+        let (days, times) = (read(of_day), read(LabelKind::microseconds));
+        let times = if days.len() > times.len() { days } else { times };
+        match texts.get(times.len()) {
+            Some(text) => Err(Error::NotTime { row: times.len(), text: text.trim().chars().take(40).collect() }),
+            None => Ok(Self::by(times.len(), gap, |a, b| times[a].cmp(&times[b]))),
+        }
     }
 
     fn by(rows: usize, gap: Option<usize>, compare: impl Fn(usize, usize) -> Ordering) -> Self {
@@ -203,6 +204,7 @@ mod tests {
         assert_eq!(rows(&["10", "9.5", " -1"]).unwrap(), [2, 1, 0]);
         assert_eq!(rows(&["2024-02-29", "2023-12-01"]).unwrap(), [1, 0]);
         assert_eq!(rows(&["2024-02-29T12:30:00", "2024-02-29 09:30:00"]).unwrap(), [1, 0]);
+        assert_eq!(rows(&["2024-02-29T00:00:00.000000", "2024-02-28T23:00:00.000000"]).unwrap(), [1, 0]);
         assert_eq!(rows(&["2024-02-29", "monday"]).unwrap_err(), Error::NotTime { row: 1, text: "monday".into() });
         assert!(rows(&["1", "2024-02-29"]).is_err());
         assert!(Order::new(&[1.0, f64::NAN], None).is_err());
