@@ -26,7 +26,9 @@ fn network_calls(desk: &Desk, program: &OsStr, arguments: &[&str]) -> Option<Vec
         return None;
     }
     assert!(strace.status.success() || Path::new(program).ends_with("bash"), "{arguments:?}: {said}");
-    Some(std::fs::read_to_string(log).unwrap().lines().map(str::to_owned).collect())
+    // A thread that ends while strace lets go of it leaves a line without a call.
+    let call = |line: &&str| !line.contains("???(");
+    Some(std::fs::read_to_string(log).unwrap().lines().filter(call).map(str::to_owned).collect())
 }
 
 #[test]
