@@ -55,9 +55,12 @@ def executed(script: Path) -> dict:
 
 
 def printed(notebook: dict) -> list[str]:
-    """What the cells of a notebook print."""
-    outputs = [o for cell in notebook["cells"] for o in cell.get("outputs", [])]
-    return ["".join(o["text"]) for o in outputs if o["output_type"] == "stream" and o["name"] == "stdout"]
+    """What each cell of a notebook prints; a kernel may send it in one piece or in several."""
+    found = []
+    for cell in notebook["cells"]:
+        streams = [o for o in cell.get("outputs", []) if o["output_type"] == "stream" and o["name"] == "stdout"]
+        found.append("".join("".join(o["text"]) for o in streams))
+    return found
 
 
 def same(found: dict, kept: dict, name: str) -> None:
