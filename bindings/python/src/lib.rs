@@ -55,7 +55,7 @@ mod _core {
         reliability, risk_coverage, rows_needed, trust_scores,
     };
     #[pymodule_export]
-    use crate::monitor::Watched;
+    use crate::monitor::{StateClaim, Watched};
     #[pymodule_export]
     use crate::network::OnnxRunner;
     #[pymodule_export]

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use stonet::monitor::{Family, Monitor, MonitorSettings};
 use stonet::{Level, Seed};
-use stonet_io::{Model, MonitorState, Watch, default_level};
+use stonet_io::{Claim, Model, MonitorState, Watch, default_level};
 use stonet_report::{About, MonitorNames, MonitorReport, monitor_report};
 
 use crate::error::Raise;
@@ -20,6 +21,37 @@ pub struct Watched {
     state: Mutex<MonitorState>,
     names: MonitorNames,
     about: About,
+}
+
+/// The right to go on with the file of a state, as a context manager.
+#[pyclass(module = "stonet._core")]
+pub struct StateClaim {
+    path: PathBuf,
+    held: Option<Claim>,
+}
+
+#[pymethods]
+impl StateClaim {
+    #[new]
+    fn new(path: PathBuf) -> Self {
+        StateClaim { path, held: None }
+    }
+
+    fn __enter__(&mut self) -> PyResult<()> {
+        let claim = Claim::new(&self.path).map_err(|e| PyOSError::new_err(format!("{}: {e}", self.path.display())))?;
+        self.held = Some(claim.ok_or_else(|| {
+            let path = self.path.display();
+            PyValueError::new_err(format!(
+                "state: another process goes on with {path}, such as `stonet serve`; wait for its end, or name another file"
+            ))
+        })?);
+        Ok(())
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&mut self, _error: &Bound<'_, PyTuple>) {
+        self.held = None;
+    }
 }
 
 /// Begins to watch a head.

@@ -59,6 +59,17 @@ def test_states_are_those_of_the_command(head, tmp_path):
     assert stonet.Monitor.load(tmp_path / "watch.json", stonet.load(tmp_path / "head.stonet")).rows == 600
 
 
+def test_one_process_at_a_time_goes_on_with_a_state(head, tmp_path):
+    state = tmp_path / "watch.json"
+    with stonet._core.StateClaim(str(state)), pytest.raises(ValueError, match="another process"):
+        stonet.monitor(head, *rows(100, 2), state=state)
+    assert list(tmp_path.iterdir()) == []
+    stonet.monitor(head, *rows(100, 2), state=state)
+    assert [p.name for p in tmp_path.iterdir()] == ["watch.json"]
+    with pytest.raises(OSError, match="absent"):
+        stonet.monitor(head, *rows(100, 2), state=tmp_path / "absent" / "watch.json")
+
+
 def test_what_does_not_fit_is_refused(head, tmp_path):
     path = tmp_path / "watch.json"
     watch = stonet.Monitor(head, alarm=0.05)

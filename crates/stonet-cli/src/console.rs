@@ -113,6 +113,11 @@ pub fn stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
+/// Whether an error is the end of work that the user has stopped. Where a signal is the ordinary end, an error stays one.
+pub fn cut_short() -> bool {
+    stopped() && !IN_ORDER.load(Ordering::Relaxed)
+}
+
 impl Console {
     /// A result on standard output: JSON, or the text for people.
     pub fn result<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> Result<()> {

@@ -377,9 +377,11 @@ fn a_monitor_sees_every_row_and_its_state_is_that_of_the_command() {
     // The command's state over the same rows is the same file.
     desk.ended("monitor head.stonet same.csv --unlabelled --state command.json", 0);
     assert_eq!(desk.text("served.json"), desk.text("command.json"));
-    // The next run goes on and finds the broken sensor.
+    // The next run goes on and finds the broken sensor; nobody else goes on with the state meanwhile.
     let served = Served::new(&desk, "head.stonet --monitor --state served.json");
     metric(&served, "stonet_monitor_rows", |rows| rows == 600.0);
+    desk.refuses("monitor head.stonet same.csv --unlabelled --state served.json", &["served.json", "another process"]);
+    desk.refuses("serve head.stonet --monitor --state served.json --port 0", &["served.json", "another process"]);
     served.post("/predict", &body(&desk, "broken.csv", &SENSORS));
     metric(&served, "stonet_monitor_alarm", |alarm| alarm == 1.0);
     let evidence = metric(&served, "stonet_monitor_log10_evidence{quantity=\"columns\"}", |_| true);
@@ -389,6 +391,19 @@ fn a_monitor_sees_every_row_and_its_state_is_that_of_the_command() {
     assert_eq!(served.end("INT"), Some(0));
     let state: Value = serde_json::from_str(&desk.text("served.json")).unwrap();
     assert_eq!(state["monitor"]["rows"], 1500);
+}
+
+/// The request to end is the ordinary end of a server: that its state could not be written is an error, not a stop.
+#[test]
+fn a_state_that_cannot_be_written_at_the_end_is_an_error() {
+    let desk = sensors();
+    let folder = desk.at("gone");
+    std::fs::create_dir(&folder).unwrap();
+    let served = Served::new(&desk, "head.stonet --monitor --state gone/served.json");
+    assert_eq!(served.post("/predict", &body(&desk, "same.csv", &SENSORS)).status, 200);
+    metric(&served, "stonet_monitor_rows", |rows| rows == 600.0);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(served.end("TERM"), Some(2));
 }
 
 #[test]

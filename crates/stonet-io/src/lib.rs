@@ -101,7 +101,7 @@ pub use score::{
 };
 pub use table::{Choice, Table};
 pub use watch::Watch;
-pub use write::{Cells, Column, Type, Writer, discard_unfinished_files, write_whole};
+pub use write::{Cells, Claim, Column, Type, Writer, discard_unfinished_files, write_whole};
 
 /// Reads a table of numbers in the format that the file's name announces; [`Reading`] chooses columns, and keeps some
 /// as text.

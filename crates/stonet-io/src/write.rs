@@ -1,6 +1,7 @@
 //! Tables written row by row in the format that the file's name announces; a file appears whole or not at all.
 
 #[cfg(feature = "parquet")]
+mod claim;
 pub(crate) mod columnar;
 mod npy;
 mod temporary;
@@ -13,6 +14,7 @@ use ndarray::ArrayView1;
 
 use crate::header::Header;
 use crate::{Error, Place, Problem, Result};
+pub use claim::Claim;
 pub(crate) use temporary::Temporary;
 pub use temporary::{discard_unfinished_files, write_whole};
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -249,7 +250,8 @@ def monitor(
     X, y : array-like
         New rows in the order in which they came, and their answers; without answers the inputs alone are watched.
     state : path-like, optional
-        File that keeps what has been seen: a run on the next rows goes on where this one ends. It is the command's.
+        File that keeps what has been seen: a run on the next rows goes on where this one ends. It is the command's,
+        and belongs to one process at a time.
     alarm : float, optional
         The largest probability of a false alarm, at any time; 0.01, or that of the state.
     level : float, optional
@@ -277,13 +279,14 @@ def monitor(
     >>> stonet.monitor(head, z[1000:], y[1000:]).alarmed
     False
     """
-    if state is not None and Path(state).exists():
-        watch = Monitor.load(state, head, alarm=alarm, level=level)
-    else:
-        watch = Monitor(head, alarm=0.01 if alarm is None else alarm, level=level, random_state=random_state)
-    watch.update(X, y, **beside)
-    if state is not None:
-        watch.save(state)
+    with nullcontext() if state is None else _core.StateClaim(fspath(state)):
+        if state is not None and Path(state).exists():
+            watch = Monitor.load(state, head, alarm=alarm, level=level)
+        else:
+            watch = Monitor(head, alarm=0.01 if alarm is None else alarm, level=level, random_state=random_state)
+        watch.update(X, y, **beside)
+        if state is not None:
+            watch.save(state)
     if report is not None:
         watch.page(report)
     return watch

@@ -14,6 +14,7 @@ use crate::args::{FORMATS, MissingArg, ReportArg, SeedArg, WithArg};
 use crate::console::Console;
 use crate::error::{Error, Result};
 use crate::rows::{Batch, ClassFile, RegressionFile, Source};
+use crate::state::Held;
 use crate::stdout::path;
 use crate::{Outcome, asked, output, report};
 
@@ -85,7 +86,9 @@ impl Monitor {
         let mut model = Model::load(&self.head)?;
         let identity = model.identity()?;
         asked::rename_targets(&mut model, self.target.as_deref())?;
-        let earlier = self.earlier(&identity)?;
+        // Held to the end, so that no other process goes on with the same state.
+        let mut held = self.state.as_deref().map(|p| Held::new(p, &identity, self.alarm, self.level)).transpose()?;
+        let earlier = held.as_mut().and_then(|h| h.earlier.take());
         let state = match &model.head {
             Head::Regression(head) => self.regression(&model, head, earlier, console)?,
             Head::Classification(head) => self.classification(&model, head, earlier, console)?,
@@ -100,16 +103,6 @@ impl Monitor {
             MonitorState { head: identity, monitor: state.clone() }.save(path)?;
         }
         self.tell(&model, &state, console)
-    }
-
-    /// The state that goes on, where there is a file of it.
-    fn earlier(&self, identity: &str) -> Result<Option<State>> {
-        let Some(path) = self.state.as_deref().filter(|p| p.exists()) else { return Ok(None) };
-        let state = MonitorState::load(path)?;
-        match state.misfit(identity, (self.alarm, "--alarm"), (self.level, "--level")) {
-            Some(why) => Err(Error::flag("--state", format!("{}: {why}", path.display()))),
-            None => Ok(Some(state.monitor)),
-        }
     }
 
     fn settings(&self, model: &Model) -> Result<MonitorSettings> {

@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use stonet::monitor::MonitorSettings;
-use stonet_io::{Model, MonitorState, SavedRule, default_level};
+use stonet::monitor::{Monitor, MonitorSettings};
+use stonet_io::{Model, SavedRule, default_level};
 use stonet_onnx::{Front, Network, Preprocess, RunSettings};
 use stonet_serve::{Limits, Predictor, Server, WatchPlan};
 
 use crate::console::{self, Console};
 use crate::error::{Error, Result};
 use crate::output;
+use crate::state::Held;
 
 /// Serve a head over HTTP: POST rows to /predict, as JSON or as an Arrow stream
 ///
@@ -73,7 +74,11 @@ impl Serve {
             output::check(state, &read.into_iter().flatten().map(PathBuf::as_path).collect::<Vec<_>>())?;
         }
         let model = Model::load(&self.head)?;
-        let plan = if self.monitor { Some(self.plan(&model)?) } else { None };
+        // Held to the end, so that no other process goes on with the same state.
+        let hold = |path| Held::new(path, &model.identity()?, self.alarm, None);
+        let mut held = self.state.as_deref().map(hold).transpose()?;
+        let earlier = held.as_mut().and_then(|h| h.earlier.take());
+        let plan = self.monitor.then(|| self.plan(&model, earlier));
         let front = self.network.as_deref().map(|path| {
             let network = Network::open(path)?;
             Front::new(&network, self.tap.as_deref(), &RunSettings::default(), Preprocess::default())
@@ -112,20 +117,10 @@ impl Serve {
         console.compute(|| Ok(server.run(console::stopped)?))
     }
 
-    /// How the head is watched: a new state, or one that goes on.
-    fn plan(&self, model: &Model) -> Result<WatchPlan> {
+    /// How the head is watched: with a new state, or with one that goes on.
+    fn plan(&self, model: &Model, earlier: Option<Monitor>) -> WatchPlan {
         let new = MonitorSettings::new(model.level.unwrap_or_else(default_level));
         let settings = MonitorSettings { alarm: self.alarm.unwrap_or(new.alarm), ..new };
-        let earlier = match self.state.as_deref().filter(|p| p.exists()) {
-            Some(path) => {
-                let state = MonitorState::load(path)?;
-                if let Some(why) = state.misfit(&model.identity()?, (self.alarm, "--alarm"), (None, "--level")) {
-                    return Err(Error::flag("--state", format!("{}: {why}", path.display())));
-                }
-                Some(state.monitor)
-            }
-            None => None,
-        };
-        Ok(WatchPlan { settings, earlier, state: self.state.clone() })
+        WatchPlan { settings, earlier, state: self.state.clone() }
     }
 }

@@ -17,7 +17,7 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 /// The temporary files of this process that are there now.
 static OPEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-fn open_files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+pub(super) fn open_files() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     // A set of names is whole after every change.
     OPEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
