@@ -15,6 +15,7 @@ mod args;
 mod asked;
 mod output;
 mod seen;
+mod state;
 mod rows;
 mod report;
 mod commands;
@@ -59,12 +60,18 @@ enum Command {
     Adapt(commands::adapt::Adapt),
     Export(commands::export::Export),
     Inspect(commands::inspect::Inspect),
-    #[cfg_attr(not(feature = "serve"), command(hide = true))]
+    #[cfg(feature = "serve")]
     Serve(commands::serve::Serve),
+    #[cfg(not(feature = "serve"))]
+    #[command(hide = true)]
+    Serve(commands::absent::Absent),
     Compare(commands::compare::Compare),
     Benchmark(commands::benchmark::Benchmark),
     #[cfg(feature = "reproduce")]
     Reproduce(commands::reproduce::Reproduce),
+    #[cfg(not(feature = "reproduce"))]
+    #[command(hide = true)]
+    Reproduce(commands::absent::Absent),
     Completions(commands::completions::Completions),
 }
 
@@ -91,11 +98,16 @@ fn dispatch(command: Command, console: &Console) -> error::Result<Outcome> {
         Command::Adapt(c) => c.run(console)?,
         Command::Export(c) => c.run(console)?,
         Command::Inspect(c) => c.run(console)?,
+        #[cfg(feature = "serve")]
         Command::Serve(c) => c.run(console)?,
+        #[cfg(not(feature = "serve"))]
+        Command::Serve(c) => c.run("serve")?,
         Command::Compare(c) => c.run(console)?,
         Command::Benchmark(c) => c.run(console)?,
         #[cfg(feature = "reproduce")]
         Command::Reproduce(c) => c.run(console)?,
+        #[cfg(not(feature = "reproduce"))]
+        Command::Reproduce(c) => c.run("reproduce")?,
         Command::Completions(c) => c.run(console)?,
     }
     Ok(Outcome::Done)
@@ -150,7 +162,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         Err(e) if e.is_closed_pipe() => 0,
         Err(e) => {
             let (word, kind, code) =
-                if console::stopped() { ("stopped", "stopped", 130) } else { ("error", e.kind(), 2) };
+                if console::cut_short() { ("stopped", "stopped", 130) } else { ("error", e.kind(), 2) };
             eprintln!("{word}: {}", stdout::visible(&e.to_string()));
             if console.json {
                 failure::print(&e.to_string(), kind, code);

@@ -1,5 +1,7 @@
 //! One file per subcommand.
 
+#[cfg(not(all(feature = "serve", feature = "reproduce")))]
+pub mod absent;
 pub mod adapt;
 pub mod benchmark;
 pub mod compare;
@@ -17,9 +19,6 @@ pub mod predict;
 #[cfg(feature = "reproduce")]
 pub mod reproduce;
 #[cfg(feature = "serve")]
-pub mod serve;
-#[cfg(not(feature = "serve"))]
-#[path = "no_serve.rs"]
 pub mod serve;
 pub mod train;
 pub mod update;
