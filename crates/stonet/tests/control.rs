@@ -121,6 +121,23 @@ fn a_wish_that_these_rows_cannot_keep_is_refused_with_one_that_they_can() {
     assert!(controlled.curve.len() > 50 && controlled.curve.iter().all(|p| p.bound >= p.risk));
 }
 
+/// A refusal never names a wish that asks for as much as the refused one.
+#[test]
+fn what_a_refusal_offers_instead_is_less_than_the_wish() {
+    let mut refused = 0;
+    for (text, intervals) in [("accuracy>=0.9", false), ("precision[c]>=0.85", false), ("coverage>=0.93", true)] {
+        let wish = Wish { text, confidence: Some(0.95), intervals, ties: false };
+        for seed in 0..150 {
+            let Err(refusal) = wish.controlled(300, Seed::new(900).child(seed)).rule else { continue };
+            refused += 1;
+            if let Some(instead) = &refusal.instead {
+                assert!(instead.risk() > wish.want().risk(), "{}", refusal.text);
+            }
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
 #[test]
 fn wishes_and_heads_have_to_fit() {
     let p = two([0.2, 0.9]);

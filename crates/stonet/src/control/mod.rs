@@ -125,13 +125,10 @@ impl Control {
     /// Why no threshold was accepted.
     fn refusal(&self, choice: &Choice, curve: &[TradeOff], limit: &Limit) -> Refusal {
         let (counted, want) = (&choice.counted, &self.want);
-        let closest = match want.measure().is_monotone() {
-            true => {
-                TradeOff::new(choice.refused.flatten(), counted.rows(), counted.at(choice.refused.flatten()), limit)
-            }
-            // The threshold that was tested first may have been a poor one.
-            false => curve.iter().filter(|p| p.answered > 0).min_by(|a, b| a.bound.total_cmp(&b.bound)).copied(),
-        };
+        let refused = choice.refused.flatten();
+        let tested = TradeOff::new(refused, counted.rows(), counted.at(refused), limit);
+        let best = curve.iter().filter(|p| p.answered > 0).min_by(|a, b| a.bound.total_cmp(&b.bound)).copied();
+        let closest = if want.measure().is_monotone() { tested } else { best };
         let promised = match self.confidence {
             Some(confidence) => format!("cannot be promised with a confidence of {} %", confidence.percent()),
             None => "cannot be promised".to_owned(),
@@ -149,6 +146,9 @@ impl Control {
         };
         if want.measure().is_monotone() && limit.most_errors(found.of).is_none() {
             return self.too_few(&promised, found, limit);
+        }
+        if !want.measure().is_monotone() && found.bound <= limit.risk {
+            return self.poor_start(&promised, choice, tested);
         }
         let mut text = format!(
             "`{want}` {promised}: at best, of {} rows counted the surest {} are answered and {} of {} are errors ({}, upper bound {})",
@@ -181,6 +181,28 @@ impl Control {
             (None, None) => "; wish for less, or improve the network".to_owned(),
         };
         Refusal { text, closest, instead, rows_needed }
+    }
+
+    /// A threshold would pass that was not tested: the sequence of tests began at another one, which failed.
+    fn poor_start(&self, promised: &str, choice: &Choice, tested: Option<TradeOff>) -> Refusal {
+        let want = &self.want;
+        let began = match tested.filter(|t| t.answered > 0) {
+            Some(t) => format!(
+                "there {} of {} rows are errors ({}, upper bound {})",
+                t.errors,
+                t.of,
+                short(t.risk),
+                short(t.bound)
+            ),
+            None => "there no row is answered".to_owned(),
+        };
+        let text = format!(
+            "`{want}` {promised}: {} of the rows chose the threshold at which the tests begin, and {began}; a threshold that \
+             is chosen after a look at the other rows would void the promise; give more rows, or wish for less",
+            choice.ordering
+        );
+        let instead = tested.filter(|t| t.answered > 0).and_then(|t| want.at_risk(t.bound));
+        Refusal { text, closest: tested, instead, rows_needed: None }
     }
 
     /// Not even a rule without an error would do.
