@@ -72,7 +72,7 @@ fn sweep(name: &str) -> Vec<Cell> {
         "rows" => both(&[500, 1000, 2000, 4000, 8000, 16_000, 32_000].map(|n| (n, 100))),
         "rows-large" => both(&[100_000, 200_000, 400_000, 800_000].map(|n| (n, 100))),
         "features" => both(&[16, 32, 64, 128, 256, 512, 1024].map(|p| (2000, p))),
-        "features-large" => both(&[2048, 4096, 8192, 16_384].map(|p| (2000, p))),
+        "features-large" => both(&[2048, 4096, 8192, 16_384, 32_768].map(|p| (2000, p))),
         "folds" => [3, 5, 8, 12, 20].map(|folds| Cell { folds, ..Cell::regression("stack", 2000, 100) }).into(),
         "kappas" => [1, 2, 4, 8, 16].map(|kappas| Cell { kappas, ..Cell::regression("stack", 2000, 100) }).into(),
         "kinds" => {

@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, CowArray, Ix2, s};
 use rayon::prelude::*;
 
 use super::basis::{Basis, Rows, Side};
-use super::blocks;
+use super::{BLOCK, blocks};
 use crate::base::{Result, Work};
 use crate::linalg::dense::{matmul, matvec};
 
@@ -31,13 +31,15 @@ impl<'a> Frame<'a> {
     pub(super) fn holding(basis: &'a Basis, rows: &'a Rows<'a>, most: usize, work: &Work<'_>) -> Result<Self> {
         let mut frame = Frame { basis, rows, rotated: None };
         if basis.side == Side::Columns && rows.n * basis.values.len() <= most {
-            let one = |part: &Range<usize>| {
+            // In place: a second copy of all rows would be most of what a fit needs.
+            let mut all = Array2::zeros((rows.n, basis.values.len()));
+            let mut parts: Vec<_> = all.axis_chunks_iter_mut(Axis(0), BLOCK).collect();
+            parts.par_iter_mut().zip(blocks(rows.n)).try_for_each(|(to, part)| -> Result<()> {
                 work.check()?;
-                Ok(frame.block(part)?.into_owned())
-            };
-            let parts = blocks(rows.n).par_iter().map(one).collect::<Result<Vec<Array2<f64>>>>()?;
-            let views: Vec<_> = parts.iter().map(|p| p.view()).collect();
-            frame.rotated = ndarray::concatenate(Axis(0), &views).ok();
+                to.assign(&frame.block(&part)?);
+                Ok(())
+            })?;
+            frame.rotated = Some(all);
         }
         Ok(frame)
     }
