@@ -3,11 +3,13 @@
 
     python3 scripts/faults/faults.py [--program FILE] [--commands NAMES] [--faults NAMES] [--quick] [--out FOLDER]
 
-Needs Linux, a C compiler and the program (`cargo build --release --workspace --bin stonet`). With --out the table is
+Needs Linux, a C compiler and the program (`cargo build --release -p stonet-cli --features serve,reproduce`). With --out the table is
 written there. The exit code is 1 if any cell is red. --quick is what CI runs: the quick commands, and few moments.
 """
 
 import argparse
+import contextlib
+import csv
 import json
 import os
 import random
@@ -27,10 +29,10 @@ TIMES = re.compile(rb'"[a-z_]*seconds[a-z_]*": ?[0-9.e-]+|(?<=\|) +[0-9.]+ \|$|o
 
 
 class Command:
-    """A command, the folder that it writes to, and what it is given there before it starts."""
+    """A command, its journal in the folder that it writes to, and the script that starts it, where that is not done here."""
 
-    def __init__(self, name, arguments, journal=None, start=None):
-        self.name, self.arguments, self.journal, self.start = name, arguments, journal, start
+    def __init__(self, name, arguments, journal=None, driver=()):
+        self.name, self.arguments, self.journal, self.driver = name, arguments, journal, driver
 
 
 def commands(base):
@@ -46,6 +48,9 @@ def commands(base):
         Command("predict csv.gz", ["predict", base / "head.stonet", t, "-o", "{out}/predictions.csv.gz"]),
         Command("predict --explain", ["predict", base / "head.stonet", t, "-o", "{out}/why.csv", "--explain"]),
         Command("monitor", ["monitor", base / "head.stonet", t, "--report", "{out}/watch.html"]),
+        Command("monitor --state", ["monitor", base / "head.stonet", t, "--state", "{out}/state.json"]),
+        Command("serve --state", ["serve", base / "head.stonet", "--monitor", "--state", "{out}/state.json", "--port", "0"],
+                driver=(sys.executable, HERE / "serve.py", base / "body.json")),
         Command("control", ["control", base / "head.stonet", t, "--want", "wrong<=0.5", "-o", "{out}/rule.json"]),
         Command("evaluate", ["evaluate", base / "head.stonet", t, "--report", "{out}/report.html"]),
         Command("update", ["update", base / "head.stonet", t, "-o", "{out}/updated.stonet", "--window", "50"]),
@@ -91,6 +96,12 @@ class Bench:
              "--prediction", "prediction", "--inputs", "f*"],
         ):  # fmt: skip
             subprocess.run([self.program, *arguments, "-q"], check=True, capture_output=True)
+        # Bodies of requests: the rows of t.parquet as numbers of JSON, without the target.
+        subprocess.run([self.program, "features", b / "network.onnx", b / "t.csv", "-o", b / "features.csv", "-q"], check=True,
+                       capture_output=True)  # fmt: skip
+        with (b / "features.csv").open(newline="") as file:
+            rows = [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+        (b / "body.json").write_text(json.dumps({"rows": rows}))
 
     def folder(self, command, full=False):
         """A new folder to write to; with the journal of all records, where that is asked for."""
@@ -106,18 +117,19 @@ class Bench:
     def start(self, command, out, **fault):
         environment = dict(os.environ)
         if fault:
-            environment["LD_PRELOAD"] = str(self.shim)
-            environment |= {f"FAULT_{k.upper()}": str(v) for k, v in fault.items()}
+            faulty = {"LD_PRELOAD": str(self.shim)} | {f"FAULT_{k.upper()}": str(v) for k, v in fault.items()}
+            environment |= {"STONET_FAULT": json.dumps(faulty)} if command.driver else faulty
         arguments = [str(a).replace("{out}", str(out)) for a in command.arguments]
-        return subprocess.Popen([self.program, *arguments, "-q"], env=environment, stdout=subprocess.DEVNULL,
-                                stderr=subprocess.PIPE, text=True)  # fmt: skip
+        # A group of its own, so that a script dies with what it has started.
+        return subprocess.Popen([*command.driver, self.program, *arguments, "-q"], env=environment, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE, text=True, start_new_session=True)  # fmt: skip
 
     def run(self, command, out, **fault):
         child = self.start(command, out, **fault)
         try:
             said = child.communicate(timeout=600)[1]
         except subprocess.TimeoutExpired:
-            child.kill()
+            os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             return None, "it hangs"
         return child.returncode, said
@@ -127,7 +139,11 @@ class Bench:
         begin = time.monotonic()
         code, said = self.run(command, out)
         assert code == 0, (command.name, said)
-        self.reference[command.name] = (time.monotonic() - begin, contents(out))
+        took, first = time.monotonic() - begin, contents(out)
+        # A command with a state goes on with it: after a run that came to its end, the next one leaves other files.
+        code, said = self.run(command, out)
+        assert code == 0, (command.name, said)
+        self.reference[command.name] = (took, first, contents(out))
 
     # What may be wrong after a fault, and after the command has run again.
 
@@ -149,13 +165,18 @@ class Bench:
                 wrong.append(f"half file {name}")
         return wrong
 
+    def ended(self, command, out):
+        """Whether all files of an undisturbed run are there."""
+        reference, now = self.reference[command.name][1], contents(out)
+        return all(without_times(held) == without_times(now.get(name, b"")) for name, held in reference.items())
+
     def resumed(self, command, out):
         """Faults after the same command has run to its end."""
-        before = records(out, command)
+        before, ended = records(out, command), self.ended(command, out)
         code, said = self.run(command, out)
         if code != 0:
             return [f"the next run fails: {said.strip()[-200:]}"]
-        reference, now = self.reference[command.name][1], contents(out)
+        reference, now = self.reference[command.name][2 if ended else 1], contents(out)
         wrong = [f"record lost: {r[:60]!r}" for r in before if r not in records(out, command)]
         for name in sorted(reference.keys() | now.keys()):
             a, b = (without_times(x.get(name, b"")) for x in (reference, now))
@@ -182,7 +203,8 @@ class Bench:
             child = self.start(command, out)
             # A journal is shorter work each time.
             time.sleep(self.random.uniform(0, took / (6 if command.journal else 1)))
-            child.send_signal(signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             if command.journal:
                 wrong += self.left(command, out, True)
@@ -227,16 +249,24 @@ class Bench:
         out = self.folder(command)
         both = [self.start(command, out) for _ in range(2)]
         ends = [(child.communicate(timeout=600)[1], child.returncode) for child in both]
-        wrong = [f"exit code {code}: {said[-160:]}" for said, code in ends
-                 if code != 0 and not (code == 2 and command.journal and "another process" in said)]  # fmt: skip
+        state = command.name.endswith("--state")
+        refused = [code == 2 and (command.journal or state) and "another process" in said for said, code in ends]
+        wrong = [f"exit code {code}: {said[-160:]}" for (said, code), no in zip(ends, refused, strict=True) if code != 0 and not no]
         if all(code != 0 for _, code in ends):
             wrong.append("both are refused")
+        if state and not any(refused):
+            # The second one began after the end of the first, and went on.
+            both, now = self.reference[command.name][2], contents(out)
+            wrong += [f"{n} is not that of two runs" for n in sorted(both.keys() | now.keys()) if both.get(n) != now.get(n)]
+            shutil.rmtree(out)
+            return 1, wrong
         return 1, wrong + self.judge(command, out)
 
     def clock(self, command):
-        """Every look at the clock shows an earlier time."""
+        """Every look at the clock shows an earlier time; of a server at the time of day alone, since its time limits rest on a clock that the
+        system promises never to set back."""
         out = self.folder(command, full=command.name == "reproduce")
-        code, said = self.run(command, out, op="clock")
+        code, said = self.run(command, out, op="date" if command.driver else "clock")
         return 1, [f"exit code {code}: {said[-160:]}" for _ in [0] if code != 0] + self.judge(command, out)
 
 

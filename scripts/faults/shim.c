@@ -1,7 +1,7 @@
 // Faults of the system, for a program that is started with this library in LD_PRELOAD.
 //
 // FAULT_UNDER   only files below this folder count
-// FAULT_OP      write (open to create, write, fsync, rename, truncate), read, or clock
+// FAULT_OP      write (open to create, write, fsync, rename, truncate), read, clock (all clocks), or date (the time of day alone)
 // FAULT_AT      the number of the call that fails, from 1; 0 only counts
 // FAULT_ERRNO   its errno
 // FAULT_STAY    1: all later calls fail too, as on a full disk; 0: that one alone
@@ -158,6 +158,7 @@ ssize_t pread64(int fd, void *bytes, size_t size, off64_t at) {
 // Every call is a second before the last one.
 int clock_gettime(clockid_t clock, struct timespec *time) {
     int result = REAL(clock_gettime)(clock, time);
-    if (result == 0 && ready && strcmp(operation, "clock") == 0) time->tv_sec -= ++calls;
+    int back = ready && (strcmp(operation, "clock") == 0 || (strcmp(operation, "date") == 0 && clock == CLOCK_REALTIME));
+    if (result == 0 && back) time->tv_sec -= ++calls;
     return result;
 }
