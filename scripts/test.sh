@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # All the tests: the Rust workspace, then the Python package, built as a wheel and installed into an environment of its own.
 # Needs a Rust toolchain and Python 3.10 or newer with venv and pip; $PYTHON names another interpreter than python3.
-# STONET_ENGINES=1 also installs Spark and Ray (about a gigabyte) and runs their tests, which need Java 17 beside them.
+# STONET_ENGINES=1 also installs Spark, Ray, Keras and jax (more than a gigabyte) and runs their tests; Spark needs Java 17 beside
+# them. STONET_TORCH_PYTHON names an interpreter that has torch, whose tests then run in an environment of their own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
@@ -22,7 +23,7 @@ wheel=$(ls "$target"/wheels/stonet-*.whl)
 # With numpy alone, as a user first meets it.
 "$env/bin/python" -X importtime -c 'import stonet' 2>&1 | tail -1
 "$env/bin/stonet" --version
-"${pip[@]}" "$wheel[test${STONET_ENGINES:+,spark,ray}]"
+"${pip[@]}" "$wheel[test${STONET_ENGINES:+,spark,ray}]" ${STONET_ENGINES:+keras jax}
 cd bindings/python
 "$env/bin/ruff" check .
 "$env/bin/ruff" format --check .
@@ -31,6 +32,13 @@ cd bindings/python
 "$env/bin/pytest" --quiet --doctest-modules --pyargs stonet
 # The notebooks of the site, run again and compared.
 PATH="$env/bin:$PATH" "$env/bin/python" ../../scripts/notebooks.py --check
+if [ -n "${STONET_TORCH_PYTHON:-}" ]; then
+    "$STONET_TORCH_PYTHON" -m venv --clear --system-site-packages "$target/torch"
+    "$target/torch/bin/pip" install --quiet --disable-pip-version-check "$wheel" pytest
+    "$target/torch/bin/python" -m pytest --quiet tests/test_network.py tests/test_howto.py -k torch
+else
+    echo "STONET_TORCH_PYTHON is not set: nothing ran on torch"
+fi
 # Each engine in a process of its own: tests/conftest.py says why. pytest fails where it finds no test, so what cannot run is left out here.
 if [ -z "${STONET_ENGINES:-}" ]; then
     echo "STONET_ENGINES is not set: nothing ran on Spark and Ray"
