@@ -14,7 +14,6 @@ use stonet::rows::Within;
 use stonet::score::{self, Input, Output, Port, Quantity, Scorer};
 use stonet::{Labels, Level, Side};
 
-#[cfg(feature = "parquet")]
 use crate::{Cells, Column, Error, Head, Model, ModelColumns, Place, Problem, Result, SavedRule, Table, Type, Writer};
 #[cfg(feature = "parquet")]
 pub use batch::{BatchInputs, BatchScorer, BatchTables};

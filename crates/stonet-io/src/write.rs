@@ -1,7 +1,7 @@
 //! Tables written row by row in the format that the file's name announces; a file appears whole or not at all.
 
-#[cfg(feature = "parquet")]
 mod claim;
+#[cfg(feature = "parquet")]
 pub(crate) mod columnar;
 mod npy;
 mod temporary;

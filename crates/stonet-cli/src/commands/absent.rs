@@ -24,3 +24,26 @@ impl Absent {
         Err(Error::flag(name, why))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        absent: Absent,
+    }
+
+    #[test]
+    fn whatever_is_asked_the_answer_is_how_to_get_the_command() {
+        for arguments in [vec!["serve"], vec!["serve", "head.stonet", "--port", "80"], vec!["serve", "--help-me", "-x"]]
+        {
+            let line = Line::try_parse_from(arguments).unwrap_or_else(|e| panic!("{e}"));
+            let said = line.absent.run("serve").unwrap_err().to_string();
+            assert!(said.starts_with("serve") && said.contains("--features serve -- serve"), "{said}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! One file per subcommand.
 
-#[cfg(not(all(feature = "serve", feature = "reproduce")))]
+#[cfg(any(test, not(all(feature = "serve", feature = "reproduce"))))]
 pub mod absent;
 pub mod adapt;
 pub mod benchmark;

@@ -66,6 +66,7 @@ pub fn score_file(
 /// What columns of a file, or of files beside it, are written as when they are copied; none where text files have them,
 /// which know no types.
 pub fn types(input: &Path, beside: &[Beside], names: &[String]) -> Result<Vec<Option<Type>>> {
+    #[cfg_attr(not(feature = "parquet"), expect(unused_mut, reason = "text files know no types"))]
     let mut kinds = vec![None; names.len()];
     let mut otherwise = Some(Type::F64);
     for path in [input].into_iter().chain(beside.iter().map(|b| b.path.as_path())) {
@@ -86,6 +87,7 @@ pub fn types(input: &Path, beside: &[Beside], names: &[String]) -> Result<Vec<Op
 
 /// The kind of the labels in a column of a file, or of files beside it; none where text files have it, which know no
 /// types.
+#[cfg_attr(not(feature = "parquet"), expect(unused_variables, reason = "text files know no types"))]
 pub fn label_kind(input: &Path, beside: &[Beside], name: &str) -> Result<Option<LabelKind>> {
     for path in [input].into_iter().chain(beside.iter().map(|b| b.path.as_path())) {
         let at = Location::new(path)?;
