@@ -6,6 +6,7 @@ pub(crate) mod folder;
 pub(crate) mod ipc;
 mod pages;
 pub(crate) mod parquet;
+mod thrift;
 
 use std::sync::Arc;
 

@@ -7,6 +7,8 @@ use parquet::arrow::ProjectionMask;
 use parquet::basic::Compression;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
+use super::thrift::{PAGE, Thrift};
+
 /// Bytes in which a header usually ends, and those in which the longest has to.
 const HEADER: [u64; 2] = [1 << 9, 1 << 20];
 
@@ -75,122 +77,41 @@ fn page(file: &mut File, place: u64, end: u64) -> io::Result<Option<Page>> {
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(place))?;
         file.take(most.min(end - place)).read_to_end(&mut bytes)?;
-        let mut thrift = Thrift { bytes: &bytes };
-        if let Some(page) = thrift.page() {
-            return Ok(Some(Page { header: (bytes.len() - thrift.bytes.len()) as u64, ..page }));
+        // The decoder takes a known field for what it has to be, whatever type the file names.
+        if let Some(left) = Thrift::new(&bytes).follows(PAGE) {
+            let page = header(&mut Thrift::new(&bytes));
+            return Ok(page.map(|page| Page { header: (bytes.len() - left) as u64, ..page }));
         }
     }
     Ok(None)
 }
 
-/// Structures in Thrift's compact protocol; `None` where the bytes end or make no sense.
-struct Thrift<'a> {
-    bytes: &'a [u8],
+/// What the header at the beginning of these bytes says; `None` where they end before it does or make no sense.
+fn header(thrift: &mut Thrift<'_>) -> Option<Page> {
+    let mut page = Page::default();
+    let mut id = 0;
+    while let Some(kind) = thrift.field(&mut id)? {
+        match (id, kind) {
+            (2, 5) => page.size = thrift.count()?,
+            (3, 5) => page.packed = thrift.count()?,
+            (5 | 8, 12) => page.values = Some(values(thrift)?),
+            (7, 12) => page.entries = Some(values(thrift)?),
+            _ => thrift.skip(kind)?,
+        }
+    }
+    Some(page)
 }
 
-impl Thrift<'_> {
-    fn page(&mut self) -> Option<Page> {
-        let mut page = Page::default();
-        let mut id = 0;
-        while let Some(kind) = self.field(&mut id)? {
-            match (id, kind) {
-                (2, 5) => page.size = self.count()?,
-                (3, 5) => page.packed = self.count()?,
-                (5 | 8, 12) => page.values = Some(self.values()?),
-                (7, 12) => page.entries = Some(self.values()?),
-                _ => self.skip(kind, 0)?,
-            }
-        }
-        Some(page)
-    }
-
-    /// The first field of the header of a page of either kind: how many values there are.
-    fn values(&mut self) -> Option<u64> {
-        let (mut id, mut values) = (0, 0);
-        while let Some(kind) = self.field(&mut id)? {
-            match (id, kind) {
-                (1, 5) => values = self.count()?,
-                _ => self.skip(kind, 0)?,
-            }
-        }
-        Some(values)
-    }
-
-    /// The type of the next field, `Some(None)` at the end of the structure.
-    fn field(&mut self, id: &mut i64) -> Option<Option<u8>> {
-        let byte = self.byte()?;
-        if byte == 0 {
-            return Some(None);
-        }
-        *id = match byte >> 4 {
-            0 => self.zigzag()?,
-            step => id.checked_add(step.into())?,
-        };
-        Some(Some(byte & 15))
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        let (&byte, rest) = self.bytes.split_first()?;
-        self.bytes = rest;
-        Some(byte)
-    }
-
-    fn advance(&mut self, count: u64) -> Option<()> {
-        self.bytes = self.bytes.get(usize::try_from(count).ok()?..)?;
-        Some(())
-    }
-
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Some(value);
-            }
-        }
-        None
-    }
-
-    fn zigzag(&mut self) -> Option<i64> {
-        let value = self.varint()?;
-        Some((value >> 1) as i64 ^ -((value & 1) as i64))
-    }
-
-    fn count(&mut self) -> Option<u64> {
-        u64::try_from(self.zigzag()?).ok()
-    }
-
-    fn skip(&mut self, kind: u8, depth: usize) -> Option<()> {
-        if depth > 16 {
-            return None;
-        }
-        match kind {
-            1 | 2 => Some(()),
-            3 => self.advance(1),
-            4..=6 => self.varint().map(|_| ()),
-            7 => self.advance(8),
-            8 => {
-                let length = self.varint()?;
-                self.advance(length)
-            }
-            9 | 10 => {
-                let byte = self.byte()?;
-                let count = if byte >> 4 == 15 { self.varint()? } else { u64::from(byte >> 4) };
-                // Truth values take a byte each in a list, and none as a field.
-                let kind = if matches!(byte & 15, 1 | 2) { 3 } else { byte & 15 };
-                (0..count).try_for_each(|_| self.skip(kind, depth + 1))
-            }
-            12 => {
-                let mut id = 0;
-                while let Some(kind) = self.field(&mut id)? {
-                    self.skip(kind, depth + 1)?;
-                }
-                Some(())
-            }
-            _ => None,
+/// The first field of the header of a page of either kind: how many values there are.
+fn values(thrift: &mut Thrift<'_>) -> Option<u64> {
+    let (mut id, mut values) = (0, 0);
+    while let Some(kind) = thrift.field(&mut id)? {
+        match (id, kind) {
+            (1, 5) => values = thrift.count()?,
+            _ => thrift.skip(kind)?,
         }
     }
+    Some(values)
 }
 
 #[cfg(test)]
@@ -201,12 +122,12 @@ mod tests {
     fn a_header_by_hand() {
         // type 0, 300 bytes from 20, checksum −1, { values 7, encodings }, behind it other bytes.
         let bytes = [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 40, 0x15, 1, 0x1c, 0x15, 14, 0x15, 0, 0, 0, 9, 9];
-        let mut thrift = Thrift { bytes: &bytes };
-        let page = thrift.page().unwrap();
+        let page = header(&mut Thrift::new(&bytes)).unwrap();
         assert_eq!((page.size, page.packed, page.values, page.entries), (300, 20, Some(7), None));
-        assert_eq!(thrift.bytes, [9, 9]);
+        assert_eq!(Thrift::new(&bytes).follows(PAGE), Some(2));
         for length in 0..16 {
-            assert_eq!(Thrift { bytes: &bytes[..length] }.page(), None, "{length}");
+            assert_eq!(header(&mut Thrift::new(&bytes[..length])), None, "{length}");
+            assert_eq!(Thrift::new(&bytes[..length]).follows(PAGE), None, "{length}");
         }
     }
 }

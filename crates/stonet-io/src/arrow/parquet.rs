@@ -1,6 +1,7 @@
 //! Parquet files, row group by row group and only the chosen columns.
 
 use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -10,6 +11,7 @@ use parquet::arrow::arrow_reader::{
 };
 
 use super::columns::{Columns, ROWS};
+use super::thrift::{FILE, Thrift};
 use super::{guard, pages};
 use crate::location::Location;
 use crate::pieces::{Opened, Piece, Pieces};
@@ -37,7 +39,8 @@ pub(crate) struct Footer {
 
 impl Footer {
     pub(crate) fn read(at: &Location) -> Result<Self> {
-        let (file, _) = open::file(&at.file)?;
+        let (mut file, _) = open::file(&at.file)?;
+        guard(at, || check(&mut file))?;
         let metadata = guard(at, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))?;
         Ok(Footer { file, metadata })
     }
@@ -51,6 +54,29 @@ impl Footer {
     pub(crate) fn schema(&self) -> SchemaRef {
         self.metadata.schema().clone()
     }
+}
+
+/// Fails where a footer would keep the decoder busy for longer than its bytes are worth. What ends in no footer that can
+/// be read is for the decoder to refuse.
+fn check(file: &mut File) -> std::result::Result<(), String> {
+    let damaged = footer(file).is_ok_and(|bytes| bytes.is_some_and(|b| Thrift::new(&b).follows(FILE).is_none()));
+    if damaged { Err("its footer is damaged".to_owned()) } else { Ok(()) }
+}
+
+/// The bytes of a footer that is not encrypted; they stand before their number and `PAR1`.
+fn footer(file: &mut File) -> io::Result<Option<Vec<u8>>> {
+    let end = file.seek(SeekFrom::End(-8))?;
+    let mut last = [0; 8];
+    file.read_exact(&mut last)?;
+    let [a, b, c, d, magic @ ..] = last;
+    let Some(start) = end.checked_sub(u64::from(u32::from_le_bytes([a, b, c, d]))) else { return Ok(None) };
+    if &magic != b"PAR1" {
+        return Ok(None);
+    }
+    let mut footer = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    file.take(end - start).read_to_end(&mut footer)?;
+    Ok(Some(footer))
 }
 
 /// Chooses columns; the rows come later.
