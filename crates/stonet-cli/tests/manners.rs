@@ -68,7 +68,7 @@ fn every_command_ends_by_naming_the_next_one() {
         ),
         ("benchmark small.csv --target price --epochs 2 --splits 1 --out b", "stonet train small.csv"),
     ];
-    let mut left: Vec<String> = commands(&desk).into_iter().filter(|n| n != "completions" && n != "serve").collect();
+    let mut left: Vec<String> = desk.commands().into_iter().filter(|n| n != "completions" && n != "serve").collect();
     for (line, next) in calls {
         let text = said(&desk, line, 0);
         let last = text.lines().rfind(|l| l.starts_with("next: ")).unwrap_or_else(|| panic!("{line}: {text}"));
@@ -101,14 +101,6 @@ fn a_network_of_classes_names_its_next_commands_too() {
     assert!(text.contains("stonet fit features.parquet --task classification --inputs 'z*' --target animal"), "{text}");
     let text = said(&desk, "features net.onnx held.csv --keep animal -o f.csv", 0);
     assert!(text.contains("--task classification --inputs 'z*' --target animal"), "{text}");
-}
-
-/// The names in the list of `--help`.
-fn commands(desk: &Desk) -> Vec<String> {
-    let help = desk.run("--help");
-    let lines = help[help.find("Commands:").unwrap()..].lines().skip(1).map_while(|l| l.strip_prefix("  "));
-    let names = lines.filter(|l| !l.starts_with(' ')).filter_map(|l| l.split_whitespace().next());
-    names.filter(|n| *n != "help").map(str::to_owned).collect()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
@@ -47,13 +47,8 @@ impl Served {
         let mut command = desk.stonet(&format!("serve {flags} --port 0 --json"));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut said = String::new();
-        // An object over several lines.
-        while serde_json::from_str::<Value>(&said).is_err() {
-            assert!(stdout.read_line(&mut said).unwrap() > 0, "the server ended: {said}");
-        }
-        let said: Value = serde_json::from_str(&said).unwrap();
-        Served { child, _stdout: stdout, address: said["address"].as_str().unwrap().to_owned() }
+        let address = common::address(&mut stdout);
+        Served { child, _stdout: stdout, address }
     }
 
     fn connect(&self) -> TcpStream {

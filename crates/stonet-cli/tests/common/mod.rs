@@ -2,6 +2,7 @@
 #![allow(dead_code)] // not every test file needs every one
 
 use std::collections::BTreeMap;
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -24,6 +25,18 @@ pub fn json(command: &mut Command) -> Value {
 
 pub fn path(p: &Path) -> &str {
     p.to_str().unwrap()
+}
+
+/// Where a server that was started with `--json` listens.
+pub fn address(stdout: &mut impl BufRead) -> String {
+    let mut said = String::new();
+    loop {
+        assert!(stdout.read_line(&mut said).unwrap() > 0, "the server ended: {said}");
+        // An object over several lines.
+        if let Ok(said) = serde_json::from_str::<Value>(&said) {
+            return said["address"].as_str().unwrap().to_owned();
+        }
+    }
 }
 
 /// Fails with exit code 2 and this text on standard error.
@@ -97,6 +110,14 @@ impl Desk {
         assert_eq!(output.stdout.is_empty(), !json, "{line}: {}", String::from_utf8_lossy(&output.stdout));
         assert_eq!(self.contents(), before, "{line}");
         stderr
+    }
+
+    /// The names in the list of `--help`.
+    pub fn commands(&self) -> Vec<String> {
+        let help = self.run("--help");
+        let lines = help[help.find("Commands:").unwrap()..].lines().skip(1).map_while(|l| l.strip_prefix("  "));
+        let names = lines.filter(|l| !l.starts_with(' ')).filter_map(|l| l.split_whitespace().next());
+        names.filter(|n| *n != "help").map(str::to_owned).collect()
     }
 
     /// Every file and folder, with the length of files.
