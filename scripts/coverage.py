@@ -13,15 +13,31 @@ import sys
 FLOOR = pathlib.Path("docs/results/coverage/floor.json")
 
 
-def executables(build: pathlib.Path) -> list[str]:
-    """Return the executables that cargo says it has built."""
-    messages = (json.loads(line) for line in build.read_text().splitlines() if line.startswith("{"))
-    return sorted({m["executable"] for m in messages if m.get("executable")})
+def artifacts(out: pathlib.Path) -> list[dict]:
+    """Return what cargo says of every executable that it has built."""
+    messages = (json.loads(line) for line in (out / "build.json").read_text().splitlines() if line.startswith("{"))
+    return [m for m in messages if m.get("executable")]
+
+
+def programs(out: pathlib.Path) -> None:
+    """Print a line per name of a test program: the arguments of `cargo test` that run it, and the newest program of this name.
+
+    The unit tests of all crates are one. Packages are not told apart: with fewer of them, cargo would build others with fewer features.
+    """
+    newest: dict[str, str] = {}
+    for m in artifacts(out):
+        kind, name, program = m["target"]["kind"][0], m["target"]["name"], m["executable"]
+        if m["profile"]["test"]:
+            which = f"--{kind} {name}" if kind in ("test", "bin", "example", "bench") else "--lib"
+            if which not in newest or os.path.getmtime(program) > os.path.getmtime(newest[which]):
+                newest[which] = program
+    for which, program in newest.items():
+        print(f"{which.replace(' ', '')}.profdata", program, which, sep="\t")
 
 
 def by_crate(out: pathlib.Path, suffix: str) -> dict[str, tuple[int, int]]:
     """Return lines and covered lines of the sources of every crate; tests, examples and benches do not count."""
-    objects = executables(out / "build.json")
+    objects = sorted({m["executable"] for m in artifacts(out)})
     command = [f"llvm-cov{suffix}", "export", "-summary-only", f"-instr-profile={out / 'all.profdata'}", objects[0]]
     command += [word for path in objects[1:] for word in ("-object", path)]
     data = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
@@ -39,6 +55,9 @@ def by_crate(out: pathlib.Path, suffix: str) -> dict[str, tuple[int, int]]:
 
 def main() -> int:
     """Print the table; return 1 where a crate is below its floor."""
+    if sys.argv[1] == "--programs":
+        programs(pathlib.Path(sys.argv[2]))
+        return 0
     found = by_crate(pathlib.Path(sys.argv[1]), os.environ.get("SUFFIX", "-19"))
     floor = json.loads(FLOOR.read_text()) if FLOOR.exists() else {}
     share = {crate: 100 * covered / max(count, 1) for crate, (count, covered) in found.items()}
