@@ -127,4 +127,32 @@ mod tests {
             }
         }
     }
+
+    /// The same values with weights: −1 counts 1, 4 counts 2, 3 counts ½ and −5 counts 1½; all of them 5.
+    #[test]
+    fn weighted_shares_by_hand() {
+        let weights = vec![vec![1.0, 2.0], vec![0.5, 1.5]];
+        let scores = Scores::new(vec![vec![-1.0, 2.0], vec![0.5, -3.0]], Some(weights), 4);
+        let at = [At::new([0.0; 4], [2.0; 4], [1.0; 4]), At::new([1.0; 4], [4.0; 4], [2.0; 4])];
+        // Below −5.1, −1, 3.5 and 4 lie 0, 2½, 3 and 5, and half of each point's own weight beside them.
+        let shares = scores.below().weighted(&at, &[-5.1, -1.0, 3.5, 4.0], &[3.0, 2.0, 1.0, 0.0]);
+        assert_eq!(shares, [1.5 / 8.0, 3.5 / 7.0, 3.5 / 6.0, 1.0]);
+    }
+
+    /// Scores 1 … 19 of one group, 101 … 118 of another: nineteen have a distribution of their own, eighteen have not.
+    #[test]
+    fn a_group_of_nineteen_has_its_own_distribution() {
+        let of = |rows: &[f64]| Scores::new(vec![rows.to_vec()], None, rows.len());
+        let (many, few): (Vec<f64>, Vec<f64>) =
+            ((1..=19).map(f64::from).collect(), (101..=118).map(f64::from).collect());
+        let below = GroupBelow::new(&of(&[&many[..], &few].concat()), &[Some(of(&many)), Some(of(&few)), None]);
+        let (at, values) = ([At::new([0.0; 7], [1.0; 7], [1.0; 7])], [9.5, 9.0, 101.5, 110.0, 0.5, 19.0, 101.5]);
+        // Among all 37 rows 9, 9, 20, 29, 0, 19 and 20 lie at or below.
+        let pooled = [9.5, 9.5, 20.5, 29.5, 0.5, 19.5, 20.5].map(|rows| rows / 38.0);
+        assert_eq!(below.pooled().at(&at, &values), pooled);
+        assert_eq!(below.at(&at, &values, None), pooled);
+        // Among the 19 of the first group 9, 0 and 19; groups without enough rows and unknown ones have what all have.
+        let mixed = below.at(&at, &values, Some([0.0, 1.0, 2.0, 7.0, 0.0, -1.0, 0.0]));
+        assert_eq!(mixed, [9.5 / 20.0, pooled[1], pooled[2], pooled[3], 0.5 / 20.0, pooled[5], 19.5 / 20.0]);
+    }
 }

@@ -178,6 +178,17 @@ mod tests {
         }
 
         #[test]
+        fn parts_join_to_what_is_counted_at_once(
+            a in prop::collection::vec(any_score(), 0..60),
+            b in prop::collection::vec(any_score(), 0..60),
+        ) {
+            let mut joined = counted(&a);
+            joined.join(&counted(&b));
+            prop_assert_eq!(joined.rows(), (a.len() + b.len()) as u64);
+            prop_assert_eq!(joined, counted(&[a, b].concat()));
+        }
+
+        #[test]
         fn places_grow_with_scores(a in any_score(), b in any_score()) {
             let (a, b) = (a + 0.0, b + 0.0);
             prop_assert!(a > b || place(a) <= place(b));
@@ -253,6 +264,52 @@ mod tests {
                 // A bucket's width adds less than its density, 2⁻¹² of the score.
                 assert!((coverage - p).abs() < 4.5 * sd + 2e-4, "{n} {level} {side:?}: {coverage} {p}");
             }
+        }
+    }
+
+    /// 2⁻¹² = .000244…: 1 and 1.0002 share a bucket, and 1 and 1.0003 do not.
+    #[test]
+    fn buckets_by_hand() {
+        let scores = [1.0003, 1.0, -1.0, 1.0002, 0.0, -1.0002, 1.0001, -0.0];
+        let found = [(-1.0002, -1.0, 2), (0.0, 0.0, 2), (1.0, 1.0002, 3), (1.0003, 1.0003, 1)];
+        let buckets = counted(&scores);
+        assert_eq!(buckets.iter().map(|b| (b.lowest, b.highest, b.count)).collect::<Vec<_>>(), found);
+        assert_eq!(buckets.rows(), 8);
+        assert_eq!(counted(&[2.0, 1.0, 2.0]).iter().map(|b| b.count).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn places_fill_their_bits() {
+        assert_eq!(PLACE_BITS, u32::BITS - place(f64::INFINITY).leading_zeros());
+        // Sign, eleven bits of the exponent, twelve of the mantissa; half of all places are those of negative numbers.
+        assert_eq!(PLACE_BITS, 1 + 11 + 12);
+        assert_eq!((place(-0.0), place(0.0)), ((1 << 23) - 1, 1 << 23));
+        assert_eq!(place(1.0) - place(0.5), 1 << 12);
+    }
+
+    #[test]
+    fn each_fault_of_counts_is_refused_alone() {
+        let read = |lowest: &[f64], highest: &[f64], counts: &[u64]| {
+            let (lowest, highest, counts) = (lowest.to_vec(), highest.to_vec(), counts.to_vec());
+            Buckets::try_from(BucketParts { lowest, highest, counts })
+        };
+        assert_eq!(read(&[1.0, 2.0], &[1.0001, 2.0], &[2, 1]).unwrap(), counted(&[1.0, 1.0001, 2.0]));
+        let most = (1 << 53) - 1;
+        assert_eq!(read(&[1.0, 2.0], &[1.0, 2.0], &[most - 1, 1]).unwrap().rows(), most);
+        let faults = [
+            ("lengths of scores", read(&[1.0, 2.0], &[1.0], &[1, 1])),
+            ("lengths of counts", read(&[1.0], &[1.0], &[1, 1])),
+            ("lowest above highest", read(&[1.0001], &[1.0], &[1])),
+            ("scores of two buckets", read(&[1.0], &[2.0], &[1])),
+            ("an infinite score", read(&[f64::INFINITY], &[f64::INFINITY], &[1])),
+            ("an empty bucket", read(&[1.0], &[1.0], &[0])),
+            ("a bucket that comes twice", read(&[1.0, 1.0001], &[1.0, 1.0001], &[1, 1])),
+            ("buckets that descend", read(&[2.0, 1.0], &[2.0, 1.0], &[1, 1])),
+            ("more rows than f64 counts", read(&[1.0, 2.0], &[1.0, 2.0], &[most, 1])),
+            ("more rows than u64 counts", read(&[1.0, 2.0], &[1.0, 2.0], &[most, u64::MAX])),
+        ];
+        for (what, read) in faults {
+            assert!(matches!(read, Err(Error::Inconsistent { .. })), "{what}");
         }
     }
 }

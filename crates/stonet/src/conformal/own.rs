@@ -102,6 +102,17 @@ mod tests {
     }
 
     #[test]
+    fn a_group_that_is_easier_than_all_rows_has_narrower_ends() {
+        let (easy, hard): (Vec<f64>, Vec<f64>) = ((1..=9).map(f64::from).collect(), (11..=19).map(f64::from).collect());
+        let pooled = scores(&[&[&easy[..], &hard].concat()]);
+        let groups = [Some(scores(&[&easy])), Some(scores(&[&hard]))];
+        let ends = GroupEnds::new(&pooled, &groups, Level::new(0.8).unwrap(), Side::Both);
+        let of = |group: f64| ends.ends(group, &mut [At::new([0.0], [1.0], [1.0])], &mut Vec::new(), &mut [[0]])[0].1;
+        // Rank ⌈.8 · 10⌉ = 8 in each group; among all ⌈.8 · 19⌉ = 16 of 1 … 9, 11 … 19.
+        assert_eq!([0.0, 1.0, 2.0].map(of), [8.0, 18.0, 17.0]);
+    }
+
+    #[test]
     fn levels_nest_in_every_group() {
         for group in [0.0, 1.0, 2.0] {
             for side in [Side::Both, Side::Lower, Side::Upper] {

@@ -385,8 +385,131 @@ mod tests {
     fn the_guarantee_by_hand() {
         // n = 100, K = 5: 2·.8/21 = .0762, .95/6 = .158.
         assert!((cv_plus_guarantee(100, 5, level(0.9)) - (0.8 - 1.6 / 21.0)).abs() < 1e-12);
+        // n = 100, K = 50: 1.96/3 = .653, .5/51 = .0098.
+        assert!((cv_plus_guarantee(100, 50, level(0.9)) - (0.8 - 0.5 / 51.0)).abs() < 1e-12);
         // K = n is the jackknife+, whose bound is 1 − 2α.
         assert!((cv_plus_guarantee(50, 50, level(0.9)) - 0.8).abs() < 1e-12);
         assert_eq!(cv_plus_guarantee(5, 5, level(0.2)), 0.0);
+    }
+
+    /// Two folds; where rows have weights, the first rows of both make one group, and the second rows another.
+    fn two_folds(weighted: bool) -> Scores {
+        let weights = vec![vec![0.75, 0.5], vec![0.25, 0.5]];
+        Scores::new(vec![vec![2.0, -3.0], vec![0.5, -1.0]], weighted.then_some(weights), if weighted { 2 } else { 4 })
+    }
+
+    type Lists = Vec<(Vec<f64>, Option<Vec<f64>>)>;
+
+    fn lists<'a>(all: impl Iterator<Item = (&'a [f64], Option<&'a [f64]>)>) -> Lists {
+        all.map(|(values, weights)| (values.to_vec(), weights.map(<[f64]>::to_vec))).collect()
+    }
+
+    #[test]
+    fn scores_ascend_in_every_fold_and_keep_their_weights() {
+        let (plain, weighted) = (two_folds(false), two_folds(true));
+        assert_eq!(lists(plain.signed()), [(vec![-3.0, 2.0], None), (vec![-1.0, 0.5], None)]);
+        assert_eq!(lists(plain.absolute()), [(vec![2.0, 3.0], None), (vec![0.5, 1.0], None)]);
+        let signed = [(vec![-3.0, 2.0], Some(vec![0.5, 0.75])), (vec![-1.0, 0.5], Some(vec![0.5, 0.25]))];
+        assert_eq!(lists(weighted.signed()), signed);
+        let absolute = [(vec![2.0, 3.0], Some(vec![0.75, 0.5])), (vec![0.5, 1.0], Some(vec![0.25, 0.5]))];
+        assert_eq!(lists(weighted.absolute()), absolute);
+        // Lower ends are decided by the scores of −y; a score without a weight counts once.
+        let ones = vec![1.0, 1.0];
+        assert_eq!(plain.deciding(Side::Both), [(vec![2.0, 3.0], ones.clone()), (vec![0.5, 1.0], ones)]);
+        let turned = [(vec![-2.0, 3.0], vec![0.75, 0.5]), (vec![-0.5, 1.0], vec![0.25, 0.5])];
+        assert_eq!(weighted.deciding(Side::Lower), turned);
+        let facts = |s: &Scores| (s.folds(), s.units(), s.mass(), s.grouped(), s.is_counted());
+        assert_eq!((facts(&plain), facts(&weighted)), ((2, 4, 4.0, false, false), (2, 2, 2.0, true, false)));
+        let three = Scores::new(vec![vec![1.0]; 3], None, 3);
+        assert_eq!((three.folds(), three.units()), (3, 3));
+    }
+
+    fn buckets(scores: &[f64]) -> Buckets {
+        let mut buckets = Buckets::default();
+        scores.iter().for_each(|&s| buckets.add(s));
+        buckets
+    }
+
+    /// Numbers that differ by less than 2⁻¹² of themselves share a bucket, unless their signs differ.
+    #[test]
+    fn counted_scores_are_those_of_their_bucket_that_are_farthest_out() {
+        let (first, second) = ([1.0, -1.0, 1.0002, -1.0001, 1.0001], [0.0, -0.0]);
+        let scores = Scores::counted(&[buckets(&first), buckets(&second)]);
+        let signed = [(vec![-1.0, 1.0002], Some(vec![2.0, 3.0])), (vec![0.0], Some(vec![2.0]))];
+        assert_eq!(lists(scores.signed()), signed);
+        let absolute = [(vec![1.0001, 1.0002], Some(vec![2.0, 3.0])), (vec![0.0], Some(vec![2.0]))];
+        assert_eq!(lists(scores.absolute()), absolute);
+        assert_eq!(scores.deciding(Side::Lower), [(vec![-1.0, 1.0001], vec![3.0, 2.0]), (vec![0.0], vec![2.0])]);
+        // A size has no sign, not even that of −0.
+        assert!(scores.absolute().all(|(sizes, _)| sizes.iter().all(|size| size.is_sign_positive())));
+        assert_eq!((scores.units(), scores.mass(), scores.grouped(), scores.is_counted()), (7, 7.0, false, true));
+        // More scores are counted as if they had come at once.
+        let more = scores.counted_with(&[vec![1.0001, -5.0], vec![0.5]]).unwrap();
+        let all = [buckets(&[&first[..], &[1.0001, -5.0]].concat()), buckets(&[&second[..], &[0.5]].concat())];
+        assert_eq!((more.mass(), more), (10.0, Scores::counted(&all)));
+    }
+
+    #[test]
+    fn shifting_moves_sizes_and_nothing_else() {
+        for scores in [two_folds(false), two_folds(true)] {
+            let sizes = |by: f64| -> Vec<Vec<f64>> { scores.shifted(by).absolute().map(|(v, _)| v.to_vec()).collect() };
+            assert_eq!(sizes(0.25), [[2.25, 3.25], [0.75, 1.25]]);
+            assert_eq!(sizes(-0.75), [[1.25, 2.25], [0.0, 0.25]]);
+            let shifted = scores.shifted(0.25);
+            assert_eq!(lists(shifted.signed()), lists(scores.signed()));
+            let weights = |s: &Scores| -> Vec<_> { s.absolute().map(|(_, w)| w.map(<[f64]>::to_vec)).collect() };
+            assert_eq!(weights(&shifted), weights(&scores));
+            assert_eq!(shifted.shifted(-0.25), scores);
+        }
+    }
+
+    #[test]
+    fn the_size_at_a_level_is_the_rank_among_the_sizes_of_all_folds() {
+        // Sizes ½, 1, 2, 3: ranks ⌈.2 · 5⌉ = 1 and ⌈.6 · 5⌉ = 3; .9 needs nine rows.
+        let sizes = |s: &Scores| [0.2, 0.6, 0.9].map(|l| s.size_at(level(l)));
+        assert_eq!(sizes(&two_folds(false)), [0.5, 2.0, 3.0]);
+        // Masses up to each: ¼, ¾, 1½ and 2; needed of two groups: .6, 1.8 and 2.7.
+        assert_eq!(sizes(&two_folds(true)), [1.0, 3.0, 3.0]);
+        assert_eq!(Scores::new(vec![Vec::new()], None, 0).size_at(level(0.5)), 0.0);
+    }
+
+    #[test]
+    fn mass_above_the_end_is_what_the_level_leaves() {
+        let nine = Scores::new(vec![(1..=9).map(f64::from).collect()], None, 9);
+        assert_eq!([0.5, 0.9, 0.95].map(|l| nine.above(level(l))), [Some(4.0), Some(0.0), None]);
+        assert_eq!([0.5, 0.9, 0.95].map(|l| nine.bounds(level(l))), [true, true, false]);
+        // Two groups of mass 2: .5 · 3 = 1.5 is needed, .7 · 3 = 2.1 is not there.
+        let groups = two_folds(true);
+        assert!((groups.above(level(0.5)).unwrap() - 0.5).abs() < 1e-8);
+        assert_eq!((groups.above(level(0.7)), groups.bounds(level(0.5))), (None, true));
+    }
+
+    #[test]
+    fn the_widest_ends_are_those_of_the_farthest_scores() {
+        let mut at = [At::new([10.0], [1.0], [2.0]), At::new([20.0], [4.0], [3.0])];
+        for scores in [two_folds(false), two_folds(true)] {
+            let widest = |side| scores.widest(side).ends(&mut at.clone(), &mut [[0]; 2])[0];
+            // Above 12, 13, 22 and 24; below 4, 6, 17 and 18.5.
+            assert_eq!(widest(Side::Both), (4.0, 24.0));
+            // One by one: 12, 4, 22 and 17.
+            assert_eq!(widest(Side::Upper), (f64::NEG_INFINITY, 22.0));
+            assert_eq!(widest(Side::Lower), (4.0, f64::INFINITY));
+        }
+        // What is missing to the mass of the groups by less than 10⁻⁹ for each of them is taken for rounding.
+        let tiny = 1.5e-9;
+        let scores = Scores::new(vec![vec![1.0, 2.0, 3.0]], Some(vec![vec![1.0, 1.0 - tiny, tiny]]), 2);
+        assert_eq!(scores.widest(Side::Both).ends(&mut at[..1], &mut [[0]])[0].1, 12.0);
+    }
+
+    #[test]
+    fn the_definition_of_weighted_ends_by_hand() {
+        // Masses up to the scores 1, 2 and 3: 1, 3 and 4; .5 · (4 + w) is 3 and 4 at w = 2 and 4.
+        let scores = Scores::new(vec![vec![1.0, -2.0, 3.0]], Some(vec![vec![1.0, 2.0, 1.0]]), 3);
+        let ends = |weight, side| reference::weighted_ends(&scores, &[[10.0, 2.0, 1.0]], weight, level(0.5), side);
+        assert_eq!((ends(2.0, Side::Both), ends(4.0, Side::Both)), ((8.0, 14.0), (7.0, 16.0)));
+        assert_eq!(ends(4.1, Side::Both), (f64::NEG_INFINITY, f64::INFINITY));
+        // Masses up to −2, 1 and 3: 2, 3 and 4; from above 1, 2 and 4.
+        assert_eq!(ends(2.0, Side::Upper), (f64::NEG_INFINITY, 12.0));
+        assert_eq!(ends(2.0, Side::Lower), (8.0, f64::INFINITY));
     }
 }

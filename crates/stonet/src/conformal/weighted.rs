@@ -73,6 +73,7 @@ impl Scores {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conformal::buckets::Buckets;
 
     fn level(l: f64) -> Level {
         Level::new(l).unwrap()
@@ -90,5 +91,41 @@ mod tests {
         assert_eq!((end(0.5, 2.0), end(0.5, 3.0), end(0.5, 5.0)), (12.0, 13.0, f64::INFINITY));
         // w/(Σ w + w) ≤ α alone gives a finite end: 4 · .5 / .5 = 4 is the largest weight at level ½.
         assert_eq!((end(0.5, 4.0), end(0.5, 4.0001)), (13.0, f64::INFINITY));
+    }
+
+    #[test]
+    fn the_mass_beside_a_weight_by_hand() {
+        // .5 · (4 + 2) and .9 · (9 + 1), less what may be rounding; there is always some mass below an end.
+        for (mass, weight, l, needed) in [(4.0, 2.0, 0.5, 3.0), (9.0, 1.0, 0.9, 9.0)] {
+            let found = needed_beside(mass, weight, level(l));
+            assert!(found < needed && found > needed - 1e-8, "{found}");
+        }
+        assert!(needed_beside(0.0, 0.0, level(0.5)) > 0.0);
+    }
+
+    /// μ = 10, scale 2 above and 1 below; values 12, 8 and 16 with weights 1, 2 and 1.
+    #[test]
+    fn weighted_ends_of_every_side_by_hand() {
+        let scores = Scores::new(vec![vec![1.0, -2.0, 3.0]], Some(vec![vec![1.0, 2.0, 1.0]]), 3);
+        let ends = |side| {
+            let mut at = [At::new([10.0; 2], [2.0; 2], [1.0; 2])];
+            scores.weighted(level(0.5), side).ends(&mut at, &[2.0, 4.0], &mut [[0; 2]])
+        };
+        // Masses 3 and 4 are needed: two and three of the sizes 1, 2 and 3; two and three values from each side.
+        assert_eq!(ends(Side::Both), [(8.0, 14.0), (7.0, 16.0)]);
+        assert_eq!(ends(Side::Upper), [(f64::NEG_INFINITY, 12.0), (f64::NEG_INFINITY, 16.0)]);
+        assert_eq!(ends(Side::Lower), [(8.0, f64::INFINITY); 2]);
+    }
+
+    #[test]
+    fn new_weights_go_to_the_scores_in_ascending_order() {
+        let plain = Scores::new(vec![vec![2.0, -3.0], vec![0.5]], None, 3);
+        let weights = vec![vec![0.25, 0.5], vec![2.0]];
+        let weighted = plain.with_weights(weights.clone());
+        assert_eq!(weighted, Scores::new(vec![vec![-3.0, 2.0], vec![0.5]], Some(weights), 3));
+        let mut buckets = Buckets::default();
+        buckets.add(1.0);
+        let counted = Scores::counted(&[buckets]);
+        assert_eq!([&plain, &weighted, &counted].map(Scores::of_single_rows), [true, true, false]);
     }
 }

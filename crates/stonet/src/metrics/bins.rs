@@ -14,15 +14,11 @@ const MOST_BINS: usize = 10_000;
 /// The bin of a probability among `bins` of equal width, (lo, hi]; 0 belongs to the first.
 pub fn bin_of(p: f64, bins: usize) -> usize {
     let n = bins as f64;
+    // Rounding may leave a probability a little above 1.
     let guess = ((p * n) as usize).min(bins - 1);
-    // An edge belongs to the bin below it, and near one p · bins may round to its other side.
-    if guess > 0 && p <= guess as f64 / n {
-        guess - 1
-    } else if guess + 1 < bins && p > (guess + 1) as f64 / n {
-        guess + 1
-    } else {
-        guess
-    }
+    // An edge belongs to the bin below it, and just below one p · bins may round up to it. It never rounds down past one:
+    // a number above the rounded edge is above the edge itself.
+    if guess > 0 && p <= guess as f64 / n { guess - 1 } else { guess }
 }
 
 /// Bins with as many values each as can be. Equal values share the bin of the first of them in ascending order, so that
@@ -224,7 +220,7 @@ mod tests {
     #[test]
     fn an_edge_belongs_to_the_bin_below_it() {
         for bins in 1..200 {
-            assert_eq!((bin_of(0.0, bins), bin_of(1.0, bins)), (0, bins - 1));
+            assert_eq!((bin_of(0.0, bins), bin_of(1.0, bins), bin_of(1.0 + 1e-9, bins)), (0, bins - 1, bins - 1));
             for j in 1..bins {
                 let edge = j as f64 / bins as f64;
                 assert_eq!((bin_of(edge, bins), bin_of(edge.next_up(), bins)), (j - 1, j), "{j}/{bins}");
@@ -248,5 +244,17 @@ mod tests {
         let seen: Vec<(usize, f64)> = bars.iter().map(|b| (b.count, b.accuracy)).collect();
         assert_eq!(seen, [(2, 0.5), (1, 0.0), (1, 1.0)]);
         assert_eq!((bars[0].low, bars[0].high, bars[0].confidence), (0.4, 0.6, 0.55));
+    }
+
+    #[test]
+    fn sums_by_hand() {
+        let binned = Binned::new(array![[0.75, 0.25], [0.25, 0.75], [1.0, 0.0]].view(), 2).unwrap();
+        let tally = binned.tally_of(&[0, 0, 1]);
+        // One of three guesses is right. Bins of equal mass begin at ranks 0 and 2.
+        let [top, class, mass] = tally.sums();
+        assert_eq!(top, [0.0, 2.5 - 1.0]);
+        assert_eq!(class, [0.25 - 1.0, 1.75 - 1.0, 0.25 - 1.0, 0.75]);
+        assert_eq!(mass, [1.5 - 1.0, 1.0]);
+        assert_eq!(tally.scores().adaptive_ece, 0.5);
     }
 }

@@ -51,8 +51,8 @@ mod tests {
         let outside = check_probabilities(array![[-0.5, 1.5]].view()).unwrap_err();
         assert_eq!(outside, Error::NotAProbability { row: 0, column: 0, value: -0.5 });
         assert!(matches!(check_probabilities(array![[f64::NAN, 1.0]].view()), Err(Error::NotFinite { .. })));
-        for shape in [(0, 3), (3, 0)] {
-            assert!(matches!(check_probabilities(Array2::zeros(shape).view()), Err(Error::Shape { .. })));
+        for (shape, missing) in [((0, 3), "rows of probabilities (at least)"), ((3, 0), "classes (at least)")] {
+            assert_eq!(check_probabilities(Array2::zeros(shape).view()), Err(Error::shape(missing, 1, 0)));
         }
         assert!(matches!(check_labels(&[0], 2, 2), Err(Error::Shape { expected: 2, found: 1, .. })));
         assert_eq!(check_labels(&[0, 2], 2, 2), Err(Error::Label { row: 1, label: 2, classes: 2 }));

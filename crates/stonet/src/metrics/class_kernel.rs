@@ -92,4 +92,13 @@ mod tests {
         // Sharing between two nodes widens the kernel a little: by (cell / σ)² / 8 = 0.3 %.
         assert!((found - expected).abs() < 5e-3 * expected, "{found} for {expected}");
     }
+
+    #[test]
+    fn many_classes_are_the_sum_of_each() {
+        let p = Array2::from_shape_fn((3, 300), |(i, k)| ((i * 300 + k) % 17) as f64 / 17.0);
+        let basis = Basis::new();
+        let ten = |from: usize| ClassNodes::new(p.slice(ndarray::s![.., from..from + 10])).statistic(&basis);
+        let (all, parts) = (ClassNodes::new(p.view()).statistic(&basis), (0..300).step_by(10).map(ten).sum::<f64>());
+        assert!((all - parts).abs() < 1e-12 * parts && parts > 1.0, "{all} for {parts}");
+    }
 }

@@ -131,6 +131,12 @@ mod tests {
         // Class 0: (0, .2] .1 + 0 against 1, (.4, .6] 1.1 against 1. Class 1: 0 against 0, .3 against 0, .5 against 1,
         // .7 against 0. Class 2: .1 + .2 + 0 against 0, 1 against 1.
         close(s.cece, ((0.9 + 0.1) + (0.3 + 0.5 + 0.7) + 0.3) / 12.0);
+        let labels = [0, 0, 2, 1];
+        close(accuracy(p.view(), &labels).unwrap(), 0.5);
+        close(nll(p.view(), &labels).unwrap(), s.nll);
+        close(brier(p.view(), &labels).unwrap(), s.brier);
+        close(ece(p.view(), &labels, 5).unwrap(), s.ece);
+        close(class_wise_ece(p.view(), &labels, 5).unwrap(), s.cece);
         // Two bins: .5, .6 with one right, .7, 1 with one right.
         close(adaptive_ece(p.view(), &[0, 0, 2, 1], 2).unwrap(), (0.1 + 0.7) / 4.0);
     }

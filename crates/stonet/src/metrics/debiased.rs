@@ -68,4 +68,21 @@ mod tests {
         assert_eq!((debiased(&[single]), plain(&[single])), (0.0, 0.0));
         assert_eq!((signed_root(-0.04), signed_root(0.0)), (-0.2, 0.0));
     }
+
+    #[test]
+    fn bins_by_hand() {
+        // Residuals .3, .3, -.1 in one bin, -.2, .4 in another, .5 alone in a third: six rows.
+        let mut bins = [Residuals::default(); 3];
+        bins[0].add(0.3, 2.0);
+        bins[0].add(-0.1, 1.0);
+        bins[1].add(-0.2, 1.0);
+        bins[1].add(0.4, 1.0);
+        bins[2].add(0.5, 1.0);
+        assert_eq!((bins[0].rows, bins[2]), (3.0, Residuals { rows: 1.0, sum: 0.5, squares: 0.25 }));
+        // Means 1/6 and .1, variances .16/3 and .18.
+        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-15, "{found} for {expected}");
+        close(debiased(&bins), 0.5 * (1.0 / 36.0 - 0.16 / 9.0) + (0.01 - 0.09) / 3.0);
+        close(plain(&bins), 0.5 / 36.0 + 0.01 / 3.0);
+        assert_eq!(signed_root(0.25), 0.5);
+    }
 }

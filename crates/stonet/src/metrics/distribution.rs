@@ -74,6 +74,8 @@ mod tests {
         let tau = Level::new(0.9).unwrap();
         // 1 − τ for 2 below, τ for 2 above.
         assert!((pinball(array![[3.0], [3.0]].view(), y.view(), tau).unwrap() - (0.2 + 1.8) / 2.0).abs() < 1e-12);
+        let losses = pinball_losses(array![[3.0], [3.0]].view(), y.view(), tau).unwrap() - array![[0.2], [1.8]];
+        assert!(losses.iter().all(|off| off.abs() < 1e-12), "{losses}");
         assert!(pinball(y.t(), y.view(), tau).is_err());
         assert_eq!(crps(&[array![[3.0], [4.0]]], y.view()).unwrap(), 1.5);
         // Mass ½ at 0 and at 2: for y = 1 the integral is ¼ · 2, for y = 5 it is ¼ · 2 + 3.
@@ -83,6 +85,9 @@ mod tests {
         assert_eq!(pit_counts(array![[0.0, 0.24], [0.25, 1.0]].view(), 4), [2, 1, 0, 1]);
         let (distance, chance) = pit_distance(array![[0.1, 0.2, 0.3, 0.4]].view());
         assert!((distance - 0.6).abs() < 1e-12 && (chance - 0.67905).abs() < 1e-12);
+        // Values too high: the distance is before the second of four, and before the first of one.
+        assert!((pit_distance(array![[0.99, 0.1, 0.95, 0.9]].view()).0 - 0.65).abs() < 1e-12);
+        assert_eq!(pit_distance(array![[0.75]].view()), (0.75, 1.3581));
     }
 
     /// The score of N(0, 1) is y (2Φ(y) − 1) + 2φ(y) − 1/√π. Forty quantiles lack the outer per cent of its tails, which

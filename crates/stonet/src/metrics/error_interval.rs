@@ -118,3 +118,53 @@ impl ErrorBins {
         std::array::from_fn(|j| self.0[j].moves(|b| sums[j][b]))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    fn assert_moves(found: Moves, below: f64, above: f64) {
+        let close = (found.below - below).abs() < 1e-15 && (found.above - above).abs() < 1e-15;
+        assert!(close, "{found:?} for {below} and {above}");
+    }
+
+    #[test]
+    fn bins_count_as_certain_by_the_larger_of_both_spreads() {
+        // 2 ln 100 = 9.21: 25 > 9.21 · 1.75; .25 < 9.21 · .9975; 4 > 9.21 · .16; 4 < 9.21 · .5; 16 > 9.21 · 1.64; 0 is not above 0.
+        let sums = [-5.0, 0.5, 2.0, 2.0, 4.0, 0.0];
+        let spread = Spread { squares: vec![2.0, 1.0, 0.2, 0.2, 1.8, 0.0], model: vec![1.0, 1.0, 0.1, 0.5, 0.1, 0.0] };
+        let signs = Signs::new(&sums, &spread, 100, 0.01);
+        assert_eq!(signs.certain, [true, false, true, false, true, false]);
+        let noise = [-0.1, 0.2, 0.3, -0.4, 0.5, -0.3];
+        assert_moves(signs.moves(|b| noise[b]), 0.018, -0.004);
+        // One row is counted as two: 1.44 > 2 ln 2.
+        let one = Spread { squares: vec![1.44], model: vec![1.0] };
+        assert_eq!(Signs::new(&[1.2], &one, 1, 1.0).certain, [true]);
+    }
+
+    #[test]
+    fn spreads_by_hand() {
+        let mut spread = Spread::new(2);
+        spread.add(1, 0.75, true);
+        spread.add(1, 0.25, false);
+        spread.add(1, 0.5, false);
+        assert_eq!((spread.squares, spread.model), (vec![0.0, 0.375], vec![0.0, 0.625]));
+    }
+
+    #[test]
+    fn all_three_errors_by_hand() {
+        // Sums of probability less label: [0, 1.5] of the guess, [-.75, .75, -.75, .75] of the classes, [.5, 1] in bins of
+        // equal mass. Of all bins the second of the guess alone is certain: 2.25 > 2 ln 3 · (1.625 - .75).
+        let binned = Binned::new(array![[0.75, 0.25], [0.25, 0.75], [1.0, 0.0]].view(), 2).unwrap();
+        let labels = [0, 0, 1];
+        let bins = ErrorBins::new(&binned, &labels, &binned.tally_of(&labels));
+        let noise: [&[f64]; 3] = [&[0.1, -0.2], &[0.1, -0.2, 0.3, -0.4], &[0.1, 0.2]];
+        let drawn: [&[f64]; 3] = [&[0.1, 1.3], &[-0.65, 0.55, -0.45, 0.35], &[0.6, 1.2]];
+        for [guess, classes, mass] in [bins.of_labels(noise), bins.of_rows(drawn)] {
+            assert_moves(guess, -0.1 / 3.0, 0.1 / 3.0);
+            assert_moves(classes, 1.0 / 6.0, 1.0 / 6.0);
+            assert_moves(mass, 0.1, -0.1);
+        }
+    }
+}

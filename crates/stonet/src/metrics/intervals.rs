@@ -134,7 +134,33 @@ mod tests {
         assert!((winkler(&i, y.view()).unwrap() - 15.0 / 3.0).abs() < 1e-12);
         assert_eq!(coverage_by_width(&i, y.view()).unwrap(), (1.0, 1.0));
         assert!((rmse(i.prediction.view(), y.view()).unwrap() - (2.5f64 / 3.0).sqrt()).abs() < 1e-15);
+        // Lengths 7, 1, 15, 3; and 7, 1, 15.
+        let four =
+            Intervals { lower: array![[1.0], [1.0], [1.0], [1.0]], upper: array![[8.0], [2.0], [16.0], [4.0]], ..i };
+        assert_eq!((mean_length(&four), median_length(&four)), (6.5, 5.0));
+        // Lengths of any number of rows: 7; 7, 1; 7, 1, 15; 7, 1, 15, 3, 31.
+        for (upper, median) in [
+            (vec![8.0], 7.0),
+            (vec![8.0, 2.0], 4.0),
+            (vec![8.0, 2.0, 16.0], 7.0),
+            (vec![8.0, 2.0, 16.0, 4.0, 32.0], 7.0),
+        ] {
+            let upper = Array2::from_shape_fn((upper.len(), 1), |(i, _)| upper[i]);
+            let (lower, prediction) = (Array2::ones(upper.dim()), upper.clone());
+            assert_eq!(median_length(&Intervals { prediction, lower, upper, level: four.level }), median);
+        }
+        // 1 below, within, and 2 above: 7 + 20, 1, 15 + 40, 3.
+        let y = array![[0.0], [1.5], [18.0], [4.0]];
+        let scores = winkler_scores(&four, y.view()).unwrap() - array![[27.0], [1.0], [55.0], [3.0]];
+        assert!(scores.iter().all(|off| off.abs() < 1e-12), "{scores}");
+        // A long interval far down is longer than a short one far up.
+        let lower = array![[-100.0], [50.0], [50.0], [50.0], [50.0]];
+        let upper = array![[-90.0], [51.0], [52.0], [53.0], [54.0]];
+        let far = Intervals { prediction: lower.clone(), lower, upper, level: four.level };
+        let y = array![[0.0], [50.5], [50.5], [50.5], [50.5]];
+        assert_eq!(coverage_by_width(&far, y.view()).unwrap(), (1.0, 0.0));
         assert_eq!(mean_sd(&[1.0, 3.0]), (2.0, 2f64.sqrt()));
+        assert_eq!(mean_sd(&[1.0, 3.0, 5.0]), (3.0, 2.0));
         assert_eq!(mean_sd(&[4.0]), (4.0, 0.0));
     }
 }

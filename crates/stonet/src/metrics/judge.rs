@@ -297,17 +297,32 @@ mod tests {
             let binned = Binned::new(p.view(), bins).unwrap();
             let seed = Seed::new(9);
             let errors = ErrorBins::new(&binned, &labels, &binned.tally_of(&labels));
-            for (r, found) in scores(&resampled(&binned, &labels, &errors, 5, seed)).into_iter().enumerate() {
+            for (r, found) in resampled(&binned, &labels, &errors, 5, seed).into_iter().enumerate() {
                 let mut rng = seed.child(r as u64).rng();
                 let drawn: Vec<usize> = (0..70).map(|_| rng.random_range(0..70)).collect();
                 let drawn_labels: Vec<usize> = drawn.iter().map(|&i| labels[i]).collect();
                 let mut expected = class_scores(p.select(Axis(0), &drawn).view(), &drawn_labels, bins).unwrap();
                 // Bins of equal mass stay those of the rows as they are.
-                expected.adaptive_ece = found.adaptive_ece;
-                found.map(&[expected], |found, expected| {
+                let mut sums = [bins, k * bins, bins].map(|places| vec![0.0; places]);
+                for &i in &drawn {
+                    let (top, y) = (binned.top[i], labels[i]);
+                    let excess = top.confidence - f64::from(u8::from(top.class == y));
+                    sums[0][top.bin] += excess;
+                    sums[2][top.mass_bin] += excess;
+                    for (c, &p) in binned.p.row(i).iter().enumerate() {
+                        sums[1][c * bins + bin_of(p, bins)] += p - f64::from(u8::from(c == y));
+                    }
+                }
+                expected.adaptive_ece = absolute_sum(&sums[2]) / 70.0;
+                found.scores.map(&[expected], |found, expected| {
                     let expected = expected.next().unwrap();
                     assert!((found - expected).abs() < 1e-13, "K = {k}: {found} for {expected}");
                 });
+                let moves = errors.of_rows([&sums[0], &sums[1], &sums[2]]);
+                for (found, expected) in found.moves.iter().zip(moves) {
+                    let off = (found.below - expected.below).abs() + (found.above - expected.above).abs();
+                    assert!(off < 1e-12, "K = {k}: {found:?} for {expected:?}");
+                }
             }
         }
     }
@@ -348,5 +363,92 @@ mod tests {
         let draws: Vec<f64> = (0..=40).map(f64::from).collect();
         assert_eq!(band(&mut draws.iter()), Band { mean: 20.0, low: 1.0, high: 39.0 });
         assert_eq!(band(&mut [2.0].iter()), Band { mean: 2.0, low: 2.0, high: 2.0 });
+        // Between two draws: a twentieth of the way from 0 to 1, nineteen of those from 1 to 5.
+        let Band { mean, low, high } = band(&mut [5.0, 0.0, 1.0].iter());
+        assert!(mean == 2.0 && (low - 0.05).abs() < 1e-14 && (high - 4.8).abs() < 1e-14, "{low} {high}");
+    }
+
+    /// Labels as they come.
+    struct Listed(Vec<usize>);
+
+    impl Labelled for Listed {
+        fn add(&mut self, i: usize, y: usize) {
+            assert_eq!(i, self.0.len());
+            self.0.push(y);
+        }
+    }
+
+    #[test]
+    fn every_replicate_draws_its_labels_from_a_stream_of_its_own() {
+        // A class without probability in front, between and behind; sums of one up to rounding.
+        let p = Array2::from_shape_fn((30, 5), |(i, k)| {
+            [0.0, 0.1 * (i % 7) as f64, 0.0, 1.0 - 0.1 * (i % 7) as f64, 0.0][k]
+        });
+        let sets = redrawn(&p, 45, Seed::new(4), || Listed(Vec::new()), |l| l.0.clone());
+        assert_eq!(sets.len(), 45);
+        for (r, found) in sets.iter().enumerate() {
+            let mut rng = Seed::new(4).child(r as u64).rng();
+            let expected = (0..30).map(|i| if rng.random::<f64>() < p[[i, 1]] { 1 } else { 3 });
+            assert_eq!(*found, expected.collect::<Vec<_>>(), "{r}");
+        }
+        // Of rows that add up to less, every class has its share of what they add up to.
+        assert_eq!(redrawn(&(&p * 0.5), 45, Seed::new(4), || Listed(Vec::new()), |l| l.0.clone()), sets);
+        assert!(sets.concat().contains(&1) && redrawn(&p, 0, Seed::new(4), || Listed(Vec::new()), |_| ()).is_empty());
+    }
+
+    #[test]
+    fn intervals_are_percentiles_and_those_of_errors_what_their_sums_may_move_by() {
+        let (p, labels) = rows(80, 3, 4);
+        let settings = JudgeSettings { bins: 5, resamples: 150, redraws: 50 };
+        let seed = Seed::new(6);
+        let binned = Binned::new(p.view(), 5).unwrap();
+        let errors = ErrorBins::new(&binned, &labels, &binned.tally_of(&labels));
+        let of_rows = resampled(&binned, &labels, &errors, 150, seed.child(streams::RESAMPLES));
+        let of_labels = |t: &Tally<'_>| errors.of_labels(t.sums());
+        let of_labels = redrawn(&binned.p, 50, seed.child(streams::REDRAWS), || binned.tally(), of_labels);
+        assert_eq!((of_rows.len(), of_labels.len()), (150, 50));
+        let percentiles = |of: fn(&ClassScores<f64>) -> f64, m: Measured| {
+            let draws: Vec<f64> = of_rows.iter().map(|d| of(&d.scores)).collect();
+            let expected = band(&mut draws.iter());
+            assert_eq!((m.low, m.high), (expected.low, expected.high));
+            assert!(m.low < m.value && m.value < m.high);
+        };
+        let high = |moves: Vec<f64>| band(&mut moves.iter()).high.max(0.0);
+        for redraws in [50, 0] {
+            let report = judge(p.view(), &labels, &JudgeSettings { redraws, ..settings }, seed).unwrap();
+            percentiles(|s| s.accuracy, report.accuracy);
+            percentiles(|s| s.nll, report.nll);
+            percentiles(|s| s.brier, report.brier);
+            for (j, m) in [report.ece, report.cece, report.adaptive_ece].into_iter().enumerate() {
+                let (mut below, mut above) = (
+                    high(of_rows.iter().map(|d| d.moves[j].below).collect()),
+                    high(of_rows.iter().map(|d| d.moves[j].above).collect()),
+                );
+                if redraws > 0 {
+                    below = below.max(high(of_labels.iter().map(|m| m[j].below).collect()));
+                    above = above.max(high(of_labels.iter().map(|m| m[j].above).collect()));
+                }
+                assert_eq!((m.low, m.high), ((m.value - below).max(0.0), (m.value + above).min(1.0)));
+            }
+        }
+    }
+
+    #[test]
+    fn noise_floors_are_bands_of_labels_drawn_anew() {
+        let (p, _) = rows(60, 4, 3);
+        let binned = Binned::new(p.view(), 5).unwrap();
+        let floor = noise_floor(p.view(), 5, 30, Seed::new(2)).unwrap();
+        let seed = Seed::new(2).child(streams::REDRAWS);
+        let sets = redrawn(&binned.p, 30, seed, || Listed(Vec::new()), |l| l.0.clone());
+        let scores: Vec<_> = sets.iter().map(|y| class_scores(p.view(), y, 5).unwrap()).collect();
+        scores[0].map(&scores, |_, draws| band(draws)).map(&[floor], |expected, floor| {
+            let floor = floor.next().unwrap();
+            let off = (floor.mean - expected.mean).abs()
+                + (floor.low - expected.low).abs()
+                + (floor.high - expected.high).abs();
+            assert!(off < 1e-12, "{floor:?} {expected:?}");
+        });
+        assert!(noise_floor(p.view(), 5, 0, Seed::new(2)).is_err());
+        assert_eq!(noise_floor(p.view(), 5, 1, Seed::new(2)).unwrap().nll.low, scores[0].nll);
     }
 }

@@ -156,4 +156,43 @@ mod tests {
         assert_eq!(seen, [(1, 0), (2, 1), (4, 1)]);
         assert_eq!((points[2].coverage, points[2].risk, points[2].confidence), (1.0, 0.25, 0.7));
     }
+
+    #[test]
+    fn the_best_order_has_all_wrong_guesses_last() {
+        assert!((best(5, 2) - (1.0 / 4.0 + 2.0 / 5.0) / 5.0).abs() < 1e-15);
+        assert_eq!((best(3, 0), best(3, 3)), (0.0, 1.0));
+    }
+
+    #[test]
+    fn ties_among_other_rows_by_hand() {
+        let order = Order::new(&[0.5, 0.9, 0.1, 0.5]);
+        assert_eq!(order.ends, [1, 3, 4]);
+        // Tails 25/12, 13/12, 7/12 and 1/4 of 1/1 … 1/4; the mean of the second and the third is 10/12.
+        let weights = [10.0, 25.0, 3.0, 10.0].map(|w| w / 48.0);
+        assert!(order.weights().iter().zip(weights).all(|(found, w)| (found - w).abs() < 1e-15));
+        // The second row of the order twice and wrong, the third right: ⅔ of an error for each of three.
+        let (area, excess) = order.drawn(&[1, 2, 1, 1], &[false, true, false, true]);
+        let expected = (1.0 / 3.0 + 4.0 / 9.0 + 2.0 / 4.0 + 3.0 / 5.0) / 5.0;
+        assert!((area - expected).abs() < 1e-15);
+        assert!((area - excess - (1.0 / 3.0 + 2.0 / 4.0 + 3.0 / 5.0) / 5.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_curve_has_a_point_for_every_hundredth_of_the_rows() {
+        // 250 rows of which every fifth is wrong, confidences .999 down to .501.
+        let p = ndarray::Array2::from_shape_fn((250, 2), |(i, k)| {
+            let top = 0.999 - 0.002 * i as f64;
+            [top, 1.0 - top][k]
+        });
+        let labels: Vec<usize> = (0..250).map(|i| usize::from(i % 5 == 4)).collect();
+        let points = risk_coverage(p.view(), &labels).unwrap();
+        // Hundredths of 250 rows end behind rows 3, 5, 8, 10, …
+        let rows: Vec<usize> = (1..=100).map(|j| (j * 250usize).div_ceil(100)).collect();
+        assert_eq!(points.iter().map(|p| p.rows).collect::<Vec<_>>(), rows);
+        for point in points {
+            assert_eq!(point.wrong, point.rows / 5);
+            assert!((point.risk - point.wrong as f64 / point.rows as f64).abs() < 1e-15);
+            assert_eq!((point.coverage, point.confidence), (point.rows as f64 / 250.0, p[[point.rows - 1, 0]]));
+        }
+    }
 }

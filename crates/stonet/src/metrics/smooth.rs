@@ -226,4 +226,56 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn places_strides_and_frequencies_by_hand() {
+        let place = |p: f64| {
+            let place = Place::of(p, 8);
+            (place.below, place.share)
+        };
+        let places = [0.0, 0.3125, 0.5, 1.0, 1.5, -0.5].map(place);
+        assert_eq!(places, [(0, 0.0), (2, 0.5), (4, 0.0), (7, 1.0), (7, 1.0), (0, 0.0)]);
+        let mut nodes = [1.0; 4];
+        Place { below: 1, share: 0.25 }.add(&mut nodes, 8.0);
+        assert_eq!(nodes, [1.0, 7.0, 3.0, 1.0]);
+        assert_eq!([LEAST, 0.03, 0.1, 0.9].map(stride), [1, 4, 16, 64]);
+        // 6.3 / πσ is 1026.7, 66.8, 20.1 and 2.2; a constant and one more, and no more than there are.
+        assert_eq!([LEAST, 0.03, 0.1, 0.9].map(frequencies), [CELLS + 1, 68, 22, 4]);
+        let factors = factors(0.1);
+        assert_eq!((factors.len(), factors[0]), (22, 1.0));
+        assert!((factors[3] - 2.0 * (-0.45 * std::f64::consts::PI.powi(2) / 10.0).exp()).abs() < 1e-15);
+        let mesh = mesh(0.1);
+        assert_eq!((mesh.len(), mesh[0], mesh[1]), (65, (0, 1.0 / 128.0), (16, 1.0 / 64.0)));
+        assert_eq!((mesh[64], mesh[63]), ((CELLS, 1.0 / 128.0), (CELLS - 16, 1.0 / 64.0)));
+    }
+
+    #[test]
+    fn fixed_points_are_those_of_bisection() {
+        let one = |node: usize, size: f64| {
+            let nodes = Array2::from_shape_fn((1, CELLS + 1), |(_, j)| if j == node { size } else { 0.0 });
+            Spectrum::of_rows(&nodes).remove(0)
+        };
+        let alternating = |by: usize, size: f64| {
+            let nodes =
+                Array2::from_shape_fn((1, CELLS + 1), |(_, j)| if (j / by).is_multiple_of(2) { size } else { -size });
+            Spectrum::of_rows(&nodes).remove(0)
+        };
+        let all =
+            [one(300, 0.9), one(1000, 0.02), one(0, 0.004), alternating(40, 0.001), alternating(200, 1e-4), rows(90).2];
+        for (k, spectrum) in all.iter().enumerate() {
+            let n = if k == 5 { 90.0 } else { 1.0 };
+            let (mut low, mut high) = (LEAST, 1.0);
+            for _ in 0..40 {
+                let middle = 0.5 * (low + high);
+                if spectrum.error_at(middle, n) > middle { low = middle } else { high = middle }
+            }
+            let (error, at) = spectrum.fixed_point(n);
+            assert!((at - low).abs() < 1e-6 && (error - at).abs() < 1e-6, "{k}: {at} for {low}, {error}");
+        }
+        // More than 1 at the largest bandwidth, and less than the smallest one.
+        let (error, at) = one(500, 3.0).fixed_point(1.0);
+        assert!((error - 3.0).abs() < 1e-9 && at == 1.0, "{error}");
+        let (error, at) = one(500, 0.001).fixed_point(1.0);
+        assert!((error - 0.001).abs() < 1e-9 && at == LEAST, "{error}");
+    }
 }

@@ -447,3 +447,6 @@ fn debiased_interval(own: &Found, resampled: &[Drawn], redrawn: &[Found], plain:
     let [value, low, high] = [0.0, -down, up].map(|by| signed_root(own.debiased + by));
     Measured { value, low: low.max(-1.0), high: high.min(1.0).max(value), floor: None }
 }
+
+#[cfg(test)]
+mod tests;

@@ -97,3 +97,55 @@ impl<A> std::fmt::Debug for Kept<A> {
         f.write_str("Kept")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::score::{Builder, Port, Quantity};
+
+    fn level(l: f64) -> Level {
+        Level::new(l).unwrap()
+    }
+
+    #[test]
+    fn a_quantile_is_the_bound_of_its_side() {
+        assert_eq!(Asked::bound(level(0.25)).unwrap(), (level(0.75), Side::Lower));
+        assert_eq!(Asked::bound(level(0.5)).unwrap(), (level(0.5), Side::Upper));
+        assert_eq!(Asked::bound(level(0.9)).unwrap(), (level(0.9), Side::Upper));
+    }
+
+    #[test]
+    fn targets_that_hold_at_once_share_the_error() {
+        let asked = Asked::at(&[level(0.75), level(0.5)]).with_side(Side::Lower);
+        assert_eq!((&asked.levels[..], asked.side, asked.joint), (&[level(0.75), level(0.5)][..], Side::Lower, false));
+        assert_eq!(asked.each(level(0.75), 4).unwrap(), level(0.75));
+        // ¼ of the error 0.5 each.
+        assert_eq!(Asked { joint: true, ..asked }.each(level(0.5), 4).unwrap(), level(0.875));
+    }
+
+    #[test]
+    fn a_scorer_is_made_once_until_four_others_were_asked_for() {
+        let (kept, made) = (Kept::<usize>::default(), Cell::new(0));
+        let get = |asked: usize| {
+            let make = || {
+                made.set(made.get() + 1);
+                let mut plan = Builder::default();
+                let x = plan.port(Port::Features, asked);
+                plan.output(Quantity::Class, x, 0, true);
+                Ok(Scorer::new(plan.finish()))
+            };
+            let scorer = kept.get(&asked, make).unwrap();
+            assert_eq!(scorer.plan().width(Port::Features), Some(asked));
+            made.get()
+        };
+        assert_eq!([1, 2, 1, 2, 3, 4, 1].map(get), [1, 2, 2, 2, 3, 4, 4]);
+        // The fifth drops the first.
+        assert_eq!([5, 2, 1, 5, 4].map(get), [5, 5, 6, 6, 6]);
+        // Copies start without scorers, and are equal all the same.
+        let copy = kept.clone();
+        assert!(copy.lock().is_empty() && copy == kept);
+        assert_eq!(format!("{kept:?}"), "Kept");
+    }
+}

@@ -245,3 +245,177 @@ fn renumber(op: &mut Op, of: Node, place: &[usize]) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::Scorer;
+    use crate::score::op::Form;
+    use crate::score::tests::{assert_rows, computed, numbers, output_all, run};
+
+    fn weights(rows: &[&[(usize, f64)]]) -> Sparse {
+        let mut sparse = Sparse::default();
+        rows.iter().for_each(|row| sparse.push(row.iter().copied(), 1.0));
+        sparse
+    }
+
+    fn inputs(plan: &Plan) -> Vec<(Port, usize)> {
+        plan.inputs().iter().map(|i| (i.port, i.column)).collect()
+    }
+
+    #[test]
+    fn what_is_asked_for_twice_is_computed_once() {
+        let mut plan = Builder::default();
+        let x = plan.port(Port::Features, 3);
+        assert_eq!(plan.port(Port::Features, 3), x);
+        assert_ne!(plan.port(Port::Prediction, 3), x);
+        let root = plan.op(Op::SquareRoot { of: x });
+        assert_eq!(plan.op(Op::SquareRoot { of: x }), root);
+        let log = plan.op(Op::Log { of: x, least: 1.0 });
+        assert_ne!(plan.op(Op::Log { of: x, least: 2.0 }), log);
+        assert_eq!(plan.op(Op::Log { of: x, least: 1.0 }), log);
+        let clamps = vec![Clamp::within(0, 0.0, 1.0)];
+        // Another precision is another value.
+        assert_ne!(plan.clamp(x, clamps.clone(), true), plan.clamp(x, clamps.clone(), false));
+        assert_eq!(plan.finish().values().len(), 7);
+    }
+
+    #[test]
+    fn values_are_as_wide_as_what_they_are_made_of() {
+        let mut plan = Builder::default();
+        let x = plan.port(Port::Features, 3);
+        let clamps = vec![Clamp::within(2, 0.0, 1.0), Clamp::within(0, -1.0, 1.0)];
+        let clipped = plan.clamp(x, clamps.clone(), true);
+        assert_eq!(plan.clamps(clipped), clamps);
+        assert_eq!(plan.clamps(x), []);
+        let picked = plan.pick(x, [1]);
+        let joined = plan.join(vec![x, picked, clipped]);
+        assert_eq!(plan.join(vec![picked]), picked);
+        let active = plan.activate(clipped, Activation::Relu);
+        let constant = plan.constant(x, &[1.0, 2.0, 3.0, 4.0]);
+        let root = plan.op(Op::SquareRoot { of: x });
+        let pairs = plan.wide(Op::Pairs { of: x }, 6);
+        let sum = plan.sum(vec![(2.0, clipped), (1.0, active)], 0.0);
+        let all = [x, clipped, picked, joined, active, constant, root, pairs, sum];
+        assert_eq!(all.map(|n| plan.width(n)), [3, 2, 1, 6, 2, 4, 3, 6, 2]);
+        let values = plan.finish();
+        assert!(values.values()[active.index()].single && !values.values()[joined.index()].single);
+    }
+
+    #[test]
+    fn a_sum_of_one_value_alone_is_that_value() {
+        let mut plan = Builder::default();
+        let x = plan.port(Port::Features, 1);
+        assert_eq!(plan.sum(vec![(1.0, x)], 0.0), x);
+        assert_ne!(plan.sum(vec![(1.0, x)], 0.5), x);
+        assert_ne!(plan.sum(vec![(2.0, x)], 0.0), x);
+        assert_ne!(plan.sum(vec![(1.0, x), (1.0, x)], 0.0), x);
+    }
+
+    #[test]
+    fn constants_and_picked_columns_are_what_they_say() {
+        let x = numbers(5, 3);
+        let constant = computed(&x, |plan, x| plan.constant(x, &[4.0, 0.0, -1.5]));
+        assert_rows(&constant, &x, 0.0, |_: [f64; 3]| [4.0, 0.0, -1.5]);
+        let picked = computed(&x, |plan, x| plan.pick(x, [2, 0, 2]));
+        assert_rows(&picked, &x, 0.0, |x: [f64; 3]| [x[2], x[0], x[2]]);
+    }
+
+    #[test]
+    fn columns_that_nothing_uses_are_not_read() {
+        let x = numbers(40, 6);
+        let mut plan = Builder::default();
+        let d = plan.port(Port::Prediction, 6);
+        let f = plan.port(Port::Features, 6);
+        // Of six clipped columns two are used, which are columns 4 and 1; of the other table columns 5, 0 and 3.
+        let clamps = [3, 4, 0, 1, 2, 5].map(|k| Clamp { column: k, centre: 0.5, scale: 2.0, low: -9.0, high: 9.0 });
+        let clipped = plan.clamp(f, clamps.to_vec(), false);
+        let line = plan.combine(clipped, weights(&[&[(3, 10.0), (1, 1.0)]]), false);
+        let other = plan.combine(d, weights(&[&[(5, 10.0), (0, 1.0)]]), false);
+        let mut half = Sparse::default();
+        half.push([(0, 2.0)], 0.0);
+        let form = Form { support: vec![3], mean: vec![0.25], half, constant: 1.0 };
+        let form = plan.wide(Op::Quadratic { of: d, forms: vec![form] }, 1);
+        let unused = plan.combine(f, weights(&[&[(2, 1.0)]]), false);
+        plan.op(Op::Softmax { of: unused });
+        let within = plan.clamp(d, vec![Clamp::within(3, -0.5, 0.5)], false);
+        let all = plan.join(vec![line, other, form, within]);
+        output_all(&mut plan, all);
+        let plan = plan.finish();
+        let read = [(Port::Features, 1), (Port::Features, 4), (Port::Prediction, 0), (Port::Prediction, 3)];
+        assert_eq!(inputs(&plan), [&read[..], &[(Port::Prediction, 5)]].concat());
+        assert_eq!((plan.width(Port::Features), plan.values()[clipped.index()].width), (Some(6), 2));
+        let found = run(&Scorer::new(plan), x.view()).unwrap();
+        assert_rows(&found, &x, 1e-13, |x: [f64; 6]| {
+            let clip = |v: f64| (v - 0.5) * 2.0;
+            let (line, other) = (1.0 + 10.0 * clip(x[1]) + clip(x[4]), 1.0 + 10.0 * x[5] + x[0]);
+            [line, other, 1.0 + 2.0 * (x[3] - 0.25).powi(2), x[3].clamp(-0.5, 0.5)]
+        });
+    }
+
+    #[test]
+    fn all_columns_are_kept_where_an_operation_takes_them_all() {
+        let x = numbers(40, 3);
+        let found = computed(&x, |plan, x| {
+            let clamps = vec![Clamp::within(2, -0.5, 0.5), Clamp::within(0, -0.25, 0.25)];
+            let clipped = plan.clamp(x, clamps, false);
+            plan.op(Op::Product(clipped, clipped))
+        });
+        assert_rows(&found, &x, 0.0, |x: [f64; 3]| [x[2].clamp(-0.5, 0.5).powi(2), x[0].clamp(-0.25, 0.25).powi(2)]);
+    }
+
+    #[test]
+    fn the_outputs_of_every_table_are_read_in_the_order_of_tables() {
+        let mut plan = Builder::default();
+        for port in [Port::Logits, Port::Features] {
+            let node = plan.port(port, 2);
+            output_all(&mut plan, node);
+        }
+        plan.set_kind(InputKind::Probabilities, true);
+        let plan = plan.finish();
+        let all = [(Port::Features, 0), (Port::Features, 1), (Port::Logits, 0), (Port::Logits, 1)];
+        assert_eq!((inputs(&plan), plan.kind(), plan.each), (all.to_vec(), InputKind::Probabilities, true));
+    }
+
+    #[test]
+    fn numbers_of_the_target_are_moved_into_its_range() {
+        let x = numbers(20, 2);
+        let mut plan = Builder::within(Some((-0.5, 0.25)));
+        assert_eq!((plan.range(), Builder::default().range()), (Some((-0.5, 0.25)), None));
+        let of = plan.port(Port::Features, 2);
+        plan.output(Quantity::Prediction { target: 0 }, of, 1, true);
+        plan.output(Quantity::Decision, of, 1, true);
+        plan.output(Quantity::Below { target: 0, number: 0 }, of, 0, true);
+        // A probability is certain from the ends of the range on.
+        let value = plan.pick(of, [1]);
+        let p = plan.probability(Op::Largest { of }, value);
+        plan.output(Quantity::Below { target: 0, number: 1 }, p, 0, true);
+        let found = run(&Scorer::new(plan.finish()), x.view()).unwrap();
+        assert_rows(&found, &x, 0.0, |[a, b]: [f64; 2]| {
+            let certain = if b >= 0.25 { 1.0 } else { 0.0 };
+            [b.clamp(-0.5, 0.25), b, a, if (-0.5..0.25).contains(&b) { a.max(b) } else { certain }]
+        });
+    }
+
+    #[test]
+    fn a_probability_is_as_it_is_where_no_range_is_known() {
+        let x = numbers(20, 2);
+        let found = computed(&x, |plan, of| {
+            let value = plan.pick(of, [1]);
+            plan.probability(Op::Largest { of }, value)
+        });
+        assert_rows(&found, &x, 0.0, |[a, b]: [f64; 2]| [a.max(b)]);
+    }
+
+    #[test]
+    fn a_table_that_is_not_used_is_not_read() {
+        let mut plan = Builder::default();
+        let x = plan.port(Port::Features, 2);
+        plan.port(Port::Functions, 2);
+        let constant = plan.constant(x, &[3.0]);
+        plan.output(Quantity::Class, constant, 0, true);
+        let scorer = Scorer::new(plan.finish());
+        assert!(scorer.inputs().is_empty());
+        assert_eq!(scorer.run(&[], 3).unwrap(), [[3.0; 3]]);
+    }
+}

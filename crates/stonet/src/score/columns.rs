@@ -154,4 +154,32 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn columns_of_any_length_and_layout_load_together() {
+        for count in [1, 31, 32, 33, 70] {
+            let rows = Array2::from_shape_fn((count, 20), |(i, j)| (i * 20 + j) as f64 * 0.25);
+            let turned = rows.t().as_standard_layout().to_owned();
+            let single = rows.mapv(|v| v as f32);
+            let apart = Column::of(rows.view());
+            let whole = Column::of(turned.t());
+            let short: Vec<Column<'_>> = (0..20).map(|k| Column::F32(single.column(k))).collect();
+            let mixed: Vec<Column<'_>> = (0..20).map(|k| [apart[k], whole[k], short[k]][k % 3]).collect();
+            for columns in [apart, whole, short, mixed] {
+                assert!(columns.iter().all(|c| c.len() == count && !c.is_empty()));
+                for first in (0..count).step_by(LANES) {
+                    let mut tiles = vec![[0.0; LANES]; 20];
+                    load(&columns, first, &mut tiles);
+                    fetch(&columns, first);
+                    for (k, tile) in tiles.iter().enumerate() {
+                        for (l, v) in tile.iter().enumerate() {
+                            assert_eq!(*v, rows[[(first + l).min(count - 1), k]], "{count} rows from {first} on");
+                        }
+                    }
+                }
+            }
+        }
+        let none = Array2::zeros((0, 1));
+        assert!(Column::of(none.view())[0].is_empty());
+    }
 }

@@ -83,3 +83,87 @@ impl Builder {
         self.output(Quantity::Decision, both, usize::from(decision.answer_in_doubt), true);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::tests::{run, table};
+    use crate::score::{Plan, Port};
+
+    fn rule(surety: Surety, threshold: impl Into<Option<f64>>) -> Decision {
+        Decision { surety, threshold: threshold.into(), answer_in_doubt: false }
+    }
+
+    fn length(threshold: impl Into<Option<f64>>) -> Decision {
+        rule(Surety::Shortness(Level::new(0.9).unwrap()), threshold)
+    }
+
+    /// Which rows are answered, each by two probabilities, or by two ends where the rule is about a length.
+    fn answered(range: Option<(f64, f64)>, decision: &Decision, rows: &[[f64; 2]]) -> Vec<bool> {
+        let mut plan = Builder::within(range);
+        let x = plan.port(Port::Features, 2);
+        plan.output(Quantity::Prediction { target: 0 }, x, 0, true);
+        match decision.surety {
+            Surety::Shortness(_) => plan.decide_by_length([(x, 0), (x, 1)], decision),
+            _ => plan.decide_by_probability(x, decision),
+        }
+        let scorer = Scorer::new(plan.finish());
+        let columns = run(&scorer, table(rows.iter().copied()).view()).unwrap();
+        decided(&scorer, columns)
+    }
+
+    #[test]
+    fn a_surety_that_reaches_the_threshold_is_answered() {
+        let decision = rule(Surety::Largest, 0.75);
+        assert_eq!([0.7, 0.75, 0.8].map(|s| decision.answers(s)), [false, true, true]);
+        assert!(rule(Surety::Largest, None).answers(f64::NEG_INFINITY));
+    }
+
+    #[test]
+    fn rows_are_answered_by_the_largest_probability_or_by_that_of_a_class() {
+        let rows = [[0.75, 0.25], [0.25, 0.75], [0.74, 0.26], [0.1, 0.9]];
+        assert_eq!(answered(None, &rule(Surety::Largest, 0.75), &rows), [true, true, false, true]);
+        assert_eq!(answered(None, &rule(Surety::Class(0), 0.75), &rows), [true, false, false, false]);
+        assert_eq!(answered(None, &rule(Surety::Class(1), 0.75), &rows), [false, true, false, true]);
+        assert_eq!(answered(None, &rule(Surety::Class(1), None), &rows), [true; 4]);
+    }
+
+    #[test]
+    fn rows_are_answered_by_lengths_of_any_size() {
+        // Powers of two, so that lengths are exact: just as long as is allowed, a little longer, much longer.
+        for unit in [1.0f64, 3.0, 1e-300, 1e-3, 1e6, 1e300] {
+            let (short, just, longer) = (0.5 * unit, unit, unit.next_up());
+            let rows = [[0.0, short], [-just, 0.0], [0.0, longer], [0.0, 2.0 * unit], [0.0, 100.0 * unit]];
+            assert_eq!(answered(None, &length(-unit), &rows), [true, true, false, false, false], "{unit}");
+            assert_eq!(answered(None, &length(None), &rows), [true; 5]);
+        }
+        assert_eq!(answered(None, &length(0.0), &[[1.5, 1.5], [1.5, 1.5f64.next_up()]]), [true, false]);
+    }
+
+    #[test]
+    fn the_length_is_that_of_the_interval_within_the_range() {
+        let rows = [[-3.0, 2.0], [-3.0, 2.5], [1.0, 9.0], [0.0, 4.0]];
+        assert_eq!(answered(None, &length(-2.0), &rows), [false; 4]);
+        // From 0 to 2, from 0 to 2.5, from 1 to 3, and from 0 to 3.
+        assert_eq!(answered(Some((0.0, 3.0)), &length(-2.0), &rows), [true, false, true, false]);
+    }
+
+    #[test]
+    fn nobody_is_answered_by_a_plan_without_a_decision() {
+        let mut plan = Builder::default();
+        let x = plan.port(Port::Features, 1);
+        plan.output(Quantity::Prediction { target: 0 }, x, 0, true);
+        assert_eq!(decided(&Scorer::new(plan.finish()), vec![vec![1.0]]), [false; 0]);
+    }
+
+    #[test]
+    fn rows_in_doubt_are_a_column_of_their_own() {
+        let decides = |answer_in_doubt: bool| -> Plan {
+            let mut plan = Builder::default();
+            let x = plan.port(Port::Features, 2);
+            plan.decide_by_probability(x, &Decision { answer_in_doubt, ..rule(Surety::Largest, 0.5) });
+            plan.finish()
+        };
+        assert_eq!([false, true].map(|doubt| decides(doubt).outputs()[0].column), [0, 1]);
+    }
+}

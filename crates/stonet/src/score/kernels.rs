@@ -528,4 +528,111 @@ mod tests {
             }
         }
     }
+
+    /// Numbers of few digits, so that sums and products are exact.
+    fn exact(seed: usize) -> Tile {
+        std::array::from_fn(|l| ((l * 5 + seed * 3) % 11) as f64 - 4.5)
+    }
+
+    #[test]
+    fn sums_and_products_of_columns_are_exact_on_every_instruction_set() {
+        let x: Vec<Tile> = (0..5).map(exact).collect();
+        for &set in InstructionSet::ALL {
+            let _ = forced(set, || {
+                let mut all = vec![ZERO; 6];
+                pairs(&mut all, &x[..3]);
+                for (k, (a, b)) in [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)].into_iter().enumerate() {
+                    (0..LANES).for_each(|l| assert_eq!(all[k][l], x[a][l] * x[b][l]));
+                }
+                let mut sum = exact(7);
+                add_products(&mut sum, &x[..2], &x[3..]);
+                let want = |l: usize| exact(7)[l] + x[0][l] * x[3][l] + x[1][l] * x[4][l];
+                (0..LANES).for_each(|l| assert_eq!(sum[l], want(l)));
+                // Two blocks of two columns, to the place behind them.
+                let mut tiles = [x.clone(), vec![ZERO; 3]].concat();
+                weighted_sum(&mut tiles, 6, 2, &[(2.0, 0), (-0.5, 3)], 0.25);
+                for l in 0..LANES {
+                    let sums = [0, 1].map(|k| 2.0 * x[k][l] - 0.5 * x[3 + k][l] + 0.25);
+                    assert_eq!([tiles[5][l], tiles[6][l], tiles[7][l]], [0.0, sums[0], sums[1]]);
+                }
+                let mut forms = ZERO;
+                // Of columns 4, 0 and 2 less 1, 2 and 3: a² + 2ab + b² + 4bc + 8c² + 16.
+                let half = weights_only(&[&[(0, 1.0)], &[(0, 2.0), (1, 1.0)], &[(1, 4.0), (2, 8.0)]]);
+                let form = Form { support: vec![4, 0, 2], mean: vec![1.0, 2.0, 3.0], half, constant: 16.0 };
+                quadratic(&mut forms, &x, &form, &mut vec![exact(1); 9]);
+                for l in 0..LANES {
+                    let (a, b, c) = (x[4][l] - 1.0, x[0][l] - 2.0, x[2][l] - 3.0);
+                    assert_eq!(forms[l], a * a + 2.0 * a * b + b * b + 4.0 * b * c + 8.0 * c * c + 16.0);
+                }
+            });
+        }
+    }
+
+    fn weights_only(rows: &[&[(usize, f64)]]) -> Sparse {
+        let mut sparse = Sparse::default();
+        rows.iter().for_each(|row| sparse.push(row.iter().copied(), 0.0));
+        sparse
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_leave_their_mark() {
+        for &set in InstructionSet::ALL {
+            let _ = forced(set, || {
+                let mut x = [exact(0), exact(1), [f64::MAX; LANES], ZERO];
+                let mut sums = ZERO;
+                add_not_finite(&mut sums, &x);
+                assert_eq!(sums, ZERO);
+                (x[1][3], x[2][7], x[0][31]) = (f64::NAN, f64::INFINITY, f64::NEG_INFINITY);
+                add_not_finite(&mut sums, &x);
+                (0..LANES).for_each(|l| assert_eq!(sums[l].is_nan(), [3, 7, 31].contains(&l)));
+                // What is marked stays so.
+                add_not_finite(&mut sums, &[ZERO]);
+                assert!(sums[3].is_nan() && sums[0] == 0.0);
+            });
+        }
+    }
+
+    #[test]
+    fn clamps_agree_with_the_standard_library_to_the_bit() {
+        let mut x = ZERO;
+        x[..8].copy_from_slice(&[-0.0, 0.0, 1.0, -1.0, 2.0, -2.0, f64::INFINITY, f64::NEG_INFINITY]);
+        for (low, high) in [(0.0, 1.0), (-0.0, 1.0), (-1.0, 0.0), (-1.0, -0.0), (-1.0, 2.0)] {
+            for &set in InstructionSet::ALL {
+                let _ = forced(set, || {
+                    let (mut wide, mut narrow) = ([ZERO], [NARROW_ZERO]);
+                    let clamps = [Clamp::within(0, low, high)];
+                    clamp(&mut wide, &[x], &clamps);
+                    clamp_narrow(&mut narrow, &[x], &clamps);
+                    for l in 0..LANES {
+                        assert_eq!(wide[0][l].to_bits(), x[l].clamp(low, high).to_bits());
+                        assert_eq!(narrow[0][l].to_bits(), (x[l] as f32).clamp(low as f32, high as f32).to_bits());
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_of_equal_columns_is_the_top() {
+        let (mut number, mut value) = (ZERO, ZERO);
+        let x = [[1.0; LANES], [2.0; LANES], [2.0; LANES], [-3.0; LANES]];
+        top(&mut number, &x);
+        largest(&mut value, &x);
+        assert_eq!((number, value), ([1.0; LANES], [2.0; LANES]));
+        let bounds = BinBounds { ends: vec![1.5], lower: vec![5.0, 6.0], upper: vec![7.0, 8.0] };
+        let (mut bins, mut x) = ([ZERO; 2], [1.0; LANES]);
+        x[31] = 2.0;
+        bin_bounds(&mut bins, &x, &bounds);
+        assert_eq!((bins[0][0], bins[1][0], bins[0][31], bins[1][31]), (5.0, 7.0, 6.0, 8.0));
+    }
+
+    #[test]
+    fn slopes_at_zero_by_hand() {
+        let a: Tile = std::array::from_fn(|l| [0.0, 0.5, -0.5][l % 3]);
+        let of = |psi: Activation| slope(psi, &a)[..3].to_vec();
+        assert_eq!(of(Activation::Tanh), [1.0, 0.75, 0.75]);
+        assert_eq!(of(Activation::Sigmoid), [0.0, 0.25, -0.75]);
+        // ReLU has the slope 0 at 0.
+        assert_eq!(of(Activation::Relu), [0.0, 1.0, 0.0]);
+    }
 }

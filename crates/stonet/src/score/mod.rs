@@ -32,3 +32,6 @@ pub use crate::sparse::Clamp;
 
 /// The largest error of a sum of columns in single precision, as a part of the root of its squared weights.
 pub(crate) const SINGLE_ROUNDING: f64 = 2e-7;
+
+#[cfg(test)]
+mod tests;

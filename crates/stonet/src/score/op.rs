@@ -419,3 +419,107 @@ impl Op {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn combinations_keep_the_weights_that_are_not_zero() {
+        let mut sparse = Sparse::default();
+        assert!(sparse.is_empty() && sparse.rows().next().is_none());
+        sparse.push([(4, 0.5), (1, 0.0), (0, -2.0)], 3.0);
+        sparse.push([], 7.0);
+        sparse.push([(2, 1.0)], 0.0);
+        assert_eq!((sparse.len(), sparse.is_empty()), (3, false));
+        let rows: Vec<(f64, &[(usize, f64)])> = sparse.rows().collect();
+        assert_eq!(rows, [(3.0, &[(4, 0.5), (0, -2.0)][..]), (7.0, &[]), (0.0, &[(2, 1.0)])]);
+    }
+
+    #[test]
+    fn a_layer_is_a_combination_per_row_of_its_weights() {
+        let layer =
+            Layer { weight: array![[1.0, 0.0, -3.0], [0.0, 2.0, 0.0]], bias: array![0.5, -1.0], noise_variance: 1.0 };
+        let mut want = Sparse::default();
+        want.push([(0, 1.0), (2, -3.0)], 0.5);
+        want.push([(1, 2.0)], -1.0);
+        assert_eq!(Sparse::of(&layer), want);
+    }
+
+    #[test]
+    fn knots_are_joined_by_straight_lines() {
+        let knots = Knots { x: vec![1.0, 3.0, 7.0], y: vec![10.0, 20.0, 16.0] };
+        let points = [
+            (f64::NEG_INFINITY, 10.0),
+            (0.0, 10.0),
+            (1.0, 10.0),
+            (1.5, 12.5),
+            (3.0, 20.0),
+            (4.0, 19.0),
+            (6.0, 17.0),
+            (7.0, 16.0),
+            (9.0, 16.0),
+        ];
+        points.iter().for_each(|&(x, y)| assert_eq!(knots.at(x), y, "{x}"));
+        // A step: what lies at it has the value behind it.
+        let step = Knots { x: vec![0.0, 1.0, 1.0, 2.0], y: vec![0.0, 0.0, 1.0, 1.0] };
+        assert_eq!([0.5, 1.0f64.next_down(), 1.0, 1.5].map(|x| step.at(x)), [0.0, 0.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn the_end_of_a_bin_belongs_to_it() {
+        let bounds = BinBounds { ends: vec![0.25, 0.5], lower: vec![1.0, 2.0, 3.0], upper: vec![4.0, 5.0, 6.0] };
+        let found = [0.0, 0.25, 0.26, 0.5, 0.75].map(|x| bounds.at(x));
+        assert_eq!(found, [(1.0, 4.0), (1.0, 4.0), (2.0, 5.0), (2.0, 5.0), (3.0, 6.0)]);
+    }
+
+    #[test]
+    fn an_operation_without_any_entry_is_constant() {
+        let of = Node(0);
+        let clamp = Clamp::within(0, -1.0, 1.0);
+        let form = |support: Vec<usize>| Form {
+            mean: vec![0.0; support.len()],
+            half: Sparse::default(),
+            constant: 1.0,
+            support,
+        };
+        let (mut constant, mut linear) = (Sparse::default(), Sparse::default());
+        constant.push([], 2.0);
+        linear.push([(0, 1.0)], 2.0);
+        let all = [
+            (Op::Clamp { of, clamps: Vec::new() }, true),
+            (Op::Clamp { of, clamps: vec![clamp] }, false),
+            (Op::Combine { of, weights: constant }, true),
+            (Op::Combine { of, weights: linear }, false),
+            (Op::Quadratic { of, forms: vec![form(vec![]), form(vec![])] }, true),
+            (Op::Quadratic { of, forms: vec![form(vec![]), form(vec![0])] }, false),
+            (Op::Softmax { of }, false),
+        ];
+        all.iter().for_each(|(op, constant)| assert_eq!(op.is_constant(), *constant, "{op:?}"));
+    }
+
+    #[test]
+    fn an_operation_takes_all_values_that_it_names() {
+        let node = |i: usize| Node(i);
+        let (scores, level) = (Arc::new(Scores::new(vec![vec![1.0]; 2], None, 2)), Level::new(0.5).unwrap());
+        let folds = vec![[0, 1, 2].map(node), [3, 4, 5].map(node)];
+        let within = Some(GroupScores { of: node(7), scores: Arc::from([None]) });
+        let side = Side::Both;
+        let ends = |within: Option<GroupScores>, weight: Option<Node>| {
+            let (folds, scores) = (folds.clone(), scores.clone());
+            Op::Ends { folds, centre: node(6), scores, within, weight, level, side }.takes()
+        };
+        let numbers = |nodes: Vec<Node>| nodes.into_iter().map(Node::index).collect::<Vec<usize>>();
+        assert_eq!(numbers(ends(None, None)), [0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(numbers(ends(within.clone(), None)), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(numbers(ends(None, Some(node(8)))), [0, 1, 2, 3, 4, 5, 6, 8]);
+        let below = Op::Below { folds: folds.clone(), scores: scores.clone(), within, weight: None, value: node(9) };
+        assert_eq!(numbers(below.takes()), [0, 1, 2, 3, 4, 5, 9, 7]);
+        let input = Op::Input { port: Port::Features, columns: vec![0] };
+        assert_eq!(numbers(input.takes()), [0; 0]);
+        assert_eq!(numbers(Op::Sum { parts: vec![(2.0, node(3)), (1.0, node(1))], constant: 0.0 }.takes()), [3, 1]);
+        assert_eq!(numbers(Op::NormalBelow { mean: node(1), sd: node(2), value: node(3) }.takes()), [1, 2, 3]);
+    }
+}

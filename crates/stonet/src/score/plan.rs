@@ -295,3 +295,66 @@ impl Plan {
         needed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Builder;
+    use super::*;
+    use crate::score::op::Sparse;
+
+    #[test]
+    fn tables_of_a_networks_own_uncertainty_have_the_names_of_its_columns() {
+        for kind in [OwnKind::Quantiles, OwnKind::Sd] {
+            let ports = Port::own(kind);
+            assert_eq!(ports.iter().map(|p| p.name()).collect::<Vec<_>>(), kind.names());
+            for (place, port) in ports.iter().enumerate() {
+                assert_eq!(port.own_place(), Some((kind, place)));
+            }
+        }
+        for port in [Port::Features, Port::Prediction, Port::Logits, Port::Values, Port::Functions, Port::Groups] {
+            assert_eq!(port.own_place(), None);
+        }
+        assert_eq!((Port::Features.name(), Port::Logits.name()), ("features", "logits"));
+    }
+
+    #[test]
+    fn messages_name_what_an_output_is_and_its_column() {
+        assert_eq!(Quantity::Upper { target: 2, level: 1 }.place(), ("the upper end", 2));
+        assert_eq!(Quantity::SetSize { level: 3 }.place(), ("the size of the prediction set", 3));
+        assert_eq!(Quantity::Class.place(), ("the class", 0));
+    }
+
+    #[test]
+    fn a_plan_tells_what_it_reads_and_what_it_needs() {
+        let mut plan = Builder::default();
+        let unread = plan.port(Port::Functions, 2);
+        let x = plan.port(Port::Features, 5);
+        let d = plan.port(Port::Prediction, 2);
+        let mut weights = Sparse::default();
+        weights.push([(3, 1.0), (1, 2.0)], 0.0);
+        let sum = plan.combine(x, weights, false);
+        let constant = plan.constant(d, &[4.0]);
+        let root = plan.op(Op::SquareRoot { of: sum });
+        let unused = plan.op(Op::Centre { of: root });
+        let product = plan.op(Op::Product(sum, constant));
+        plan.output(Quantity::Class, product, 0, true);
+        plan.set_kind(InputKind::Probabilities, false);
+        let plan = plan.finish();
+        assert_eq!(
+            (plan.width(Port::Features), plan.width(Port::Prediction), plan.width(Port::Sd)),
+            (Some(5), Some(2), None)
+        );
+        assert_eq!(plan.columns(Port::Features).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(plan.columns(Port::Logits).count(), 0);
+        let all = [unread, x, d, sum, constant, root, unused, product];
+        assert_eq!(all.map(Node::index), [0, 1, 2, 3, 4, 5, 6, 7]);
+        // A constant needs nothing of what it stands beside.
+        assert_eq!(plan.needed(), [false, true, false, true, true, false, false, true]);
+        assert_eq!((plan.values().len(), plan.kind()), (8, InputKind::Probabilities));
+        assert_eq!(
+            plan.inputs().iter().map(|i| (i.port, i.column)).collect::<Vec<_>>(),
+            [(Port::Features, 1), (Port::Features, 3)]
+        );
+        assert_eq!(plan.outputs(), [Output { quantity: Quantity::Class, node: product, column: 0, finite: true }]);
+    }
+}

@@ -283,3 +283,166 @@ impl Clone for Scorer {
         Scorer::new(self.plan.clone())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Axis;
+
+    use super::super::op::Sparse;
+    use super::*;
+    use crate::rows::InputKind;
+    use crate::score::tests::{assert_rows, numbers, output_all, run};
+    use crate::score::{Builder, Quantity};
+
+    /// x₀ + 2 x₁ + 1 and x₂².
+    fn scorer() -> Scorer {
+        let mut plan = Builder::default();
+        let x = plan.port(Port::Features, 3);
+        let mut weights = Sparse::default();
+        weights.push([(0, 1.0), (1, 2.0)], 1.0);
+        let line = plan.combine(x, weights, false);
+        let last = plan.pick(x, [2]);
+        let square = plan.op(Op::Product(last, last));
+        plan.output(Quantity::Prediction { target: 0 }, line, 0, true);
+        plan.output(Quantity::Mean { model: 0 }, square, 0, true);
+        Scorer::new(plan.finish())
+    }
+
+    fn by_hand(x: [f64; 3]) -> [f64; 2] {
+        [x[0] + 2.0 * x[1] + 1.0, x[2] * x[2]]
+    }
+
+    #[test]
+    fn rows_of_any_number_have_the_results_of_each_row_alone() {
+        let scorer = scorer();
+        for rows in [0, 1, 31, 32, 33, BLOCK, BLOCK + 1, 3 * BLOCK + 45] {
+            let x = numbers(rows, 3);
+            let found = run(&scorer, x.view()).unwrap();
+            assert_rows(&found, &x, 1e-14, by_hand);
+            assert_eq!(found, run(&scorer.clone(), x.view()).unwrap());
+            // A row's result is the same to the bit in every batch.
+            for first in [0, 7, BLOCK].into_iter().filter(|&first| first < rows) {
+                let part = run(&scorer, x.slice_axis(Axis(0), (first..).into())).unwrap();
+                assert!(part.iter().zip(&found).all(|(part, all)| part[..] == all[first..]));
+            }
+            // The first outputs, row after row.
+            let columns = Column::of(x.view());
+            for width in 0..=2 {
+                let array = scorer.run_rows(&columns, rows, width).unwrap();
+                assert_eq!(array.dim(), (rows, width));
+                assert!(array.indexed_iter().all(|((i, k), v)| *v == found[k][i]));
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_of_single_precision_are_computed_with_in_double_precision() {
+        let x = numbers(100, 3).mapv(|v| v as f32);
+        let columns: Vec<Column<'_>> = (0..3).map(|k| Column::F32(x.column(k))).collect();
+        let found = scorer().run(&columns, 100).unwrap();
+        assert_rows(&found, &x.mapv(f64::from), 1e-14, by_hand);
+    }
+
+    #[test]
+    fn columns_have_to_be_as_many_and_as_long_as_is_said() {
+        let (scorer, x) = (scorer(), numbers(5, 3));
+        let columns = Column::of(x.view());
+        let few = scorer.run(&columns[..2], 5);
+        assert_eq!(few, Err(Error::Shape { what: "columns that are used".into(), expected: 3, found: 2 }));
+        let long = Err(Error::Shape { what: "rows of a column".into(), expected: 4, found: 5 });
+        assert_eq!(
+            (scorer.run(&columns, 4), scorer.run_rows(&columns, 4, 1).map(|_| Vec::new())),
+            (long.clone(), long)
+        );
+        assert_eq!(scorer.inputs().len(), 3);
+        assert_eq!(scorer.outputs()[1].quantity, Quantity::Mean { model: 0 });
+    }
+
+    #[test]
+    fn the_first_number_that_is_not_finite_is_named() {
+        let scorer = scorer();
+        for (first, column) in [(0, 2), (3, 0), (40, 1), (BLOCK - 1, 2), (BLOCK + 70, 0)] {
+            for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+                let mut x = numbers(2 * BLOCK + 5, 3);
+                x[[first, column]] = bad;
+                x[[first + 1, 1]] = f64::NAN;
+                x[[2 * BLOCK + 1, 0]] = f64::NAN;
+                let wrong = Error::NotFinite { what: "features", row: first, column, value: bad.to_string() };
+                assert_eq!(run(&scorer, x.view()), Err(wrong));
+            }
+        }
+    }
+
+    #[test]
+    fn a_result_that_overflows_is_named_where_it_has_to_be_finite() {
+        for (first, finite) in [0, 40, BLOCK + 40].into_iter().flat_map(|row| [(row, true), (row, false)]) {
+            let mut plan = Builder::default();
+            let x = plan.port(Port::Features, 2);
+            let square = plan.op(Op::Product(x, x));
+            plan.output(Quantity::Prediction { target: 4 }, square, 0, finite);
+            plan.output(Quantity::Scale { model: 3 }, square, 1, true);
+            let (scorer, mut x) = (Scorer::new(plan.finish()), numbers(BLOCK + 45, 2));
+            x[[first, 0]] = 1e200;
+            x[[first + 1, 1]] = -1e200;
+            let value = "inf".to_owned();
+            let (what, row, column) = if finite { ("the prediction", first, 4) } else { ("the scale", first + 1, 3) };
+            assert_eq!(run(&scorer, x.view()), Err(Error::Unbounded { what, row, column, value }));
+            x[[first + 1, 1]] = 0.5;
+            if !finite {
+                assert_eq!(run(&scorer, x.view()).unwrap()[0][first], f64::INFINITY);
+            }
+        }
+    }
+
+    #[test]
+    fn standard_deviations_are_positive() {
+        let mut plan = Builder::default();
+        let x = plan.port(Port::Features, 1);
+        let sd = plan.port(Port::Sd, 2);
+        let both = plan.join(vec![x, sd]);
+        output_all(&mut plan, both);
+        let scorer = Scorer::new(plan.finish());
+        // A feature may be negative.
+        let mut x = numbers(50, 3);
+        x.column_mut(0).fill(-1.0);
+        x.slice_axis_mut(Axis(1), (1..).into()).mapv_inplace(|sd| sd.abs() + 0.1);
+        let all = |x: &Array2<f64>| scorer.run(&Column::of(x.view()), 50);
+        assert_rows(&all(&x).unwrap(), &x, 0.0, |x: [f64; 3]| x);
+        for (row, column, value) in [(49, 1, 0.0), (40, 0, -0.5), (3, 1, -2.0)] {
+            x[[row, 1 + column]] = value;
+            assert_eq!(all(&x), Err(Error::NotPositive { what: "standard deviations", row, column, value }));
+        }
+        // What is no number at all is named first.
+        x[[45, 0]] = f64::NAN;
+        let value = "NaN".to_owned();
+        assert_eq!(all(&x), Err(Error::NotFinite { what: "features", row: 45, column: 0, value }));
+    }
+
+    #[test]
+    fn logits_are_of_the_kind_of_the_plan() {
+        let scorer = |each: bool| {
+            let mut plan = Builder::default();
+            let (x, p) = (plan.port(Port::Features, 1), plan.port(Port::Logits, 2));
+            let both = plan.join(vec![x, p]);
+            output_all(&mut plan, both);
+            plan.set_kind(InputKind::Probabilities, each);
+            Scorer::new(plan.finish())
+        };
+        let (classes, labels) = (scorer(false), scorer(true));
+        let all = |scorer: &Scorer, x: &Array2<f64>| scorer.run(&Column::of(x.view()), 40);
+        // Features are no probabilities.
+        let mut x = Array2::from_elem((40, 3), 0.5);
+        x.column_mut(0).fill(7.0);
+        assert!(all(&classes, &x).is_ok() && all(&labels, &x).is_ok());
+        // Probabilities of labels need not sum to 1.
+        (x[[30, 1]], x[[30, 2]]) = (0.75, 1.0);
+        let wrong = Error::NotNormalised { row: 30, what: "the probabilities", sum: 1.75 };
+        assert_eq!(all(&classes, &x), Err(wrong));
+        assert_rows(&all(&labels, &x).unwrap(), &x, 0.0, |x: [f64; 3]| x);
+        x[[33, 2]] = -0.25;
+        assert_eq!(all(&labels, &x), Err(Error::NotAProbability { row: 33, column: 1, value: -0.25 }));
+        x[[39, 0]] = f64::INFINITY;
+        let wrong = Error::NotFinite { what: "features", row: 39, column: 0, value: "inf".into() };
+        assert_eq!((all(&classes, &x), all(&labels, &x)), (Err(wrong.clone()), Err(wrong)));
+    }
+}

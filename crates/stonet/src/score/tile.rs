@@ -310,3 +310,255 @@ fn normalise(out: &mut [Tile], otherwise: &[Tile], least: f64) {
         out.iter_mut().for_each(|column| column[l] /= sum);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::op::{BinBounds, Form, Knots, Sparse};
+    use super::*;
+    use crate::conformal::{ConditionalScores, conformal_quantile};
+    use crate::network::Activation;
+    use crate::rows::Level;
+    use crate::score::tests::{assert_rows, computed, numbers, table};
+
+    /// More rows than a tile has.
+    const ROWS: usize = 45;
+
+    fn weights(rows: &[(&[(usize, f64)], f64)]) -> Sparse {
+        let mut sparse = Sparse::default();
+        rows.iter().for_each(|(row, bias)| sparse.push(row.iter().copied(), *bias));
+        sparse
+    }
+
+    #[test]
+    fn what_is_read_and_what_is_written_may_stand_in_either_order() {
+        let mut all = [0, 1, 2, 3, 4, 5, 6, 7];
+        let (read, write) = apart(&mut all, &(1..3), &(3..6));
+        assert_eq!((read, &*write), (&[1, 2][..], &[3, 4, 5][..]));
+        let (read, write) = apart(&mut all, &(5..8), &(1..3));
+        assert_eq!((read, &*write), (&[5, 6, 7][..], &[1, 2][..]));
+        let (read, write) = apart(&mut all, &(3..4), &(0..3));
+        assert_eq!((read, &*write), (&[3][..], &[0, 1, 2][..]));
+    }
+
+    #[test]
+    fn arithmetic_of_columns_by_hand() {
+        let x = numbers(ROWS, 4);
+        let found = computed(&x, |plan, x| {
+            let (a, b) = (plan.pick(x, [0, 1]), plan.pick(x, [2, 3]));
+            let sum = plan.sum(vec![(2.0, a), (-0.5, b)], 3.0);
+            let product = plan.op(Op::Product(a, b));
+            let slope = plan.op(Op::Slope { of: b, activation: Activation::Sigmoid });
+            let pairs = plan.wide(Op::Pairs { of: a }, 3);
+            plan.join(vec![sum, product, slope, pairs])
+        });
+        assert_rows(&found, &x, 1e-14, |[a, b, c, d]: [f64; 4]| {
+            let sum = [2.0 * a - 0.5 * c + 3.0, 2.0 * b - 0.5 * d + 3.0];
+            [sum[0], sum[1], a * c, b * d, c * (1.0 - c), d * (1.0 - d), a * a, a * b, b * b]
+        });
+    }
+
+    #[test]
+    fn functions_of_columns_by_hand() {
+        let x = numbers(ROWS, 3);
+        let found = computed(&x, |plan, x| {
+            let [a, b, c] = [0, 1, 2].map(|k| plan.pick(x, [k]));
+            let distance = plan.wide(Op::LogDistance { a, b, offset: 0.125 }, 1);
+            let exp = plan.op(Op::Exp { of: x, low: -0.5, high: 0.25 });
+            let square = plan.op(Op::Product(c, c));
+            let root = plan.op(Op::SquareRoot { of: square });
+            let log = plan.op(Op::Log { of: x, least: 0.25 });
+            let rest = plan.op(Op::LogRest { of: x, least: 0.25 });
+            let centre = plan.op(Op::Centre { of: x });
+            plan.join(vec![distance, exp, root, log, rest, centre])
+        });
+        assert_rows(&found, &x, 1e-14, |x: [f64; 3]| {
+            let (log, mean) = (((x[0] - x[1]).abs() + 0.125).ln(), (x[0] + x[1] + x[2]) / 3.0);
+            let exp = x.map(|v| v.clamp(-0.5, 0.25).exp());
+            let logs = x.map(|v| if v > 0.25 { v.ln() } else { 0.25f64.ln() });
+            let rest = x.map(|v| if 1.0 - v.exp() > 0.25 { (1.0 - v.exp()).ln() } else { 0.25f64.ln() });
+            let centre = x.map(|v| v - mean);
+            [&[log][..], &exp, &[x[2].abs()], &logs, &rest, &centre].concat()
+        });
+    }
+
+    #[test]
+    fn combinations_and_activations_are_in_the_precision_of_what_they_take() {
+        let x = numbers(ROWS, 3);
+        for psi in Activation::ALL {
+            let found = computed(&x, |plan, x| {
+                let clamps = [2, 0].map(|column| Clamp { column, centre: 0.25, scale: 2.0, low: -1.5, high: 0.5 });
+                let both = [false, true].map(|single| plan.clamp(x, clamps.to_vec(), single));
+                // Another value of single precision, so that places differ.
+                let other = plan.combine(both[1], weights(&[(&[(1, 1.0)], 0.0)]), true);
+                let layer = weights(&[(&[(0, 0.5), (1, -1.0)], 0.25), (&[(1, 2.0)], 0.0), (&[], 1.0)]);
+                let double = plan.combine(both[0], layer.clone(), false);
+                let single = plan.combine(both[1], layer.clone(), true);
+                let [double, single] = [double, single].map(|y| plan.activate(y, psi));
+                let widened = plan.combine(both[1], layer, false);
+                plan.join(vec![both[1], other, widened, single, both[0], double])
+            });
+            let layer = |x: [f64; 3]| {
+                let clip = |v: f64| ((v - 0.25) * 2.0).clamp(-1.5, 0.5);
+                let (a, b) = (clip(x[2]), clip(x[0]));
+                ([a, b], [0.5 * a - b + 0.25, 2.0 * b, 1.0])
+            };
+            assert_rows(&found[..9], &x, 1e-6, |x: [f64; 3]| {
+                let ([a, b], y) = layer(x);
+                let [p, q, r] = y.map(|y| psi.value(y));
+                [a, b, b, y[0], y[1], y[2], p, q, r]
+            });
+            assert_rows(&found[9..], &x, 1e-14, |x: [f64; 3]| {
+                let ([a, b], y) = layer(x);
+                let [p, q, r] = y.map(|y| psi.value(y));
+                [a, b, p, q, r]
+            });
+            // In single precision where it is said so: some digits are lost.
+            let lost = |single: &[f64], double: &[f64]| single.iter().zip(double).any(|(a, b)| a != b);
+            assert!(lost(&found[0], &found[9]) && found[0].iter().all(|v| *v == f64::from(*v as f32)));
+        }
+    }
+
+    #[test]
+    fn forms_and_matrices_of_every_row_by_hand() {
+        let x = numbers(ROWS, 4);
+        let found = computed(&x, |plan, x| {
+            // 2 (a − ½)² − (a − ½)(b + ¼) + 3 (b + ¼)² + 5 of the columns 3 and 1.
+            let half = weights(&[(&[(0, 2.0)], 0.0), (&[(0, -1.0), (1, 3.0)], 0.0)]);
+            let form = Form { support: vec![3, 1], mean: vec![0.5, -0.25], half, constant: 5.0 };
+            let none = Form { support: vec![], mean: vec![], half: Sparse::default(), constant: 2.0 };
+            let forms = plan.wide(Op::Quadratic { of: x, forms: vec![form, none] }, 2);
+            // A matrix [[x₀, x₁], [x₁, x₂]] and a diagonal (x₂, x₃).
+            let (sigma, diagonal) = (plan.pick(x, [0, 1, 1, 2]), plan.pick(x, [2, 3]));
+            let sandwich = plan.op(Op::Sandwich { of: sigma, slopes: diagonal });
+            let layer = weights(&[(&[(0, 2.0), (1, 1.0)], 9.0), (&[(1, -1.0)], 9.0)]);
+            let own = plan.pick(x, [1, 3]);
+            let product = |of: Node, diagonal: bool| Op::Congruence { of, diagonal, weights: layer.clone(), own };
+            let full = plan.wide(product(sigma, false), 4);
+            let diagonal = plan.wide(product(diagonal, true), 4);
+            plan.join(vec![forms, sandwich, full, diagonal])
+        });
+        assert_rows(&found, &x, 1e-14, |[p, q, r, s]: [f64; 4]| {
+            let (a, b) = (s - 0.5, q + 0.25);
+            let form = 2.0 * a * a - a * b + 3.0 * b * b + 5.0;
+            let full = [4.0 * p + 4.0 * q + r, -2.0 * q - r, r];
+            let diagonal = [4.0 * r + s, -s, s];
+            let forms = [form, 2.0];
+            let sandwich = [r * p * r, r * q * s, s * q * r, s * r * s];
+            let full = [full[0] + q, full[1], full[1], full[2] + s];
+            let diagonal = [diagonal[0] + q, diagonal[1], diagonal[1], diagonal[2] + s];
+            [&forms[..], &sandwich, &full, &diagonal].concat()
+        });
+    }
+
+    #[test]
+    fn maps_and_shares_of_classes_by_hand() {
+        // Probabilities of which the first map sends all to 0 up to ¼, and the second up to ½.
+        let x = table((0..ROWS).map(|i| [[0.25, 0.5], [0.5, 0.25], [0.125, 0.75], [0.75, 1.0]][i % 4]));
+        let found = computed(&x, |plan, x| {
+            let map = |from: f64| Knots { x: vec![from, 1.0], y: vec![0.0, 1.0] };
+            let mapped = plan.op(Op::Interpolate { of: x, maps: vec![map(0.25), map(0.5)] });
+            let shares = plan.op(Op::Normalise { of: mapped, otherwise: x, least: 0.125 });
+            let softmax = plan.op(Op::Softmax { of: x });
+            let (top, largest) = (plan.wide(Op::Top { of: x }, 1), plan.wide(Op::Largest { of: x }, 1));
+            let bounds = BinBounds { ends: vec![0.5], lower: vec![1.0, 2.0], upper: vec![3.0, 4.0] };
+            let bins = plan.wide(Op::BinBounds { of: largest, bounds: Arc::new(bounds) }, 2);
+            plan.join(vec![shares, softmax, top, largest, bins])
+        });
+        assert_rows(&found, &x, 1e-14, |x: [f64; 2]| {
+            let shares = match x[0] {
+                // Both maps give 0, so that the probabilities stand for themselves.
+                0.25 => [1.0 / 3.0, 2.0 / 3.0],
+                // ⅓ and 0, which is raised to ⅛.
+                0.5 => [(1.0 / 3.0) / (1.0 / 3.0 + 0.125), 0.125 / (1.0 / 3.0 + 0.125)],
+                // 0 and ½.
+                0.125 => [0.2, 0.8],
+                // ⅔ and 1.
+                _ => [0.4, 0.6],
+            };
+            let odds = (x[1] - x[0]).exp();
+            let (top, largest) = if x[0] > x[1] { (0.0, x[0]) } else { (1.0, x[1]) };
+            let bin = if largest > 0.5 { [2.0, 4.0] } else { [1.0, 3.0] };
+            [shares[0], shares[1], 1.0 / (1.0 + odds), odds / (1.0 + odds), top, largest, bin[0], bin[1]]
+        });
+    }
+
+    #[test]
+    fn normal_probabilities_of_several_targets_and_bounds_of_theirs() {
+        let mut x = numbers(ROWS, 6);
+        x.columns_mut().into_iter().skip(2).take(2).for_each(|mut sd| sd.mapv_inplace(|v| v.abs() + 0.5));
+        let found = computed(&x, |plan, x| {
+            let [mean, sd, value] = [[0, 1], [2, 3], [4, 5]].map(|columns| plan.pick(x, columns));
+            let of = plan.op(Op::NormalBelow { mean, sd, value });
+            let bounded = plan.op(Op::Bounded { of, value, low: -0.5, high: 0.25 });
+            plan.join(vec![of, bounded])
+        });
+        assert_rows(&found, &x, 1e-14, |x: [f64; 6]| {
+            let p = [0, 1].map(|k| normal::cdf((x[4 + k] - x[k]) / x[2 + k]));
+            let certain = |k: usize| {
+                if x[4 + k] >= 0.25 {
+                    1.0
+                } else if x[4 + k] < -0.5 {
+                    0.0
+                } else {
+                    p[k]
+                }
+            };
+            [p[0], p[1], certain(0), certain(1)]
+        });
+        // An end of the range is reached: all of y is at or below the greatest value, and not all above the least.
+        let ends = table([[0.25], [-0.5], [0.25f64.next_down()], [(-0.5f64).next_down()]]);
+        let found = computed(&ends, |plan, value| {
+            let of = plan.constant(value, &[0.75]);
+            plan.op(Op::Bounded { of, value, low: -0.5, high: 0.25 })
+        });
+        assert_eq!(found, [[1.0, 0.75, 0.75, 0.0]]);
+    }
+
+    #[test]
+    fn a_cut_off_is_counted_in_the_scale_of_its_side() {
+        let at = [10.0, 3.0, 0.5];
+        assert_eq!(conditional_ends(2.0, at, Side::Both), (9.0, 16.0));
+        // A distance is not negative.
+        assert_eq!(conditional_ends(-1.0, at, Side::Both), (10.0, 10.0));
+        assert_eq!(conditional_ends(2.0, at, Side::Upper), (f64::NEG_INFINITY, 16.0));
+        assert_eq!(conditional_ends(-2.0, at, Side::Upper), (f64::NEG_INFINITY, 9.0));
+        // Scores of lower bounds grow downwards.
+        assert_eq!(conditional_ends(2.0, at, Side::Lower), (9.0, f64::INFINITY));
+        assert_eq!(conditional_ends(-2.0, at, Side::Lower), (16.0, f64::INFINITY));
+    }
+
+    #[test]
+    fn ends_for_two_groups_apart_are_the_ranks_of_each() {
+        let score = |i: usize| (i as f64 * 12.9898).sin() * 3.0 + 0.25;
+        let held: Vec<(f64, Vec<f64>)> = (0..30).map(|i| (score(i), vec![f64::from(u8::from(i < 11))])).collect();
+        let scores = Arc::new(ConditionalScores::new(held.clone()).unwrap());
+        let mut x = numbers(ROWS, 5);
+        for mut row in x.outer_iter_mut() {
+            [1, 2].into_iter().for_each(|k| row[k] = row[k].abs() + 0.1);
+            row[4] = f64::from(u8::from(row[4] > 0.0));
+        }
+        for (l, side) in [0.2, 0.8].into_iter().flat_map(|l| [Side::Both, Side::Lower, Side::Upper].map(|s| (l, s))) {
+            let level = Level::new(l).unwrap();
+            let found = computed(&x, |plan, x| {
+                let [mean, above, below, centre, of] = [0, 1, 2, 3, 4].map(|k| plan.pick(x, [k]));
+                let fold = [mean, above, below];
+                plan.wide(Op::Conditional { fold, centre, of, scores: scores.clone(), level, side }, 2)
+            });
+            assert_rows(&found, &x, 1e-8, |[mean, above, below, centre, group]: [f64; 5]| {
+                let own = held.iter().filter(|(_, of)| of[0] == group).map(|(score, _)| *score);
+                let of = |map: fn(f64) -> f64| conformal_quantile(&own.clone().map(map).collect::<Vec<f64>>(), level);
+                let scaled = |score: f64| score * if score < 0.0 { below } else { above };
+                match side {
+                    Side::Both => {
+                        let cutoff = of(f64::abs);
+                        [(mean - cutoff * below).min(centre), (mean + cutoff * above).max(centre)]
+                    }
+                    Side::Upper => [f64::NEG_INFINITY, mean + scaled(of(|s| s))],
+                    Side::Lower => [mean + scaled(-of(|s| -s)), f64::INFINITY],
+                }
+            });
+        }
+    }
+}
