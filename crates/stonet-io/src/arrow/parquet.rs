@@ -59,14 +59,17 @@ impl Footer {
 /// Fails where a footer would keep the decoder busy for longer than its bytes are worth. What ends in no footer that can
 /// be read is for the decoder to refuse.
 fn check(file: &mut File) -> std::result::Result<(), String> {
-    let damaged = footer(file).is_ok_and(|bytes| bytes.is_some_and(|b| Thrift::new(&b).follows(FILE).is_none()));
-    if damaged { Err("its footer is damaged".to_owned()) } else { Ok(()) }
+    match footer(file).map_err(|e| e.to_string())? {
+        Some(bytes) if Thrift::new(&bytes).follows(FILE).is_none() => Err("its footer is damaged".to_owned()),
+        _ => Ok(()),
+    }
 }
 
 /// The bytes of a footer that is not encrypted; they stand before their number and `PAR1`.
 fn footer(file: &mut File) -> io::Result<Option<Vec<u8>>> {
-    let end = file.seek(SeekFrom::End(-8))?;
+    let Some(end) = file.metadata()?.len().checked_sub(8) else { return Ok(None) };
     let mut last = [0; 8];
+    file.seek(SeekFrom::Start(end))?;
     file.read_exact(&mut last)?;
     let [a, b, c, d, magic @ ..] = last;
     let Some(start) = end.checked_sub(u64::from(u32::from_le_bytes([a, b, c, d]))) else { return Ok(None) };
@@ -156,4 +159,23 @@ fn reader(
         .with_batch_size(rows)
         .build();
     reader.map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_footer_that_cannot_be_read_is_no_footer_that_is_absent() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rows.parquet");
+        std::fs::write(&path, b"PAR1").unwrap();
+        assert!(footer(&mut File::open(&path).unwrap()).unwrap().is_none());
+        std::fs::write(&path, b"PAR1\x07\x00\x01\x00\x00\x00PAR1").unwrap();
+        assert_eq!(footer(&mut File::open(&path).unwrap()).unwrap().unwrap(), [0]);
+        // Whatever the decoder could read later.
+        let mut unreadable = File::options().append(true).open(&path).unwrap();
+        assert!(footer(&mut unreadable).is_err());
+        assert!(check(&mut unreadable).is_err());
+    }
 }

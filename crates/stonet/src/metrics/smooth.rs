@@ -121,34 +121,41 @@ impl Spectrum {
             low = (high / 3.0).max(LEAST);
             g_low = above(low);
         }
-        // Regula falsi of Illinois: an end that stays has its value halved.
-        let mut side = 0;
-        let mut at = low;
-        for _ in 0..60 {
-            if high - low < EXACT {
-                break;
-            }
-            at = (low * g_high - high * g_low) / (g_high - g_low);
-            let g = above(at);
-            if g.abs() < EXACT {
-                break;
-            }
-            if g > 0.0 {
-                (low, g_low) = (at, g);
-                if side == 1 {
-                    g_high *= 0.5;
-                }
-                side = 1;
-            } else {
-                (high, g_high) = (at, g);
-                if side == -1 {
-                    g_low *= 0.5;
-                }
-                side = -1;
-            }
-        }
+        let at = zero_between((low, g_low), (high, g_high), above);
         (self.error_at(at, n), at)
     }
+}
+
+/// Where a falling function crosses zero, from two points at which it is known and of which the first lies lower: regula falsi of
+/// Illinois, in which an end that stays has its value halved. Strides and frequencies change in steps, and so may the function.
+fn zero_between(low: (f64, f64), high: (f64, f64), function: impl Fn(f64) -> f64) -> f64 {
+    let ((mut low, mut g_low), (mut high, mut g_high)) = (low, high);
+    let mut side = 0;
+    let mut at = low;
+    for _ in 0..60 {
+        if high - low < EXACT {
+            break;
+        }
+        at = (low * g_high - high * g_low) / (g_high - g_low);
+        let g = function(at);
+        if g.abs() < EXACT {
+            break;
+        }
+        if g > 0.0 {
+            (low, g_low) = (at, g);
+            if side == 1 {
+                g_high *= 0.5;
+            }
+            side = 1;
+        } else {
+            (high, g_high) = (at, g);
+            if side == -1 {
+                g_low *= 0.5;
+            }
+            side = -1;
+        }
+    }
+    at
 }
 
 /// The kernel from every node (a row) to some of the nodes (a column each).
@@ -277,5 +284,33 @@ mod tests {
         assert!((error - 3.0).abs() < 1e-9 && at == 1.0, "{error}");
         let (error, at) = one(500, 0.001).fixed_point(1.0);
         assert!((error - 0.001).abs() < 1e-9 && at == LEAST, "{error}");
+    }
+
+    /// What a search looks at, and what it returns.
+    fn looks(low: (f64, f64), high: (f64, f64), function: impl Fn(f64) -> f64) -> (Vec<f64>, f64) {
+        let seen = std::cell::RefCell::new(Vec::new());
+        let at = zero_between(low, high, |x| {
+            seen.borrow_mut().push(x);
+            function(x)
+        });
+        (seen.into_inner(), at)
+    }
+
+    #[test]
+    fn a_search_goes_by_regula_falsi_and_halves_the_end_that_stays() {
+        let by_hand: [f64; 5] = [1.0 / 4.0, 2.0 / 5.0, 16.0 / 31.0, 283.0 / 568.0, 8930.0 / 17861.0];
+        let (seen, at) = looks((0.0, 0.25), (1.0, -0.75), |x| 0.25 - x * x);
+        assert!(seen.len() == 7 && seen.iter().zip(by_hand).all(|(x, e)| (x - e).abs() < 1e-12), "{seen:?}");
+        assert_eq!(seen[6], at);
+        // The same from the other side.
+        let (mirrored, _) = looks((0.0, 0.75), (1.0, -0.25), |x| (1.0 - x) * (1.0 - x) - 0.25);
+        assert!(mirrored.len() == 7 && mirrored.iter().zip(by_hand).all(|(x, e)| (1.0 - x - e).abs() < 1e-12));
+        // Zero is jumped over at 0.3: the search ends where the two points are close enough, counted by the definition.
+        let (jumps, at) = looks((0.0, 1.0), (1.0, -1.0), |x| if x < 0.3 { 1.0 } else { -1.0 });
+        assert!(jumps.len() == 27 && (at - 0.3).abs() < EXACT, "{jumps:?}");
+        // Points and values that are just as far apart as the limit says are not close enough.
+        assert_eq!(looks((0.0, 1.0), (EXACT, -1.0), |_| 0.0).0.len(), 1);
+        assert_eq!(looks((0.0, 1.0), (0.5 * EXACT, -1.0), |_| 0.0), (vec![], 0.0));
+        assert!(looks((0.0, 1.0), (1.0, -1.0), |x| if x == 0.5 { EXACT } else { 0.0 }).0.len() == 2);
     }
 }
