@@ -65,7 +65,7 @@ for file in "$@"; do
     cd "$work"
     # 2 and 3: mutants that survive or run too long, which is for scripts/mutants.py to judge.
     CARGO_TARGET_DIR=$root/target/mutants/build PROPTEST_CASES=64 cargo mutants --in-place --iterate --no-shuffle -f "crates/stonet/src/$file" -o . --timeout 20 \
-        --build-timeout 300 --colors never -C=--lib -- -- "${tests[@]}" || [ $? = 2 ] || [ $? = 3 ]
+        --build-timeout 300 --colors never -C=--lib -- -- "${tests[@]}" || { code=$?; [ "$code" = 2 ] || [ "$code" = 3 ]; }
     for kind in caught timeout unviable; do
         touch "$kind.all"
         [ ! -f "mutants.out/$kind.txt" ] || sort -u -o "$kind.all" "$kind.all" "mutants.out/$kind.txt"
