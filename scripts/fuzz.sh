@@ -1,27 +1,33 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets, SECONDS each (60 if not given), and adds a line per target to docs/results/fuzz/runs.csv:
 #   bash scripts/fuzz.sh [SECONDS] [TARGET...]
+#   bash scripts/fuzz.sh --smoke [TARGET...]       # five seconds each from the corpus alone, with a fixed seed; nothing is kept or added
 # STONET_FUZZ_JOBS targets run at once (1 if not given).
 # Needs a nightly Rust toolchain and cargo-fuzz (`cargo install cargo-fuzz`). What a run finds stays in fuzz/target/corpus,
 # and the next run goes on from there; inputs that break something stay in fuzz/artifacts.
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
-seconds=${1:-60}
+seconds=${1:-60} seed=0 found=target/corpus
 shift || true
+if [ "$seconds" = --smoke ]; then
+    seconds=5 seed=1 found=target/smoke
+    rm -rf "$found"
+fi
 all=(arrow csv http idx npy npz onnx parquet plan require rule safetensors settings state stonet)
 [ "$#" -gt 0 ] || set -- "${all[@]}"
 command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 2; }
 cargo +nightly --version >/dev/null || { echo "a nightly toolchain is missing: rustup toolchain install nightly" >&2; exit 2; }
 results=../docs/results/fuzz/runs.csv
+[ "$seed" = 0 ] || results=/dev/null
 mkdir -p "$(dirname "$results")" target/logs
-[ -f "$results" ] || echo "date,commit,target,seconds,executions,coverage,features,corpus,outcome,processor" >"$results"
+[ -e "$results" ] || echo "date,commit,target,seconds,executions,coverage,features,corpus,outcome,processor" >"$results"
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 host=$(rustc +nightly -vV | sed -n 's/^host: //p')
 cargo +nightly fuzz build
 
 # One target; fails where it found something.
 run() {
-    local target=$1 work=target/corpus/$1 log=target/logs/$1.log
+    local target=$1 work=$found/$1 log=target/logs/$1.log
     mkdir -p "$work" "artifacts/$target"
     # Fixtures of the format are seeds too.
     local ending endings=$target
@@ -33,7 +39,7 @@ run() {
     for more in "corpus/$target" "../crates/stonet-cli/tests/attacks/$target"; do
         [ -d "$more" ] && folders+=("$more")
     done
-    local options=(-max_total_time="$seconds" -max_len=32768 -timeout=20 -rss_limit_mb=3072 -print_final_stats=1 -close_fd_mask=3)
+    local options=(-max_total_time="$seconds" -seed="$seed" -max_len=32768 -timeout=20 -rss_limit_mb=3072 -print_final_stats=1 -close_fd_mask=3)
     [ -f "dict/$target.dict" ] && options+=("-dict=dict/$target.dict")
     local began outcome=clean
     began=$(date +%s)
@@ -60,5 +66,5 @@ run() {
 }
 
 export -f run
-export seconds host commit results
+export seconds seed found host commit results
 printf '%s\n' "$@" | xargs -P "${STONET_FUZZ_JOBS:-1}" -I {} bash -c 'run {}'

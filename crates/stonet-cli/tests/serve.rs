@@ -163,15 +163,51 @@ fn numbers_are_those_of_predict_bit_by_bit() {
 
 /// The columns of a file as the bytes of an Arrow file in the form of a stream.
 fn stream_of(desk: &Desk, file: &str, names: &[&str]) -> Vec<u8> {
-    use std::sync::Arc;
-    let column = |name: &&str| {
-        let values = arrow_array::Float64Array::from(desk.column(file, name));
-        ((*name).to_owned(), Arc::new(values) as arrow_array::ArrayRef)
+    let columns = names.iter().map(|name| (*name, desk.column(file, name)));
+    written(columns, arrow_ipc::writer::IpcWriteOptions::default())
+}
+
+/// Columns as the bytes of an Arrow file in the form of a stream.
+fn written<'a>(
+    columns: impl IntoIterator<Item = (&'a str, Vec<f64>)>,
+    options: arrow_ipc::writer::IpcWriteOptions,
+) -> Vec<u8> {
+    let column = |(name, values)| {
+        let values = arrow_array::Float64Array::from(values);
+        (name, std::sync::Arc::new(values) as arrow_array::ArrayRef)
     };
-    let batch = arrow_array::RecordBatch::try_from_iter(names.iter().map(column)).unwrap();
-    let mut writer = arrow_ipc::writer::StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    let batch = arrow_array::RecordBatch::try_from_iter(columns.into_iter().map(column)).unwrap();
+    let mut writer =
+        arrow_ipc::writer::StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options).unwrap();
     writer.write(&batch).unwrap();
     writer.into_inner().unwrap()
+}
+
+#[test]
+fn a_body_that_unfolds_to_far_more_than_its_size_is_refused() {
+    let desk = with_houses(400);
+    desk.run(FIT_HOUSES);
+    let served = Served::new(&desk, "head.stonet");
+    let names = feature_names(&desk, "test.csv");
+    let packed = |value: &dyn Fn(usize) -> f64, rows: usize| {
+        let options = arrow_ipc::writer::IpcWriteOptions::default();
+        let options = options.try_with_compression(Some(arrow_ipc::CompressionType::LZ4_FRAME)).unwrap();
+        written(names.iter().map(|name| (&name[..], (0..rows).map(value).collect())), options)
+    };
+    let arrow = "Content-Type: application/vnd.apache.arrow.stream\r\nAccept: application/json\r\n";
+    // Equal numbers, which take far less than a byte each.
+    let bomb = packed(&|_| 0.0, 200_000);
+    let unfolded = 200_000 * 8 * names.len();
+    assert!(bomb.len() * 64 < unfolded, "{} bytes for {unfolded}", bomb.len());
+    let answer = served.send("POST", "/predict", arrow, &bomb);
+    let message = answer.message();
+    assert_eq!(answer.status, 422, "{message}");
+    assert!(message.contains("request body") && message.contains("unfold to more than is allowed"), "{message}");
+    // A compressed body of rows as they are is answered.
+    let fair = served.send("POST", "/predict", arrow, &packed(&|row| (row as f64 * 0.37).sin(), 300));
+    assert_eq!(fair.status, 200, "{}", String::from_utf8_lossy(&fair.body));
+    assert_eq!(numbers(&fair.json(), "prediction").len(), 300);
+    assert_eq!(served.end("TERM"), Some(0));
 }
 
 #[test]

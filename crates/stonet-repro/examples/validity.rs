@@ -1,14 +1,16 @@
 //! Coverage of every interval, set and bound in many situations, over independent replications.
 //!
 //! ```sh
-//! cargo run --release -p stonet-repro --example validity -- run docs/results/validity/records.jsonl [--part I/M] [--cost MOST]
+//! cargo run --release -p stonet-repro --example validity -- run docs/results/validity/records.jsonl [--part I/M] [--cost MOST] [--judged]
 //! cargo run --release -p stonet-repro --example validity -- table docs/results/validity/records.jsonl… > table.md
 //! cargo run --release -p stonet-repro --example validity -- list
 //! ```
 //! `run` saves each finished cell (a situation and a method) and continues where it stopped; cheap cells come first.
 //! `--part 2/4` does every fourth cell from the second on, into a file of its own. `--cost` leaves out fits that cost
-//! more than about so many milliseconds of processor. `table` judges all cells of these files together: one-sided
-//! t-tests against the promise over replications, with Holm's correction at 1 %. `list` prints the cells.
+//! more than about so many milliseconds of processor, `--judged` those of methods that promise nothing. `table` judges all
+//! cells of these files together: one-sided t-tests against the promise over replications, with Holm's correction at 1 %. It
+//! fails where a promise is broken, or where a method of which the level is expected is more than a point below it. `list`
+//! prints the cells.
 
 #[path = "../../stonet/examples/usage/mod.rs"]
 mod usage;
@@ -64,7 +66,7 @@ fn main() -> Any<()> {
         }
         ["run", path, ref options @ ..] => run(Path::new(path), options),
         ["table", ref paths @ ..] if !paths.is_empty() => table(&read(paths)?),
-        _ => Err("validity run FILE [--part I/M] [--cost MOST] | table FILE… | list".into()),
+        _ => Err("validity run FILE [--part I/M] [--cost MOST] [--judged] | table FILE… | list".into()),
     }
 }
 
@@ -74,23 +76,27 @@ fn journal(path: &Path) -> Any<(Journal<Record>, Vec<Record>)> {
 }
 
 fn run(path: &Path, options: &[&str]) -> Any<()> {
-    let ((mut part, mut parts), mut most) = ((1, 1), f64::INFINITY);
-    for pair in options.chunks(2) {
-        match *pair {
-            ["--part", of] => {
-                let (i, m) = of.split_once('/').ok_or("--part is I/M, such as 1/4")?;
+    let ((mut part, mut parts), mut most, mut judged) = ((1, 1), f64::INFINITY, false);
+    let mut options = options.iter();
+    while let Some(&option) = options.next() {
+        let mut value = || options.next().ok_or_else(|| format!("{option} has no value"));
+        match option {
+            "--part" => {
+                let (i, m) = value()?.split_once('/').ok_or("--part is I/M, such as 1/4")?;
                 (part, parts) = (i.parse::<usize>()?, m.parse::<usize>()?);
             }
-            ["--cost", value] => most = value.parse()?,
-            _ => return Err(format!("unknown option {}", pair.join(" ")).into()),
+            "--cost" => most = value()?.parse()?,
+            "--judged" => judged = true,
+            _ => return Err(format!("unknown option {option}").into()),
         }
     }
     if part == 0 || part > parts {
         return Err(format!("--part {part}/{parts} is no part: the first is 1/{parts}").into());
     }
     let (journal, done) = journal(path)?;
-    let mine = cells().into_iter().enumerate().filter(|(i, c)| i % parts == part - 1 && c.cost() <= most);
-    let left: Vec<Cell> = mine.map(|(_, c)| c).filter(|c| !done.iter().any(|r| r.is(c))).collect();
+    let asked = cells().into_iter().filter(|c| c.cost() <= most && (c.is_judged() || !judged)).enumerate();
+    let mine = asked.filter(|(i, _)| i % parts == part - 1).map(|(_, c)| c);
+    let left: Vec<Cell> = mine.filter(|c| !done.iter().any(|r| r.is(c))).collect();
     for (number, cell) in left.iter().enumerate() {
         let busy = processor_seconds();
         let (found, refused) = match cell.run(REPLICATIONS) {
@@ -172,7 +178,8 @@ fn table(records: &[Record]) -> Any<()> {
     list(&broken);
     println!("\n## More than a point below the level, where less is proven\n");
     let low = |j: &&Judged<'_>| j.record.is_cross_fitted() && !j.found.what.starts_with("P(y") && j.found.is_low();
-    list(&all.iter().filter(low).collect::<Vec<_>>());
+    let low: Vec<&Judged<'_>> = all.iter().filter(low).collect();
+    list(&low);
     println!("\n## Refused\n");
     for r in records {
         r.refused.iter().for_each(|why| println!("- {}, {}: {why}", r.situation, r.method));
@@ -181,7 +188,8 @@ fn table(records: &[Record]) -> Any<()> {
     cells.iter().filter(|c| of(c).is_none()).for_each(|c| println!("- {}, {}", c.situation(), c.method.name()));
     println!("\n## Every cell\n");
     every_cell(&all, records);
-    Ok(())
+    let faults = broken.len() + low.len();
+    if faults > 0 { Err(format!("{faults} shares are below what they should be").into()) } else { Ok(()) }
 }
 
 /// One line per cell: the promise that is nearest to being broken, and the lowest coverage less its level.
