@@ -5,72 +5,74 @@ from __future__ import annotations
 
 import collections
 import json
+import math
 import os
 import pathlib
 import subprocess
 import sys
 
 FLOOR = pathlib.Path("docs/results/coverage/floor.json")
+# Points that a floor lies below what was measured: instruction sets of the processor, a browser and strace decide about some lines.
+MARGIN = 0.5
+# Tests of the library that fit hundreds of times for each of many situations. With counters they take hours.
+REPEATED = {"set_coverage", "validity"}
 
 
-def artifacts(out: pathlib.Path) -> list[dict]:
+def artifacts(messages: pathlib.Path) -> list[dict]:
     """Return what cargo says of every executable that it has built."""
-    messages = (json.loads(line) for line in (out / "build.json").read_text().splitlines() if line.startswith("{"))
-    return [m for m in messages if m.get("executable")]
+    lines = (json.loads(line) for line in messages.read_text().splitlines() if line.startswith("{"))
+    return [m for m in lines if m.get("executable")]
 
 
-def programs(out: pathlib.Path) -> None:
-    """Print a line per name of a test program: the arguments of `cargo test` that run it, and the newest program of this name.
-
-    The unit tests of all crates are one. Packages are not told apart: with fewer of them, cargo would build others with fewer features.
-    """
-    newest: dict[str, str] = {}
-    for m in artifacts(out):
-        kind, name, program = m["target"]["kind"][0], m["target"]["name"], m["executable"]
-        if m["profile"]["test"]:
-            which = f"--{kind} {name}" if kind in ("test", "bin", "example", "bench") else "--lib"
-            if which not in newest or os.path.getmtime(program) > os.path.getmtime(newest[which]):
-                newest[which] = program
-    for which, program in newest.items():
-        print(f"{which.replace(' ', '')}.profdata", program, which, sep="\t")
+def programs(messages: pathlib.Path) -> None:
+    """Print a line per test program: a name, the program, and the folder of its crate, in which it is to run."""
+    for m in artifacts(messages):
+        folder, target = pathlib.Path(m["manifest_path"]).parent, m["target"]
+        if m["profile"]["test"] and target["name"] not in REPEATED:
+            print(f'{folder.name}-{target["kind"][0]}-{target["name"]} "{m["executable"]}" "{folder}"')
 
 
-def by_crate(out: pathlib.Path, suffix: str) -> dict[str, tuple[int, int]]:
-    """Return lines and covered lines of the sources of every crate; tests, examples and benches do not count."""
-    objects = sorted({m["executable"] for m in artifacts(out)})
+def by_file(out: pathlib.Path, suffix: str) -> dict[str, tuple[int, int]]:
+    """Return lines and covered lines of every source file below `crates`; tests, examples and benches do not count."""
+    objects = sorted({m["executable"] for build in ("library", "others") for m in artifacts(out / f"{build}.json")})
     command = [f"llvm-cov{suffix}", "export", "-summary-only", f"-instr-profile={out / 'all.profdata'}", objects[0]]
     command += [word for path in objects[1:] for word in ("-object", path)]
     data = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    top = pathlib.Path.cwd()
-    lines: dict[str, tuple[int, int]] = collections.defaultdict(lambda: (0, 0))
+    top = pathlib.Path.cwd() / "crates"
+    found = {}
     for file in data["data"][0]["files"]:
         path = pathlib.Path(file["filename"])
         parts = path.relative_to(top).parts if path.is_relative_to(top) else ()
-        if len(parts) > 3 and parts[0] == "crates" and parts[2] == "src":
-            count, covered = lines[parts[1]]
-            found = file["summary"]["lines"]
-            lines[parts[1]] = (count + found["count"], covered + found["covered"])
-    return dict(sorted(lines.items()))
+        if len(parts) > 2 and parts[1] == "src":
+            found["/".join(parts)] = (file["summary"]["lines"]["count"], file["summary"]["lines"]["covered"])
+    return found
 
 
 def main() -> int:
-    """Print the table; return 1 where a crate is below its floor."""
+    """Print the tables; return 1 where a crate is below its floor."""
     if sys.argv[1] == "--programs":
         programs(pathlib.Path(sys.argv[2]))
         return 0
-    found = by_crate(pathlib.Path(sys.argv[1]), os.environ.get("SUFFIX", "-19"))
+    files = by_file(pathlib.Path(sys.argv[1]), os.environ.get("suffix", "-19"))
+    crates: dict[str, tuple[int, int]] = collections.defaultdict(lambda: (0, 0))
+    for path, (count, covered) in files.items():
+        crate = path.split("/")[0]
+        crates[crate] = (crates[crate][0] + count, crates[crate][1] + covered)
+    share = {crate: 100 * covered / count for crate, (count, covered) in sorted(crates.items())}
     floor = json.loads(FLOOR.read_text()) if FLOOR.exists() else {}
-    share = {crate: 100 * covered / max(count, 1) for crate, (count, covered) in found.items()}
-    print("| crate | lines | covered | % | floor |\n|---|--:|--:|--:|--:|")
-    for crate, (count, covered) in found.items():
-        print(f"| {crate} | {count} | {covered} | {share[crate]:.1f} | {floor.get(crate, '')} |")
-    low = [crate for crate, value in floor.items() if crate in share and share[crate] < value]
-    for crate in low:
-        print(f"error: {crate} has {share[crate]:.1f} % of its lines covered, and its floor is {floor[crate]} %", file=sys.stderr)
     if os.environ.get("RAISE"):
-        # Down to a tenth, so that the same run passes.
-        higher = {crate: max(floor.get(crate, 0.0), int(10 * value) / 10) for crate, value in share.items()}
-        FLOOR.write_text(json.dumps({**floor, **higher}, indent=1) + "\n")
+        higher = {crate: max(floor.get(crate, 0.0), math.floor(10 * (value - MARGIN)) / 10) for crate, value in share.items()}
+        floor = {**floor, **higher}
+        FLOOR.write_text(json.dumps(floor, indent=1) + "\n")
+    print("| crate | lines | covered | % | floor |\n|---|--:|--:|--:|--:|")
+    for crate, value in share.items():
+        print(f"| {crate} | {crates[crate][0]} | {crates[crate][1]} | {value:.1f} | {floor.get(crate, '')} |")
+    print("\n| most lines that no test runs | lines | not run |\n|---|--:|--:|")
+    for path, (count, covered) in sorted(files.items(), key=lambda f: f[1][1] - f[1][0])[:15]:
+        print(f"| {path} | {count} | {count - covered} |")
+    low = [crate for crate, value in floor.items() if share.get(crate, 0.0) < value]
+    for crate in low:
+        print(f"error: {crate} has {share.get(crate, 0.0):.1f} % of its lines covered, and its floor is {floor[crate]} %", file=sys.stderr)
     return int(bool(low))
 
 

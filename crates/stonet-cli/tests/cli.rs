@@ -225,3 +225,29 @@ fn a_killed_simulation_goes_on_where_it_was() {
         assert!(!resumed["cells"][0][field].is_null(), "{field}");
     }
 }
+
+/// The paper's figure: on one of its models the five inputs that matter stand apart from the fifteen that do not.
+#[test]
+fn selection_finds_the_inputs_that_matter_on_any_number_of_threads() {
+    let [one, two] = ["1", "2"].map(|jobs| {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().to_str().unwrap();
+        let line = ["reproduce", "selection", "--models", "1", "--out", out, "--json", "--jobs", jobs];
+        let said = json(&mut stonet(&line));
+        for file in ["path-1.csv", "path-1.svg", "selection.md"] {
+            assert!(std::fs::read_to_string(folder.path().join(file)).unwrap().len() > 100, "{file}");
+        }
+        let written = std::fs::read_to_string(folder.path().join("selection.json")).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&written).unwrap(), said);
+        said
+    });
+    assert_eq!(one, two);
+    let model = &one["models"][0];
+    let [smallest, largest] = ["smallest_true", "largest_false"].map(|name| model[name].as_f64().unwrap());
+    assert!(smallest > largest && model["separated"] == true, "{smallest} and {largest}");
+    assert_eq!(model["polished"]["structure"]["inputs"], serde_json::json!([0, 1, 2, 3, 4]));
+    // The penalty grows along the path, and the weights vanish.
+    let weights: Vec<u64> =
+        model["points"].as_array().unwrap().iter().map(|p| p["nonzero_weights"].as_u64().unwrap()).collect();
+    assert!(weights.len() > 10 && weights[0] > 100 && weights[weights.len() - 1] == 0, "{weights:?}");
+}
