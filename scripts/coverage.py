@@ -14,7 +14,7 @@ import sys
 FLOOR = pathlib.Path("docs/results/coverage/floor.json")
 # Points that a floor lies below what was measured: instruction sets of the processor, a browser and strace decide about some lines.
 MARGIN = 0.5
-# Tests of the library that fit hundreds of times for each of many situations. With counters they take hours.
+# Tests of the library that fit hundreds of times for each of many situations. With counters they would take hours.
 REPEATED = {"set_coverage", "validity"}
 
 

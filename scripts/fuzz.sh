@@ -13,8 +13,9 @@ if [ "$seconds" = --smoke ]; then
     seconds=5 seed=1 found=target/smoke
     rm -rf "$found"
 fi
-all=(arrow csv http idx npy npz onnx parquet plan require rule safetensors settings state stonet)
-[ "$#" -gt 0 ] || set -- "${all[@]}"
+all=(fuzz_targets/*.rs)
+all=("${all[@]#fuzz_targets/}")
+[ "$#" -gt 0 ] || set -- "${all[@]%.rs}"
 command -v cargo-fuzz >/dev/null || { echo "cargo-fuzz is missing: cargo install cargo-fuzz" >&2; exit 2; }
 cargo +nightly --version >/dev/null || { echo "a nightly toolchain is missing: rustup toolchain install nightly" >&2; exit 2; }
 results=../docs/results/fuzz/runs.csv
